@@ -1,0 +1,25 @@
+"""The one exception for a person's mistake; every front door prints it as a single sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+
+class UserError(Exception):
+    """Says in one sentence what is wrong, where, and what would work."""
+
+
+def answer_user_errors(main: Callable[[], int | None]) -> int:
+    """Run a front door: a `UserError` becomes one line on stderr and exit code 2."""
+    try:
+        return main() or 0
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def choices(names: object) -> str:
+    """`a, b or c`, for the end of a sentence that names what would have worked."""
+    listed = [str(name) for name in names]  # type: ignore[attr-defined]
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
