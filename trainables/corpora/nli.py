@@ -1,0 +1,370 @@
+"""Premise, hypothesis, label: from the hub, from local files or from the built-in scenes corpus.
+
+    pairs = load_nli("stanfordnlp/snli")          # a hub id
+    pairs = load_nli("data/snli")                 # a folder with train files
+    pairs = load_nli("mine.jsonl,more.csv")       # files: JSONL, CSV or Parquet
+    pairs = load_nli("scenes")                    # the built-in corpus
+    for batch in batches(pairs, 64): ...
+
+The rows of one premise are brought next to each other, as Liao 2021 relies on; nothing is shuffled.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, overload
+
+import numpy as np
+
+from trainables.errors import UserError, choices
+from trainables.recipe import SCENES
+
+LABELS = ("entailment", "neutral", "contradiction")
+"""Names of the labels 0, 1 and 2."""
+
+_UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
+_CODES = {name: code for code, name in enumerate(LABELS)} | {str(code): code for code in range(len(LABELS))}
+_SUFFIXES = (".jsonl", ".csv", ".parquet")
+_FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+# A file's columns for premise, hypothesis and label: ours (and the hub's), then the original SNLI files'.
+_COLUMNS = (("premise", "hypothesis", "label"), ("sentence1", "sentence2", "gold_label"))
+
+Row = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class NLIPairs:
+    """Labelled pairs; the rows of one premise stand next to each other, premises in order of first appearance."""
+
+    premises: list[str]
+    hypotheses: list[str]
+    labels: np.ndarray
+    """(pairs,) int8: 0 entailment, 1 neutral, 2 contradiction."""
+    dropped: int
+    """Rows read that carry no gold label."""
+    moved: int
+    """Rows that did not stand with the first rows of their premise and were brought there."""
+    fingerprint: str
+    """Twelve hexadecimal digits of the content."""
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.premises)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs of one step. Each unique sentence stands once in `sentences`; everything else indexes into it."""
+
+    sentences: list[str]
+    premise: np.ndarray
+    """(pairs,) int64, index into `sentences`."""
+    hypothesis: np.ndarray
+    """(pairs,) int64, index into `sentences`."""
+    label: np.ndarray
+    """(pairs,) int8."""
+    premise_id: np.ndarray
+    """(pairs,) int64: the number of the premise in the corpus; equal exactly where the premise is."""
+
+
+def load_nli(source: str, limit: int | None = None) -> NLIPairs:
+    """Read labelled pairs; `limit` keeps the first so many that carry a gold label.
+
+    A row whose label is `-`, -1 or empty has no gold label: it is dropped and counted. A broken row, an
+    unknown source or a source without a usable pair raises `UserError` and says where.
+    """
+    rows: list[Row] = []
+    dropped = 0
+    for row in _rows(source):
+        if row is None:
+            dropped += 1
+            continue
+        rows.append(row)
+        if len(rows) == limit:
+            break
+    if not rows:
+        found = f"only rows without a gold label ({dropped})" if dropped else "no rows"
+        raise UserError(f"no labelled pair in {source!r}: it holds {found}")
+    rows, moved = _group(rows)
+    premises, hypotheses, labels = (list(column) for column in zip(*rows, strict=True))
+    return NLIPairs(premises, hypotheses, np.array(labels, dtype=np.int8), dropped, moved, _fingerprint(rows), source)
+
+
+def check_nli(source: str) -> None:
+    """Raise `UserError` if `load_nli(source)` could not even begin. Quick: no data is downloaded."""
+    if source == SCENES:
+        return
+    files = _local_files(source)
+    if files is None:
+        _hub(source, "load_dataset_builder")
+        return
+    for file in files:
+        if next(_read(file), False) is False:
+            raise UserError(f"{file} is empty; it needs rows with premise, hypothesis and label")
+
+
+class Batches(Sequence[Batch]):
+    """The batches of one pass, made on demand: `batches(pairs, 64)[step]`."""
+
+    def __init__(self, pairs: NLIPairs, batch_size: int) -> None:
+        if batch_size < 1:
+            raise UserError(f"the batch size must be at least 1, not {batch_size}")
+        self.pairs = pairs
+        self.batch_size = batch_size
+        numbers: dict[str, int] = {}
+        self._premise_ids = np.array([numbers.setdefault(p, len(numbers)) for p in pairs.premises], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return -(-len(self.pairs) // self.batch_size)
+
+    @overload
+    def __getitem__(self, step: int) -> Batch: ...
+    @overload
+    def __getitem__(self, step: slice) -> list[Batch]: ...
+    def __getitem__(self, step: int | slice) -> Batch | list[Batch]:
+        if isinstance(step, slice):
+            return [self[i] for i in range(*step.indices(len(self)))]
+        if not -len(self) <= step < len(self):
+            raise IndexError(f"step {step} of {len(self)}")
+        start = step % len(self) * self.batch_size
+        rows = slice(start, start + self.batch_size)
+        place: dict[str, int] = {}
+        index = np.array(
+            [
+                [place.setdefault(sentence, len(place)) for sentence in pair]
+                for pair in zip(self.pairs.premises[rows], self.pairs.hypotheses[rows], strict=True)
+            ],
+            dtype=np.int64,
+        )  # (pairs, 2)
+        return Batch(list(place), index[:, 0], index[:, 1], self.pairs.labels[rows], self._premise_ids[rows])
+
+
+def batches(pairs: NLIPairs, batch_size: int) -> Batches:
+    """Consecutive `batch_size` pairs in corpus order (Liao 2021 does not shuffle); the last may be shorter."""
+    return Batches(pairs, batch_size)
+
+
+def count_table(pairs: NLIPairs) -> Counter[tuple[int, int]]:
+    """Premises by (number of entailments, number of contradictions): SupMPN's Table 1."""
+    counts: dict[str, list[int]] = {}
+    for premise, label in zip(pairs.premises, pairs.labels.tolist(), strict=True):
+        counts.setdefault(premise, [0, 0, 0])[label] += 1
+    return Counter((entailments, contradictions) for entailments, _, contradictions in counts.values())
+
+
+def _rows(source: str) -> Iterator[Row | None]:
+    """Rows in file order; None stands for a row without gold label."""
+    if source == SCENES:
+        from trainables.corpora.scenes import ensure
+
+        yield from _read(ensure() / "nli" / "train.jsonl")
+        return
+    files = _local_files(source)
+    if files is None:
+        yield from _hub_rows(source)
+        return
+    for file in files:
+        if file.stat().st_size == 0:
+            raise UserError(f"{file} is empty; it needs rows with premise, hypothesis and label")
+        yield from _read(file)
+
+
+def _local_files(source: str) -> list[Path] | None:
+    """The files that `source` names, or None where it is a hub id."""
+    if not source.strip():
+        raise UserError("the NLI source is empty; give a hub id, a folder, files (JSONL, CSV, Parquet) or 'scenes'")
+    parts = [source] if Path(source).expanduser().exists() else [part.strip() for part in source.split(",")]
+    files: list[Path] = []
+    for part in parts:
+        path = Path(part).expanduser()
+        if path.is_dir():
+            files += _train_files(path)
+        elif path.is_file():
+            if path.suffix.lower() not in _SUFFIXES:
+                raise UserError(f"{path} is no {choices(_SUFFIXES)} file, so it cannot be read as NLI pairs")
+            if not os.access(path, os.R_OK):
+                raise UserError(f"{path} may not be read by this user")
+            files.append(path)
+        elif len(parts) == 1 and part[0] not in "./~" and not _FILE_LIKE.search(part) and _HUB_ID.fullmatch(part):
+            return None
+        else:
+            raise UserError(f"no such file or folder: {part!r}; give a hub id, a folder or files (JSONL, CSV, Parquet)")
+    return files
+
+
+def _train_files(folder: Path) -> list[Path]:
+    files = sorted(p for p in folder.rglob("*train*") if p.is_file() and p.suffix.lower() in _SUFFIXES)
+    if not files:
+        raise UserError(f"{folder} holds no train file: no {choices(_SUFFIXES)} with 'train' in its name")
+    return files
+
+
+def _read(file: Path) -> Iterator[Row | None]:
+    records = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}[file.suffix.lower()]
+    unit = "row" if file.suffix.lower() == ".parquet" else "line"
+    columns: tuple[str, ...] = ()
+    for number, record in records(file):
+        where = f"{file}, {unit} {number}"
+        columns = columns or _columns(record, where)
+        yield _row(record, columns, where)
+
+
+def _jsonl(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError as error:  # UnicodeDecodeError among them
+                raise UserError(f"{file}, line {number}: not a JSON object ({error})") from None
+            if not isinstance(record, dict):
+                raise UserError(f"{file}, line {number}: not a JSON object but {type(record).__name__}")
+            yield number, record
+
+
+def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream, strict=True)
+        header: list[str] | None = None
+        try:
+            for fields in reader:
+                if header is None:
+                    header = fields
+                elif len(fields) != len(header):
+                    wrong = f"{len(fields)} columns where the header has {len(header)}"
+                    raise UserError(f"{file}, line {reader.line_num}: {wrong}")
+                else:
+                    yield reader.line_num, dict(zip(header, fields, strict=True))
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise UserError(f"{file}, line {reader.line_num + 1}: not CSV in UTF-8 ({error})") from None
+
+
+def _parquet(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(file) as table:
+            wanted = [name for columns in _COLUMNS for name in columns if name in table.schema_arrow.names]
+            for chunk in table.iter_batches(columns=wanted):
+                for record in chunk.to_pylist():
+                    number += 1
+                    yield number, record
+    except pyarrow.ArrowException as error:
+        raise UserError(f"{file}, after row {number}: not a readable Parquet file ({_first_line(error)})") from None
+
+
+def _columns(record: dict[str, Any], where: str) -> tuple[str, ...]:
+    for columns in _COLUMNS:
+        if columns[0] in record or columns[1] in record:
+            _need(record, columns, where)
+            return columns
+    found = ", ".join(map(str, record)) or "none"
+    raise UserError(f"{where}: no columns premise, hypothesis and label (found: {found})")
+
+
+def _need(record: dict[str, Any], columns: tuple[str, ...], where: str) -> None:
+    for column in columns:
+        if column not in record:
+            raise UserError(f"{where}: column {column!r} is missing")
+
+
+def _row(record: dict[str, Any], columns: tuple[str, ...], where: str) -> Row | None:
+    _need(record, columns, where)
+    premise, hypothesis, raw = (record[column] for column in columns)
+    label = _label(raw, where)
+    if label is None:
+        return None
+    for column, text in zip(columns, (premise, hypothesis), strict=False):
+        if not isinstance(text, str):
+            raise UserError(f"{where}: {column} is not text but {text!r}")
+        if not text.strip():
+            raise UserError(f"{where}: {column} is empty")
+    return premise.strip(), hypothesis.strip(), label
+
+
+def _label(raw: Any, where: str) -> int | None:
+    if raw is None:
+        return None
+    if isinstance(raw, float) and raw.is_integer():  # what an integer column with gaps turns into
+        raw = int(raw)
+    text = str(raw).strip().lower()
+    if text in _UNLABELLED:
+        return None
+    if isinstance(raw, bool) or text not in _CODES:
+        raise UserError(f"{where}: unknown label {raw!r}; known: {choices([*LABELS, 0, 1, 2])}, or - for none")
+    return _CODES[text]
+
+
+def _hub_rows(source: str) -> Iterator[Row | None]:
+    data = _hub(source, "load_dataset", split="train")
+    columns = _columns(dict.fromkeys(data.column_names), f"hub data set {source!r}")
+    names = getattr(data.features[columns[2]], "names", None)  # the data set may number its labels differently
+    number = 0
+    for chunk in data.select_columns(list(columns)).iter(1000):
+        for values in zip(*(chunk[column] for column in columns), strict=True):
+            number += 1
+            record = dict(zip(columns, values, strict=True))
+            raw = record[columns[2]]
+            if names and isinstance(raw, int) and 0 <= raw < len(names):
+                record[columns[2]] = names[raw]
+            yield _row(record, columns, f"hub data set {source!r}, row {number}")
+
+
+def _hub(source: str, function: str, **arguments: Any) -> Any:
+    """Call `datasets.<function>(source)`; whatever fails becomes one sentence."""
+    import datasets
+
+    from trainables.corpora.hub import cache_only_unless_reachable
+
+    with cache_only_unless_reachable() as answers:
+        try:
+            return getattr(datasets, function)(source, **arguments)
+        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+            _refuse_hub(source, answers, error)
+
+
+def _refuse_hub(source: str, answers: bool, error: Exception) -> NoReturn:
+    if not answers:
+        raise UserError(
+            f"the NLI data {source!r} is neither a local path nor in the hub's cache, and the hub cannot be reached; "
+            "give a local folder or file (JSONL, CSV, Parquet), set HF_HOME to a filled cache, or use 'scenes'"
+        ) from None
+    raise UserError(f"the hub data set {source!r} cannot be loaded: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _group(rows: list[Row]) -> tuple[list[Row], int]:
+    """Rows with each premise's rows together, stable; and how many had to move."""
+    groups: dict[str, list[Row]] = {}
+    moved = 0
+    before, in_first_run = None, False
+    for row in rows:
+        premise = row[0]
+        if premise != before:
+            in_first_run = premise not in groups
+        moved += not in_first_run
+        groups.setdefault(premise, []).append(row)
+        before = premise
+    return [row for group in groups.values() for row in group], moved
+
+
+def _fingerprint(rows: list[Row]) -> str:
+    digest = hashlib.sha256()
+    for premise, hypothesis, label in rows:
+        digest.update(f"{premise}\x1f{hypothesis}\x1f{label}\n".encode())
+    return digest.hexdigest()[:12]
