@@ -167,10 +167,7 @@ class Recipe:
             changes.setdefault(section, {})[name] = tuple(value) if isinstance(value, list) else value
         return dataclasses.replace(
             self,
-            **{
-                section: dataclasses.replace(getattr(self, section), **items)
-                for section, items in changes.items()
-            },
+            **{section: dataclasses.replace(getattr(self, section), **items) for section, items in changes.items()},
         )
 
     @classmethod

@@ -1,0 +1,1 @@
+"""Training: the loop, the team of workers, optimiser and schedule, checkpoints."""

@@ -1,0 +1,20 @@
+"""Projection heads between the sentence embedding and the contrastive objective; dropped at test time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import nn
+
+from trainables.recipe import HeadConfig
+
+HEADS: dict[str, Callable[[int, int], nn.Module]] = {
+    "none": lambda dim, out: nn.Identity(),
+    "linear": lambda dim, out: nn.Linear(dim, out),
+    "mlp": lambda dim, out: nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, out)),
+}
+
+
+def build_head(config: HeadConfig, dim: int) -> nn.Module:
+    """(sentences, dim) to (sentences, config.dim or dim)."""
+    return HEADS[config.kind](dim, config.dim or dim)

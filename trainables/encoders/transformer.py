@@ -1,0 +1,156 @@
+"""A Hugging Face transformer as a sentence encoder: tokens, states, pooling; length buckets instead of padding."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from trainables.encoders import hub_errors
+from trainables.encoders.pooling import POOLINGS, padded_mean_without_cls
+from trainables.errors import UserError
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+
+# One forward pass holds at most so many tokens, padding included.
+TOKENS_PER_PASS = {"cpu": 4096, "cuda": 65536}
+
+
+class TransformerEncoder(nn.Module):
+    """Backbone, tokenizer and pooling. `embed` is differentiable, `encode` is for evaluation."""
+
+    def __init__(self, backbone: Any, tokenizer: Any, mode: str, max_length: int) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.tokenizer = tokenizer
+        self.mode = mode
+        self.max_length = max_length
+        self.dim = int(backbone.config.hidden_size)
+        self.precision = torch.float32
+        self.padded_inference = False
+        """Average padding in at inference, as Liao's released code does."""
+
+    @classmethod
+    def load(cls, config: EncoderConfig, pooling: PoolingConfig, *, device: str | None = None) -> TransformerEncoder:
+        """From the hub, a folder, or made on the spot; with the first `config.layers` layers only."""
+        if config.name == SCENES_ENCODER:
+            from trainables.encoders.builtin import build
+
+            backbone, tokenizer = build()
+        else:
+            backbone, tokenizer = hub_errors(config.name, lambda: _from_pretrained(config.name))
+        if tokenizer.pad_token_id is None:
+            raise UserError(f"the tokenizer of {config.name!r} has no padding token; give one that has")
+        if config.layers is not None:
+            _keep_layers(backbone, config)
+        longest = getattr(backbone.config, "max_position_embeddings", config.max_length)
+        encoder = cls(backbone, tokenizer, pooling.mode, min(config.max_length, longest))
+        return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.backbone.parameters()).device
+
+    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Token ids of each sentence, special tokens included, cut at `max_length`."""
+        if not sentences:
+            return []
+        return self.tokenizer(list(sentences), truncation=True, max_length=self.max_length, add_special_tokens=True)[
+            "input_ids"
+        ]
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
+        """Embeddings of tokenized sentences, with gradient, in their order."""
+        lengths = [len(ids) for ids in tokens]
+        buckets = length_buckets(lengths, TOKENS_PER_PASS[self.device.type])
+        embedded = torch.cat([self._forward([tokens[i] for i in bucket]) for bucket in buckets])
+        order = torch.tensor([i for bucket in buckets for i in bucket], device=self.device)
+        return embedded[torch.argsort(order)]
+
+    @torch.inference_mode()
+    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
+        """Float32 embeddings, longest sentences first through the model, in evaluation mode."""
+        from tqdm import tqdm
+
+        was_training = self.training
+        self.eval()
+        tokens = self.tokenize(sentences)
+        embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
+        with tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress) as bar:
+            for bucket in length_buckets([len(ids) for ids in tokens], TOKENS_PER_PASS[self.device.type]):
+                embedded[bucket] = self._forward([tokens[i] for i in bucket]).float().cpu().numpy()
+                bar.update(len(bucket))
+        self.train(was_training)
+        return embedded
+
+    def save(self, folder: Path) -> None:
+        """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings."""
+        from trainables.encoders.export import save_sentence_transformer
+
+        save_sentence_transformer(self, folder)
+
+    def _forward(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
+        longest = max(len(ids) for ids in tokens)
+        padding = self.tokenizer.pad_token_id
+        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in tokens])
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in tokens])
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        low = self.precision != torch.float32
+        with torch.autocast(self.device.type, dtype=self.precision) if low else contextlib.nullcontext():
+            layers = self.mode == "first_last_mean"
+            output = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=layers)
+        states = output.hidden_states if layers else (output.last_hidden_state,)
+        # bf16 states are summed in fp32: a mean over many tokens loses digits otherwise.
+        states = tuple(state.float() if low else state for state in states)
+        released = self.padded_inference and not self.training and self.mode == "mean_without_cls"
+        return (padded_mean_without_cls if released else POOLINGS[self.mode])(states, mask)
+
+
+def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[int]]:
+    """Indices longest first, cut into passes that hold few padding tokens and at most `tokens_per_pass` in all.
+
+    A pass ends where the next sentence is shorter than three quarters of its longest one, unless the pass is
+    still so small that one more would cost more than the padding.
+    """
+    buckets: list[list[int]] = []
+    longest = 0
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        current = buckets[-1] if buckets else []
+        full = (len(current) + 1) * longest > tokens_per_pass
+        wasteful = lengths[index] < 0.75 * longest and len(current) * longest >= tokens_per_pass // 8
+        if not current or full or wasteful:
+            buckets.append([index])
+            longest = lengths[index]
+        else:
+            current.append(index)
+    return buckets
+
+
+def _from_pretrained(name: str) -> tuple[Any, Any]:
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if (Path(name) / "0_Transformer").is_dir():
+        name = str(Path(name) / "0_Transformer")
+    backbone = AutoModel.from_pretrained(name, dtype=torch.float32)
+    if getattr(backbone, "pooler", None) is not None:
+        backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
+    return backbone, AutoTokenizer.from_pretrained(name)
+
+
+def _keep_layers(backbone: Any, config: EncoderConfig) -> None:
+    assert config.layers is not None
+    stack = getattr(getattr(backbone, "encoder", backbone), "layer", None)
+    if stack is None:
+        stack = getattr(getattr(backbone, "transformer", None), "layer", None)
+    if stack is None or config.layers > len(stack):
+        has = f"{len(stack)} layers" if stack is not None else "layers that cannot be counted"
+        raise UserError(f"encoder.layers is {config.layers}, but {config.name!r} has {has}")
+    del stack[config.layers :]
+    setattr(backbone.config, "n_layers" if hasattr(backbone.config, "n_layers") else "num_hidden_layers", config.layers)

@@ -1,0 +1,87 @@
+"""Averaged word vectors (GloVe): the mean over a sentence's lower-cased words; zeros where none is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from trainables.errors import UserError
+
+
+class WordVectors:
+    """An encoder without parameters to train."""
+
+    def __init__(self, words: Sequence[str], vectors: np.ndarray) -> None:  # vectors: (words, dim)
+        self.index = {word: row for row, word in enumerate(words)}
+        self.vectors = vectors
+        self.dim = int(vectors.shape[1])
+
+    @classmethod
+    def load(cls, name: str) -> WordVectors:
+        """Read GloVe's text format (`word x1 x2 ...` a line), or a `.npy` matrix with its words beside it."""
+        path = Path(name)
+        if not path.is_file():
+            raise UserError(f"no word vectors at {name!r}; name a GloVe text file or a .npy matrix")
+        return cls(*(_read_matrix(path) if path.suffix == ".npy" else _read_text(path)))
+
+    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
+        """Float32 means, in the order of the sentences."""
+        means = np.zeros((len(sentences), self.dim), dtype=np.float32)
+        for position, sentence in enumerate(sentences):
+            rows = [self.index[word] for word in sentence.lower().split() if word in self.index]
+            if rows:
+                means[position] = self.vectors[rows].mean(axis=0)
+        return means
+
+
+def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
+    words: list[str] = []
+    rows: list[np.ndarray] = []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            word, *numbers = line.rstrip().split(" ")
+            if number == 1 and len(numbers) == 1:
+                continue  # word2vec's text format opens with its counts
+            try:
+                row = np.array(numbers, dtype=np.float32)
+            except ValueError:
+                raise UserError(f"{path}, line {number}: after the word {word!r} only numbers may follow") from None
+            if rows and len(row) != len(rows[0]):
+                raise UserError(f"{path}, line {number}: {len(row)} numbers where the lines above have {len(rows[0])}")
+            words.append(word)
+            rows.append(row)
+    if not rows:
+        raise UserError(f"{path} is empty; a GloVe text file has a word and its numbers on each line")
+    return words, np.stack(rows)
+
+
+def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
+    vectors = np.load(path, allow_pickle=False).astype(np.float32)
+    beside = [p for p in sorted(path.parent.iterdir()) if p.suffix in (".parquet", ".json", ".txt")]
+    for candidate in beside:
+        words = _read_words(candidate)
+        if len(words) == len(vectors):
+            return words, vectors
+    raise UserError(
+        f"{path} has {len(vectors)} rows, but no .parquet, .json or .txt file beside it lists {len(vectors)} words"
+    )
+
+
+def _read_words(path: Path) -> list[str]:
+    """Words in row order: one a line, a JSON list, or a Parquet table (a text column, or a word per named row)."""
+    if path.suffix == ".txt":
+        return path.read_text(encoding="utf-8").splitlines()
+    if path.suffix == ".json":
+        return [str(word) for word in json.loads(path.read_text(encoding="utf-8"))]
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    numbers = table.select_dtypes("number")
+    if not pd.api.types.is_numeric_dtype(table.index):  # words as the index, row numbers as a column
+        order = np.argsort(numbers.iloc[:, 0].to_numpy()) if len(numbers.columns) else np.arange(len(table))
+        return [str(word) for word in table.index[order]]
+    texts = [column for column in table.columns if column not in numbers.columns]
+    return [str(word) for word in table[texts[0]]] if texts else []

@@ -1,0 +1,56 @@
+"""What an objective sees of a batch, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from trainables.recipe import ObjectiveConfig
+
+ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class EmbeddedBatch:
+    """A global batch of sentence pairs with the embeddings of its unique sentences.
+
+    Every worker holds the whole batch, but answers only for its share of the rows and anchors, so that the
+    losses of all workers add up to the loss of one.
+    """
+
+    embeddings: Tensor  # (sentences, dim): the sentence embeddings
+    projected: Tensor  # (sentences, head dim): the same after the projection head, for contrastive terms
+    premise: Tensor  # (pairs,) index into sentences
+    hypothesis: Tensor  # (pairs,) index into sentences
+    label: Tensor  # (pairs,) 0 entailment, 1 neutral, 2 contradiction
+    generator: torch.Generator
+    """Draws positives and negatives; the same on every worker."""
+    rank: int = 0
+    workers: int = 1
+
+    def share(self, count: int) -> slice:
+        """This worker's part of `count` rows or anchors."""
+        return slice(count * self.rank // self.workers, count * (self.rank + 1) // self.workers)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """This worker's part of the batch's loss, and counts over the whole batch."""
+
+    value: Tensor  # ()
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+
+class Objective(nn.Module):
+    """A loss over an `EmbeddedBatch`; it may own parameters that are dropped at test time."""
+
+    def __init__(self, config: ObjectiveConfig, dim: int) -> None:
+        super().__init__()
+        self.config = config
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        """This worker's part of the loss."""
+        raise NotImplementedError

@@ -1,0 +1,35 @@
+"""The Augment baselines of Liao 2021: cross-entropy over the pairs that SCL would contrast."""
+
+from __future__ import annotations
+
+import torch
+
+from trainables.objectives.batch import CONTRADICTION, ENTAILMENT, EmbeddedBatch, Loss, Objective
+from trainables.objectives.classifier import PairClassifier
+from trainables.objectives.contrast import choose_contrast
+from trainables.recipe import ObjectiveConfig
+
+
+class AugmentedCrossEntropy(Objective):
+    """Mean cross-entropy over (anchor, positive) and (anchor, negative) pairs, as many as N+ and N- allow.
+
+    A positive is an entailment, and a negative that belongs to the anchor keeps its label. The paper does not
+    say what label a hypothesis of another premise gets; SNLI's own reading of two
+    unrelated captions, contradiction, is taken.
+    """
+
+    def __init__(self, config: ObjectiveConfig, dim: int) -> None:
+        super().__init__(config, dim)
+        self.classifier = PairClassifier(dim)
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        contrast = choose_contrast(batch, self.config)
+        rows, pairs = torch.nonzero(contrast.positives | contrast.negatives, as_tuple=True)  # (augmented,) twice
+        mine = batch.share(len(rows))
+        device = batch.embeddings.device
+        anchors, chosen = contrast.anchors[rows[mine]].to(device), pairs[mine].to(device)
+        own = batch.premise[chosen] == anchors
+        label = torch.where(own, batch.label[chosen], CONTRADICTION)
+        label = torch.where(contrast.positives[rows[mine], pairs[mine]].to(device), ENTAILMENT, label)
+        u, v = batch.embeddings[anchors], batch.embeddings[batch.hypothesis[chosen]]
+        return Loss(self.classifier(u, v, label) / max(len(rows), 1), contrast.counts)

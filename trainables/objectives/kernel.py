@@ -1,0 +1,34 @@
+"""The contrastive kernel: every contrastive loss here is a choice of its masks."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def contrastive(scores: Tensor, positives: Tensor, shared: Tensor) -> Tensor:  # (anchors,)
+    """Per anchor, the mean over its positives of -log of a softmax with chosen denominators.
+
+        l_i = mean over p in P(i) of -log( exp(s_ip) / sum over k in D(i, p) of exp(s_ik) )
+
+    scores: s, (anchors, candidates), already divided by the temperature.
+    positives: P, boolean, (anchors, candidates). An anchor without a positive gives 0.
+    shared: boolean, (anchors, candidates): the part of the denominator that all positives of an anchor share.
+        D(i, p) is shared(i) and p itself, so a loss in which positives compete puts them into `shared`
+        (SCL, SupCon), and one that leaves an anchor's other positives out does not (SupMPN, MNRL).
+    """
+    lowest = torch.finfo(scores.dtype).min  # not -inf: a row of only -inf has no gradient
+    common = torch.logsumexp(scores.masked_fill(~shared, lowest), dim=1, keepdim=True)  # (anchors, 1)
+    denominators = torch.where(shared, common, torch.logaddexp(common, scores))  # (anchors, candidates)
+    losses = (denominators - scores).masked_fill(~positives, 0.0)
+    return losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)
+
+
+def draw(allowed: Tensor, most: int | None, generator: torch.Generator) -> Tensor:
+    """Keep at most `most` of the allowed candidates of each anchor, at random. (anchors, candidates), boolean."""
+    if most is None or most >= allowed.shape[1]:
+        return allowed
+    keys = torch.rand(allowed.shape, generator=generator).masked_fill(~allowed, -1.0)
+    chosen = torch.zeros_like(allowed)
+    chosen.scatter_(1, keys.topk(most, dim=1).indices, True)
+    return chosen & allowed

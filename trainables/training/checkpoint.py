@@ -1,0 +1,55 @@
+"""Training state on disk: every tensor in safetensors, every number in JSON. No pickle."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+TENSORS, NUMBERS = "state.safetensors", "state.json"
+
+
+@dataclass
+class Progress:
+    """How far training is, and its running sums over the batches so far."""
+
+    step: int = 0
+    seconds: float = 0.0
+    sums: dict[str, float] = field(default_factory=dict)
+
+    def add(self, **values: float) -> None:
+        for name, value in values.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+
+def save_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
+    """Everything that a later process needs to go on as if nothing had happened."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    for position, parameter in enumerate(_parameters(optimiser)):
+        for name, value in optimiser.state.get(parameter, {}).items():
+            tensors[f"optimiser.{position}.{name}"] = value
+    # Tied weights share storage, which safetensors refuses; a copy each is what a resume needs.
+    save_file({name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}, folder / TENSORS)
+    numbers = {"step": progress.step, "seconds": progress.seconds, "sums": progress.sums}
+    (folder / NUMBERS).write_text(json.dumps(numbers))
+
+
+def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer) -> Progress:
+    """Put a saved state back."""
+    tensors = load_file(folder / TENSORS)
+    model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+    for position, parameter in enumerate(_parameters(optimiser)):
+        prefix = f"optimiser.{position}."
+        state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
+        if state:  # `step` stays on the CPU, as the optimiser made it
+            optimiser.state[parameter] = {n: v if n == "step" else v.to(parameter.device) for n, v in state.items()}
+    return Progress(**json.loads((folder / NUMBERS).read_text()))
+
+
+def _parameters(optimiser: torch.optim.Optimizer) -> list[Tensor]:
+    return [parameter for group in optimiser.param_groups for parameter in group["params"]]

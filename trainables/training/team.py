@@ -1,0 +1,99 @@
+"""The workers of one trial. Every objective sees the global batch, whatever their number.
+
+Each worker encodes its share of a batch's sentences, gathers everyone's embeddings with gradient, and answers
+for its share of the anchors. The losses add up to the loss of one worker, so gradients are
+summed, not averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Team:
+    """This worker's place among the trial's workers. Alone, every exchange is a no-op."""
+
+    rank: int = 0
+    workers: int = 1
+
+    @classmethod
+    def joined(cls) -> Team:
+        """The team of the initialised default process group."""
+        return cls(dist.get_rank(), dist.get_world_size())
+
+    def share(self, lengths: Sequence[int]) -> list[list[int]]:
+        """Which sentences each worker encodes: dealt out longest first, so that all have alike many tokens."""
+        order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+        return [order[rank :: self.workers] for rank in range(self.workers)]
+
+    def gather(self, local: Tensor, shares: Sequence[Sequence[int]]) -> Tensor:  # (own, dim) -> (all, dim)
+        """Everyone's embeddings in the order of the batch; gradients flow back to the worker that made them."""
+        sizes = [len(share) for share in shares]
+        stacked = local if self.workers == 1 else _Gather.apply(local, sizes, self.rank)
+        order = torch.tensor([i for share in shares for i in share], device=local.device)
+        return stacked[torch.argsort(order)]
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Add up every worker's gradients, in one exchange."""
+        if self.workers == 1:
+            return
+        trained = [parameter for parameter in parameters if parameter.requires_grad]
+        for parameter in trained:
+            if parameter.grad is None:  # a worker may have had no sentence of this batch
+                parameter.grad = torch.zeros_like(parameter)
+        gradients = [parameter.grad for parameter in trained if parameter.grad is not None]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        dist.all_reduce(flat)
+        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+    def total(self, value: Tensor) -> Tensor:
+        """The sum of a tensor over the workers, without gradient."""
+        value = value.detach().clone()
+        if self.workers > 1:
+            dist.all_reduce(value)
+        return value
+
+    def from_first(self, value: Any) -> Any:
+        """The first worker's value, on every worker."""
+        if self.workers == 1:
+            return value
+        box = [value]
+        dist.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def gather_arrays(self, own: np.ndarray) -> list[np.ndarray] | None:
+        """Everyone's array, on the first worker; None on the others."""
+        if self.workers == 1:
+            return [own]
+        arrays: list[Any] | None = [None] * self.workers if self.rank == 0 else None
+        dist.gather_object(own, arrays, dst=0)
+        return arrays
+
+
+class _Gather(torch.autograd.Function):
+    """All-gather of parts of different sizes, with the gradient that the sum of all workers' losses has."""
+
+    @staticmethod
+    def forward(ctx: Any, local: Tensor, sizes: list[int], rank: int) -> Tensor:
+        ctx.sizes, ctx.rank = sizes, rank
+        padded = local.new_zeros(max(sizes), local.shape[1])
+        padded[: len(local)] = local
+        parts = [torch.empty_like(padded) for _ in sizes]
+        dist.all_gather(parts, padded)
+        return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        total = gradients[0].contiguous()
+        dist.all_reduce(total)
+        start = sum(ctx.sizes[: ctx.rank])
+        return total[start : start + ctx.sizes[ctx.rank]], None, None
