@@ -1,0 +1,30 @@
+"""SentEval whole: 28 tasks as data, one embedding pass, all heads of a task in one fit.
+
+    from trainables.senteval import evaluate, task_names
+    result = evaluate(encoder.encode, Path("senteval"), task_names(["sts", "transfer"]), "full")
+    result.tasks["STS12"]["spearman_wmean"], result.averages["liao_transfer"]
+
+Nothing heavy is imported before `evaluate`, `development` or `fingerprint` run.
+"""
+
+from trainables.senteval.evaluation import (
+    Evaluation,
+    check_data,
+    development,
+    evaluate,
+    fingerprint,
+    selection_score,
+)
+from trainables.senteval.tasks import GROUPS, TASKS, task_names
+
+__all__ = [
+    "GROUPS",
+    "TASKS",
+    "Evaluation",
+    "check_data",
+    "development",
+    "evaluate",
+    "fingerprint",
+    "selection_score",
+    "task_names",
+]

@@ -1,0 +1,232 @@
+"""Score an encoder: read the tasks, encode the union of their sentences once, fit and score each task."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainables.errors import UserError
+from trainables.senteval.averages import averages
+from trainables.senteval.files import MissingData, check_folder, check_task, content_hash, repeated_files
+from trainables.senteval.protocol import protocol_named
+from trainables.senteval.tasks import GROUPS, TASKS, Task, task_names
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from trainables.senteval.read import TaskData
+
+Encode = Callable[[Sequence[str]], "np.ndarray"]
+"""Unique sentences to float32 embeddings, (sentences, dim)."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of one encoder under one protocol.
+
+    `tasks` maps a name to numbers in percent, None where missing, with `seconds`, `examples` and, where None,
+    `reason`. `predictions` and `gold` hold what was predicted for each test sentence or pair (for STS and
+    relatedness the cosine) and what is right, in an order that depends on the data only. `errors` has one
+    sentence for each task whose data is broken; data that is simply not there is no error.
+    """
+
+    protocol: str
+    tasks: dict[str, dict[str, Any]]
+    averages: dict[str, float | None]
+    predictions: dict[str, np.ndarray] = field(repr=False)
+    gold: dict[str, np.ndarray] = field(repr=False)
+    seconds: float
+    encoding_seconds: float
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+def evaluate(
+    encode: Encode,
+    data: Path,
+    tasks: Sequence[str],
+    protocol: str = "full",
+    *,
+    seed: int = 1111,
+    progress: bool = False,
+) -> Evaluation:
+    """Every task asked for, names or groups, under one protocol.
+
+    `encode` is called once, with the unique sentences of all tasks. A task whose data is missing or broken gets
+    None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
+    no task is left, or if an embedding is not finite.
+    """
+    from trainables.senteval.kinds import KINDS, Embedded
+
+    begin = time.perf_counter()
+    names, settings = task_names(tasks), protocol_named(protocol)
+    read, missing, errors = _read_all(data, names)
+    if not read:
+        raise UserError(next(iter({**missing, **errors}.values())))
+    embeddings, lookup = _embed(encode, read)
+    encoding_seconds = time.perf_counter() - begin
+
+    results: dict[str, dict[str, Any]] = {}
+    predictions: dict[str, np.ndarray] = {}
+    gold: dict[str, np.ndarray] = {}
+    for name in names:
+        task, started = TASKS[name], time.perf_counter()
+        if name in read:
+            if progress:
+                print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
+            scores = KINDS[task.kind](Embedded(task, read[name], embeddings, lookup), settings, seed)
+            predictions[name], gold[name] = scores.predictions, scores.gold
+            results[name] = {**scores.numbers, "seconds": round(time.perf_counter() - started, 3)}
+        else:
+            reason = missing.get(name) or errors[name]
+            results[name] = {**dict.fromkeys(NUMBERS[task.kind]), "seconds": 0.0, "examples": None, "reason": reason}
+    return Evaluation(
+        protocol,
+        results,
+        averages(results),
+        predictions,
+        gold,
+        time.perf_counter() - begin,
+        encoding_seconds,
+        errors,
+    )
+
+
+NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "nested_cv": ("dev_accuracy", "test_accuracy"),
+    "kfold": ("dev_accuracy", "test_accuracy"),
+    "split": ("dev_accuracy", "test_accuracy"),
+    "similarity": tuple(f"{name}_{way}" for name in ("spearman", "pearson") for way in ("all", "mean", "wmean")),
+    "relatedness": (
+        "dev_spearman_cosine",
+        "test_spearman_cosine",
+        "dev_pearson_regressor",
+        "test_spearman_regressor",
+        "test_pearson_regressor",
+    ),
+    "retrieval": ("test_recall",),
+}
+"""The numbers of each kind; MRPC has `test_f1` besides."""
+
+
+def selection_score(tasks: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """What a study maximises, from development parts only.
+
+    The mean of STSBenchmark's `dev_spearman_cosine` and the mean `dev_accuracy` of the transfer tasks, over what
+    is there of the two; None if neither is. Missing tasks leave the mean, so compare only scores of one task list.
+    """
+    similarity = tasks.get("STSBenchmark", {}).get("dev_spearman_cosine")
+    accuracies = [tasks[name]["dev_accuracy"] for name in GROUPS["transfer"] if name in tasks]
+    accuracies = [value for value in accuracies if value is not None]
+    parts = [] if similarity is None else [similarity]
+    if accuracies:
+        parts.append(sum(accuracies) / len(accuracies))
+    return sum(parts) / len(parts) if parts else None
+
+
+def development(encode: Encode, data: Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
+    """A cheap score while training goes on: cosine Spearman on the dev parts of STSBenchmark and SICKRelatedness.
+
+    `{"STSBenchmark.dev_spearman_cosine": ..., "score": mean}`, in percent, for those of the two that are asked
+    for and there; `score` is None if neither is.
+    """
+    from trainables.senteval.correlation import spearman
+    from trainables.senteval.kinds import Embedded
+    from trainables.senteval.read import TaskData
+
+    names = [name for name in task_names(tasks) if TASKS[name].kind == "relatedness"]
+    read, _, errors = _read_all(data, names)
+    for problem in errors.values():
+        raise UserError(problem)
+    found: dict[str, float | None] = {}
+    dev = {name: TaskData({"dev": content.splits["dev"]}) for name, content in read.items()}
+    if dev:
+        embeddings, lookup = _embed(encode, dev)
+        for name, content in dev.items():
+            part = content.splits["dev"]
+            predicted = Embedded(TASKS[name], content, embeddings, lookup).cosine(part)
+            found[f"{name}.dev_spearman_cosine"] = 100 * spearman(predicted, part.labels)
+    values = [value for value in found.values() if value is not None]
+    found["score"] = sum(values) / len(values) if values else None
+    return found
+
+
+def check_data(data: Path, tasks: Sequence[str]) -> None:
+    """Raise `UserError` if `data` is no SentEval folder, holds none of the tasks, or only a part of one.
+
+    Quick: looks which files are there. A task that is missing as a whole passes, since it makes a dash.
+    """
+    names = task_names(tasks)
+    check_folder(data)
+    missing = []
+    for name in names:
+        try:
+            check_task(TASKS[name], data)
+        except MissingData as problem:
+            missing.append(str(problem))
+    if len(missing) == len(names):
+        raise UserError(f"{data} holds no task of {', '.join(names)}; {missing[0]}")
+
+
+def fingerprint(data: Path, tasks: Sequence[str]) -> str:
+    """Twelve hexadecimal digits that depend on the content of the tasks' files only."""
+    files = sorted({file for name in task_names(tasks) for file in TASKS[name].files})
+    digest = hashlib.sha256()
+    for file in files:
+        path = data / file
+        digest.update(f"{file} {content_hash(path) if path.is_file() else 'missing'}\n".encode())
+    return digest.hexdigest()[:12]
+
+
+def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], dict[str, str], dict[str, str]]:
+    """What could be read, what is missing and why, what is broken and why."""
+    from trainables.senteval.read import read_task
+
+    check_folder(data)
+    read: dict[str, TaskData] = {}
+    missing: dict[str, str] = {}
+    errors = repeated_files(data, names)
+    for name in names:
+        task: Task = TASKS[name]
+        if name in errors:
+            continue
+        try:
+            check_task(task, data)
+            read[name] = read_task(task, data)
+        except MissingData as reason:
+            missing[name] = str(reason)
+        except UserError as problem:
+            errors[name] = str(problem)
+    return read, missing, errors
+
+
+def _embed(encode: Encode, read: Mapping[str, TaskData]) -> tuple[Tensor, Callable[[list[str]], Tensor]]:
+    """Encode each sentence once; returns the embeddings and the way from sentences to row numbers."""
+    import numpy as np
+    import torch
+
+    numbers: dict[str, int] = {}
+    for content in read.values():
+        for text in content.sentences():
+            numbers.setdefault(text, len(numbers))
+    sentences = list(numbers)
+    array = np.ascontiguousarray(encode(sentences), dtype=np.float32)
+    if array.ndim != 2 or len(array) != len(sentences):
+        raise UserError(f"the encoder gave shape {array.shape} for {len(sentences):,} sentences, not (sentences, dim)")
+    bad = ~np.isfinite(array).all(axis=1)
+    if bad.any():
+        first = sentences[int(bad.argmax())]
+        raise UserError(f"the encoder gives NaN or infinity for {int(bad.sum()):,} sentences, the first is {first!r}")
+    zero = ~array.any(axis=1)
+    if zero.sum() > len(sentences) / 2:
+        raise UserError(f"the encoder gives the zero vector for {int(zero.sum()):,} of {len(sentences):,} sentences")
+
+    def lookup(texts: list[str]) -> Tensor:
+        return torch.tensor([numbers[text] for text in texts], dtype=torch.long)
+
+    return torch.from_numpy(array), lookup

@@ -1,0 +1,214 @@
+"""One function for each kind of task: embeddings and examples in, scores in percent and test predictions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainables.senteval.correlation import cosine, pearson, spearman
+from trainables.senteval.features import Pairs, Singles
+from trainables.senteval.heads import Fold, Rows, fit_heads
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.read import Split, TaskData
+from trainables.senteval.tasks import Kind, Task
+
+Lookup = Callable[[list[str]], Tensor]
+"""Sentences to their row numbers in the embeddings, (n,) int64."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """`numbers` as issue JSON has them, and what was predicted for each test example, in the data's order."""
+
+    numbers: dict[str, Any]
+    predictions: np.ndarray
+    gold: np.ndarray
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A task's examples with the embeddings of the union of all sentences."""
+
+    task: Task
+    data: TaskData
+    embeddings: Tensor  # (unique sentences, dim) float32
+    lookup: Lookup
+
+    def rows(self, *names: str) -> Rows:
+        """Feature rows of the named splits, one after another."""
+        splits = [self.data.splits[name] for name in names]
+        left = torch.cat([self.lookup(split.left) for split in splits])
+        if splits[0].right is None:
+            return Singles(self.embeddings, left)
+        right = torch.cat([self.lookup(split.right or []) for split in splits])
+        return Pairs(self.embeddings, left, right, both=self.task.layout == "snli")
+
+    def labels(self, *names: str) -> np.ndarray:
+        return np.concatenate([self.data.splits[name].labels for name in names])
+
+    def cosine(self, split: Split) -> np.ndarray:
+        return cosine(self.embeddings, self.lookup(split.left), self.lookup(split.right or []))
+
+
+def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    """Outer folds are test parts; inner folds of the rest choose L2; the refit holds out 5 % to stop.
+
+    The development accuracy is the mean over outer folds of the best mean over inner folds.
+    """
+    rows, labels = given.rows("all"), given.labels("all")
+    outer = _folds(labels, protocol.folds)
+    inner = [
+        Fold(fold.train[part.train], fold.train[part.dev])
+        for fold in outer
+        for part in _folds(labels[fold.train], protocol.folds)
+    ]
+    heads = fit_heads(rows, labels, 2, inner, protocol.decays, protocol.fit, seed)
+    sizes = np.array([len(part.dev) for part in inner])[:, None]
+    accuracy = heads.dev_correct.reshape(len(inner), -1) / sizes
+    means = _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))  # (outer, L2)
+    chosen = means.argmax(axis=1)
+
+    refits = [_hold_out(fold.train, np.random.RandomState(seed)) for fold in outer]
+    heads = fit_heads(rows, labels, 2, refits, np.array(protocol.decays)[chosen, None], protocol.fit, seed)
+    predictions = np.empty(len(labels), dtype=np.int64)
+    for number, fold in enumerate(outer):
+        predictions[fold.dev] = heads.predict(rows.take(torch.from_numpy(fold.dev)), [number])[:, 0]
+    test = np.mean([(predictions[fold.dev] == labels[fold.dev]).mean() for fold in outer])
+    numbers = {
+        "dev_accuracy": float(means.max(axis=1).mean()),
+        "test_accuracy": float(100 * test),
+        "examples": [len(labels), len(labels)],
+    }
+    return Scores(numbers, predictions, labels)
+
+
+def kfold(given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    """Folds of the train part choose L2; one refit, 5 % held out to stop, is scored on the test part."""
+    rows, labels = given.rows("train"), given.labels("train")
+    classes = given.data.classes
+    folds = _folds(labels, protocol.folds)
+    heads = fit_heads(rows, labels, classes, folds, protocol.decays, protocol.fit, seed)
+    sizes = np.array([len(fold.dev) for fold in folds])[:, None]
+    means = _rounded((heads.dev_correct.reshape(len(folds), -1) / sizes).mean(axis=0))
+    decay = protocol.decays[int(means.argmax())]
+
+    random = np.random.RandomState(seed)
+    refit = _hold_out(np.arange(len(labels)), random)
+    head = fit_heads(rows, labels, classes, [refit], [decay], protocol.fit, seed, random)
+    gold = given.labels("test")
+    predictions = head.predict(_all(given.rows("test"), len(gold)))[:, 0]
+    numbers = {
+        "dev_accuracy": float(means.max()),
+        "test_accuracy": 100 * float((predictions == gold).mean()),
+        "examples": [len(labels), len(gold)],
+    }
+    if given.task.layout == "mrpc":
+        true = int(((predictions == 1) & (gold == 1)).sum())
+        numbers["test_f1"] = 100 * 2 * true / max(1, int((predictions == 1).sum() + (gold == 1).sum()))
+    return Scores(numbers, predictions, gold)
+
+
+def split(given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    """The given development part stops the fits and chooses L2."""
+    settings, decays = protocol.fit, protocol.decays
+    if given.task.layout == "snli":
+        settings, decays = replace(settings, epoch_size=1, max_epochs=15), (1e-9,)
+    labels = given.labels("train", "dev")
+    train = len(given.data.splits["train"])
+    fold = Fold(np.arange(train), np.arange(train, len(labels)))
+    rows = given.rows("train", "dev")
+    heads = fit_heads(rows, labels, given.data.classes, [fold], decays, settings, seed)
+    accuracy = _rounded(heads.dev_correct / len(fold.dev))
+    gold = given.labels("test")
+    predictions = heads.predict(_all(given.rows("test"), len(gold)), [int(accuracy.argmax())])[:, 0]
+    numbers = {
+        "dev_accuracy": 100 * float(heads.dev_correct.max() / len(fold.dev)),
+        "test_accuracy": 100 * float((predictions == gold).mean()),
+        "examples": [len(fold.dev), len(gold)],
+    }
+    return Scores(numbers, predictions, gold)
+
+
+def similarity(given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    """STS12 to STS16: `all` concatenates the sub-corpora, `mean` averages them, `wmean` weights them by size."""
+    parts = [(given.cosine(part), part.labels) for part in given.data.splits.values()]
+    predictions, gold = (np.concatenate(side) for side in zip(*parts, strict=True))
+    sizes = [len(scores) for scores, _ in parts]
+    numbers: dict[str, Any] = {}
+    for name, correlation in (("spearman", spearman), ("pearson", pearson)):
+        each = [100 * correlation(scores, labels) for scores, labels in parts]
+        numbers[f"{name}_all"] = 100 * correlation(predictions, gold)
+        numbers[f"{name}_mean"] = float(np.mean(each))
+        numbers[f"{name}_wmean"] = float(np.average(each, weights=sizes))
+    numbers["examples"] = len(gold)
+    return Scores(numbers, predictions, gold)
+
+
+def relatedness(given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    """STS benchmark and SICK relatedness, by cosine and by the trained regressor."""
+    from trainables.senteval.regressor import fit_regressor
+
+    splits = given.data.splits
+    dev, test = splits["dev"], splits["test"]
+    train_rows, dev_rows, test_rows = (_all(given.rows(name), len(splits[name])) for name in ("train", "dev", "test"))
+    predict = fit_regressor(train_rows, splits["train"].labels, dev_rows, dev.labels, given.rows("dev").dim, seed)
+    regressed = predict(test_rows)
+    predictions = given.cosine(test)
+    numbers = {
+        "dev_spearman_cosine": 100 * spearman(given.cosine(dev), dev.labels),
+        "test_spearman_cosine": 100 * spearman(predictions, test.labels),
+        "dev_pearson_regressor": 100 * pearson(predict(dev_rows), dev.labels),
+        "test_spearman_regressor": 100 * spearman(regressed, test.labels),
+        "test_pearson_regressor": 100 * pearson(regressed, test.labels),
+        "examples": [len(dev), len(test)],
+    }
+    return Scores(numbers, predictions, test.labels)
+
+
+def retrieval(given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    """Caption and image retrieval; `test_recall` is the mean of R@1, 5 and 10 both ways."""
+    from trainables.senteval.captions import fit_projections
+
+    return Scores(
+        *fit_projections(
+            {name: (given.embeddings[given.lookup(part.left)], part) for name, part in given.data.splits.items()}, seed
+        )
+    )
+
+
+KINDS: Mapping[Kind, Callable[[Embedded, Protocol, int], Scores]] = {
+    "nested_cv": nested_cv,
+    "kfold": kfold,
+    "split": split,
+    "similarity": similarity,
+    "relatedness": relatedness,
+    "retrieval": retrieval,
+}
+
+
+def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
+    """The split never follows the seed of the heads: every model is scored on the same folds."""
+    from sklearn.model_selection import StratifiedKFold
+
+    parts = StratifiedKFold(n_splits=folds, shuffle=True, random_state=1111).split(np.zeros(len(labels)), labels)
+    return [Fold(train, dev) for train, dev in parts]
+
+
+def _hold_out(train: np.ndarray, random: np.random.RandomState, share: float = 0.05) -> Fold:
+    order = train[random.permutation(len(train))]
+    held = max(1, int(share * len(train)))
+    return Fold(order[held:], order[:held])
+
+
+def _rounded(accuracy: np.ndarray) -> np.ndarray:
+    """Percent with two decimals, as the original rounds before it chooses: ties go to the smaller L2."""
+    return np.round(100 * accuracy, 2)
+
+
+def _all(rows: Rows, count: int) -> Tensor:
+    return rows.take(torch.arange(count))

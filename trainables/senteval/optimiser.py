@@ -1,0 +1,44 @@
+"""Adam and RMSprop over stacked weights, without a tape."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.optim.adam import adam
+
+
+class Optimiser:
+    """Adam or RMSprop with torch's defaults over the stacked weights; the gradient holds the weight decay already."""
+
+    def __init__(self, name: str, weights: Tensor) -> None:
+        self.name = name
+        self.steps = torch.tensor(0.0)
+        self.first = torch.zeros_like(weights)
+        self.second = torch.zeros_like(weights)
+
+    def keep(self, heads: Tensor) -> None:
+        """Go on with some of the heads; weights are (columns, heads, width)."""
+        self.first = self.first[:, heads].contiguous()
+        self.second = self.second[:, heads].contiguous()
+
+    def step(self, weights: Tensor, gradient: Tensor) -> None:
+        if self.name == "rmsprop":
+            self.second.mul_(0.99).addcmul_(gradient, gradient, value=0.01)
+            weights.addcdiv_(gradient, self.second.sqrt().add_(1e-8), value=-0.01)
+            return
+        adam(
+            [weights],
+            [gradient],
+            [self.first],
+            [self.second],
+            [],
+            [self.steps],
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=1e-3,
+            weight_decay=0.0,
+            eps=1e-8,
+            maximize=False,
+        )

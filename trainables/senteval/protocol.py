@@ -1,0 +1,45 @@
+"""How heads are trained and chosen. A score without its protocol is not a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trainables.errors import UserError, choices
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Settings of one fit: training runs `epoch_size` epochs between two scores on held-out data.
+
+    A fit ends once more than `tenacity` scores, in total and not in a row, have failed to improve, or with the
+    first score at which more than `max_epochs` epochs have been run. The best scored weights are kept.
+    """
+
+    optimiser: Literal["adam", "rmsprop"]
+    batch: int
+    tenacity: int
+    epoch_size: int
+    max_epochs: int = 200
+
+
+@dataclass(frozen=True)
+class Protocol:
+    name: str
+    folds: int
+    fit: Fit
+    decays: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
+    """L2 values, given to the optimiser as its weight decay, among which held-out folds choose."""
+
+
+PROTOCOLS: Mapping[str, Protocol] = {
+    "full": Protocol("full", 10, Fit("adam", batch=64, tenacity=5, epoch_size=4)),
+    "fast": Protocol("fast", 5, Fit("rmsprop", batch=128, tenacity=3, epoch_size=2)),
+}
+
+
+def protocol_named(name: str) -> Protocol:
+    if name not in PROTOCOLS:
+        raise UserError(f"{name!r} is no SentEval protocol; use {choices(PROTOCOLS)}")
+    return PROTOCOLS[name]
