@@ -6,7 +6,8 @@ space is one Python file outside the repository with the same tuple.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -34,6 +35,10 @@ class Domain:
     def __post_init__(self) -> None:
         if bool(self.choices) == (self.low is not None and self.high is not None):
             raise UserError(f"domain {self.key!r} needs either choices or both low and high")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise UserError(f"domain {self.key!r} needs low < high, not {self.low!r} and {self.high!r}")
+        if self.log and (self.low is None or self.low <= 0):
+            raise UserError(f"domain {self.key!r} has a log scale, so it needs a low above 0, not {self.low!r}")
 
     @property
     def grid_values(self) -> tuple[Any, ...]:
@@ -52,6 +57,10 @@ class Column:
     score: tuple[str, str] | None = None
     mean_of: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if (self.score is None) == (not self.mean_of):
+            raise UserError(f"column {self.name!r} needs either a score or the columns that it is the mean of")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -59,6 +68,7 @@ class Row:
 
     `published` maps a table's number to the printed figures, column name to number; a figure the paper
     does not print is left out. `needs` names an input without which the row is a dash.
+    `minutes` is the printed time to train this row's model.
     """
 
     label: str
@@ -66,6 +76,7 @@ class Row:
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     needs: Literal["word_vectors"] | None = None
     note: str = ""
+    minutes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,7 @@ class Table:
 
     `rows` pairs the name printed in the table with a row's label.
     `curve` is the recipe key that the table varies, if it is an ablation over one number.
+    `baseline_table` is the table where the baseline row's figures stand, if they are not printed in this one.
     """
 
     number: str
@@ -84,20 +96,63 @@ class Table:
     aggregation: str
     curve: str | None = None
     footnotes: tuple[str, ...] = ()
+    baseline_table: str | None = None
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        _refuse_twice(f"table {self.number} has two columns called", names)
+        _refuse_twice(f"table {self.number} has two rows called", [name for name, _ in self.rows])
+        for column in self.columns:
+            unknown = set(column.mean_of) - set(names)
+            if unknown:
+                raise UserError(
+                    f"table {self.number}: {column.name!r} is the mean of unknown columns {sorted(unknown)}"
+                )
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        return next(column for column in self.columns if column.name == name)
 
 
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper that its numbers should show: every `better` row beats every `worse` row.
 
-    Rows are labels; `table` and `column` say by which score.
+    Rows are labels; `table` and `column` say by which score. `chain` lists rows from best to worst instead,
+    each of which beats the next. `quantifier="most"` asks for more than half of the comparisons.
+    `stated` is the difference in points that the paper names, of a claim with one comparison.
+    `smaller_in=(table, column)`: the one comparison's difference there is smaller than here.
+    `contradicted` says why the paper's own figures do not show the sentence; empty where they do.
     """
 
     text: str
     table: str
     column: str
-    better: tuple[str, ...]
-    worse: tuple[str, ...]
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
+    quantifier: Literal["all", "most"] = "all"
+    stated: float | None = None
+    smaller_in: tuple[str, str] | None = None
+    contradicted: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.chain) == bool(self.better and self.worse):
+            raise UserError(f"claim {self.text!r} needs either a chain or both better and worse rows")
+        if (self.stated is not None or self.smaller_in) and len(self.comparisons) != 1:
+            raise UserError(f"claim {self.text!r} states a difference, so it must compare one row with one other")
+
+    @property
+    def comparisons(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of labels, of which the first should beat the second."""
+        if self.chain:
+            return tuple(zip(self.chain, self.chain[1:], strict=False))
+        return tuple((better, worse) for better in self.better for worse in self.worse)
+
+    @property
+    def labels(self) -> set[str]:
+        """Every row that the claim speaks of."""
+        return {*self.better, *self.worse, *self.chain}
 
 
 @dataclass(frozen=True)
@@ -107,13 +162,14 @@ class Space:
     `base` is the paper's recipe; `laptop` are the overrides that make it small enough for two cores without
     a network (built-in corpus and encoder). `baseline` is the label that differences are taken against.
     `tolerance` is how far, in points, a reproduced figure may lie from the published one.
+    `training_pairs` is how many labelled pairs the paper's recipe trains on.
     """
 
     name: str
     title: str
     paper: str
     base: Recipe
-    laptop: Mapping[str, Any]
+    laptop: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[Row, ...] = ()
     domains: tuple[Domain, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -121,29 +177,61 @@ class Space:
     baseline: str | None = None
     tolerance: float = 1.0
     oddities: tuple[str, ...] = ()
+    training_pairs: int | None = None
 
     def __post_init__(self) -> None:
-        labels = [row.label for row in self.rows]
-        if len(set(labels)) < len(labels):
-            raise UserError(f"space {self.name!r} names a row twice: {sorted(labels)}")
-        known = set(labels)
+        where = f"space {self.name!r}"
+        _refuse_twice(f"{where} names a row twice:", [row.label for row in self.rows])
+        _refuse_twice(f"{where} has two tables numbered", [table.number for table in self.tables])
+        _refuse_twice(f"{where} has two domains for", [domain.key for domain in self.domains])
+        known = {row.label for row in self.rows}
         for table in self.tables:
             missing = {label for _, label in table.rows} - known
             if missing:
-                raise UserError(f"space {self.name!r}, table {table.number}: no row is called {sorted(missing)}")
+                raise UserError(f"{where}, table {table.number}: no row is called {sorted(missing)}")
+            for _, label in table.rows:
+                stray = set(self.row(label).published.get(table.number, {})) - {c.name for c in table.columns}
+                if stray:
+                    raise UserError(f"{where}, row {label!r}: table {table.number} has no column {sorted(stray)}")
         for claim in self.claims:
-            missing = {*claim.better, *claim.worse} - known
-            if missing:
-                raise UserError(f"space {self.name!r}, claim {claim.text!r}: no row is called {sorted(missing)}")
+            self._check_claim(claim)
         if self.baseline is not None and self.baseline not in known:
-            raise UserError(f"space {self.name!r}: the baseline {self.baseline!r} is not one of its rows")
+            raise UserError(f"{where}: the baseline {self.baseline!r} is not one of its rows")
         for row in self.rows:
             self.base.override(row.overrides)
         self.base.override(self.laptop)
         for domain in self.domains:
-            for value in domain.grid_values or (domain.low, domain.high):
+            for value in (*domain.grid_values, *(v for v in (domain.low, domain.high) if v is not None)):
                 self.base.override({domain.key: value})
+            if domain.when is not None:
+                for value in domain.when[1]:
+                    self.base.override({domain.when[0]: value})
 
     def row(self, label: str) -> Row:
         """The row of that label."""
         return next(row for row in self.rows if row.label == label)
+
+    def table(self, number: str) -> Table:
+        """The table of that number."""
+        return next(table for table in self.tables if table.number == number)
+
+    def published(self, table: str, label: str, column: str) -> float | None:
+        """The printed figure, or None."""
+        return self.row(label).published.get(table, {}).get(column)
+
+    def _check_claim(self, claim: Claim) -> None:
+        where = f"space {self.name!r}, claim {claim.text!r}"
+        missing = claim.labels - {row.label for row in self.rows}
+        if missing:
+            raise UserError(f"{where}: no row is called {sorted(missing)}")
+        for number, column in [(claim.table, claim.column), *([claim.smaller_in] if claim.smaller_in else [])]:
+            if number not in [table.number for table in self.tables]:
+                raise UserError(f"{where}: there is no table {number}")
+            if column not in [c.name for c in self.table(number).columns]:
+                raise UserError(f"{where}: table {number} has no column {column!r}")
+
+
+def _refuse_twice(what: str, names: Iterable[str]) -> None:
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise UserError(f"{what} {', '.join(map(repr, twice))}")

@@ -1,0 +1,72 @@
+"""`RESULTS/study.json`: what a study was asked to do. With the ledger it is all that a report is made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reports.ledger import known_fields, plain, read_json, write_whole
+from search_spaces import load_space
+from search_spaces.space import Space
+from trainables.errors import UserError
+
+NAME = "study.json"
+LEDGER = "ledger"
+
+
+@dataclass(frozen=True)
+class StudyInfo:
+    """A study's question, where it runs and how far it is.
+
+    `space_file` names the copy of a person's own space inside the results folder. `base` is the flat recipe
+    after the scale and `--set`. `row_hashes` maps every row's label to its recipe's hash, or to None where an
+    input that the row needs is missing. `explored` are the recipe hashes that Optuna or the grid asked for.
+    """
+
+    space: str
+    space_file: str | None = None
+    scale: str = "laptop"
+    scale_reason: str = ""
+    search: str = "paper"
+    trials: int | None = None
+    seeds: list[int] = field(default_factory=lambda: [0])
+    base: dict[str, Any] = field(default_factory=dict)
+    row_hashes: dict[str, str | None] = field(default_factory=dict)
+    explored: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    hardware: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+    command: str = ""
+    created_at: str = ""
+    status_counts: dict[str, int] = field(default_factory=dict)
+
+    def save(self, results: Path) -> Path:
+        """Write `study.json` into the results folder, whole."""
+        path = results / NAME
+        write_whole(path, json.dumps(plain(dataclasses.asdict(self)), indent=1, allow_nan=False) + "\n")
+        return path
+
+    @classmethod
+    def load(cls, results: Path) -> StudyInfo:
+        """Read it back; `UserError` where the folder is missing or is not a study's."""
+        if not results.is_dir():
+            raise UserError(f"the results folder {results} does not exist")
+        path = results / NAME
+        if not path.is_file():
+            raise UserError(f"{results} is not a results folder: it holds no {NAME}; give a folder that a study wrote")
+        content = read_json(path, "a study's description")
+        try:
+            info = cls(**known_fields(cls, content))
+        except TypeError as error:
+            raise UserError(f"{path} is not a study's description ({error})") from None
+        base = {key: tuple(value) if isinstance(value, list) else value for key, value in info.base.items()}
+        return dataclasses.replace(info, base=base)
+
+    def load_space(self, results: Path) -> Space:
+        """The study's space: a registered one, or the copy of a person's own file."""
+        if self.space_file is None:
+            return load_space(self.space)
+        return load_space(f"{results / self.space_file}:{self.space}")

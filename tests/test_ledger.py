@@ -1,0 +1,185 @@
+"""The ledger: what is written comes back, half-written files do no harm, broken ones are named."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import os
+import string
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reports import ledger as ledger_module
+from reports.ledger import Ledger, Record
+from reports.study_file import StudyInfo
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+numbers = st.one_of(st.none(), st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False))
+names = st.text(string.ascii_letters + string.digits + "_-. é", min_size=1, max_size=8)
+figures = st.dictionaries(names, numbers, max_size=3)
+records = st.builds(
+    Record,
+    recipe=st.builds(lambda t, p: Recipe().override({"objective.temperature": t, "objective.positives": p}).flat(),
+                     st.floats(0.01, 5), st.one_of(st.none(), st.integers(1, 9))),
+    recipe_hash=st.text("0123456789abcdef", min_size=12, max_size=12),
+    seed=st.integers(0, 10**6),
+    status=st.sampled_from(["finished", "pruned"]),
+    scores=st.dictionaries(names, figures, max_size=3),
+    averages=figures,
+    protocol=st.sampled_from(["full", "fast"]),
+    selection=st.one_of(st.none(), st.floats(0, 100)),
+    training=figures,
+    cost=figures,
+    versions=st.dictionaries(names, names, max_size=2),
+    hardware=names,
+    data=st.dictionaries(names, figures, max_size=2),
+    checkpoint=st.one_of(st.none(), names),
+    predictions=st.one_of(st.none(), names),
+    finished_at=st.just("2026-01-01T00:00:00Z"),
+)  # fmt: skip
+
+
+def record(**changes: object) -> Record:
+    base = Record(
+        recipe=dict(Recipe().flat()), recipe_hash="0123456789ab", seed=1, scores={"MR": {"test_accuracy": 60.0}}
+    )
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(records, max_size=4, unique_by=lambda r: (r.recipe_hash, r.seed)))
+def test_round_trip(written: list[Record]):
+    with TemporaryDirectory() as folder:
+        ledger = Ledger(folder)
+        for item in written:
+            ledger.write(item)
+        assert ledger.read() == sorted(written, key=lambda r: (r.recipe_hash, r.seed))
+        for item in written:
+            assert ledger.has(item.recipe_hash, item.seed)
+            assert ledger.get(item.recipe_hash, item.seed) == item
+
+
+@settings(max_examples=30, deadline=None)
+@given(cut=st.floats(0, 1), item=records)
+def test_an_interrupted_write_leaves_the_old_record(cut: float, item: Record):
+    """A crash between any two bytes leaves a `.tmp` file, which nobody reads."""
+    with TemporaryDirectory() as folder:
+        ledger = Ledger(folder)
+        path = ledger.write(item)
+        whole = path.read_text()
+        path.with_name(path.name + ".dead.tmp").write_text(whole[: int(cut * len(whole))])
+        assert ledger.read() == [item]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failing_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str):
+    ledger = Ledger(tmp_path)
+    ledger.write(record(selection=1.0))
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(ledger_module.os, step, fail)
+    with pytest.raises(OSError, match="disk full"):
+        ledger.write(record(selection=2.0))
+    monkeypatch.undo()
+    assert ledger.read() == [record(selection=1.0)]
+    assert os.listdir(tmp_path) == ["0123456789ab-1.json"]
+
+
+def test_recipes_come_back_as_recipes(tmp_path: Path):
+    ledger = Ledger(tmp_path)
+    ledger.write(record())
+    assert Recipe.from_flat(ledger.read()[0].recipe) == Recipe()
+
+
+def test_numbers_that_are_none(tmp_path: Path):
+    import numpy as np
+
+    ledger = Ledger(tmp_path)
+    path = ledger.write(
+        record(scores={"MR": {"a": math.nan, "b": np.float32(0.5), "c": np.float64("inf"), "d": (1, 2)}})
+    )
+    assert ledger.read()[0].scores["MR"] == {"a": None, "b": 0.5, "c": None, "d": [1, 2]}
+    assert "NaN" not in path.read_text()
+    with pytest.raises(TypeError, match="JSON values only"):
+        ledger.write(record(cost={"x": object()}))
+
+
+def test_unknown_and_missing_entries_still_load(tmp_path: Path):
+    ledger = Ledger(tmp_path)
+    path = ledger.write(record())
+    content = json.loads(path.read_text())
+    del content["predictions"], content["hardware"]
+    path.write_text(json.dumps(content | {"from_the_future": 1}))
+    assert ledger.read() == [record()]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not a record"),
+        ("[1]", "no JSON object"),
+        ("{}", "missing"),
+        ('{"recipe": {}, "recipe_hash": "aa", "seed": 1}', "holds the trial aa-1"),
+        ('{"recipe": [], "recipe_hash": "0123456789ab", "seed": 1}', "'recipe' is not an object"),
+        ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "status": "odd"}', "status is 'odd'"),
+        ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "scores": {"MR": 1}}', "task of its scores"),
+    ],
+)
+def test_a_broken_record_is_named(tmp_path: Path, text: str, said: str):
+    path = tmp_path / "0123456789ab-1.json"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        Ledger(tmp_path).read()
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+    assert "delete it and run the study again" in str(caught.value)
+
+
+def test_other_files_are_passed_over(tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / ".DS_Store").write_text("")
+    assert Ledger(tmp_path).read() == []
+    assert Ledger(tmp_path / "absent").read() == []
+
+
+def test_trials_csv(tmp_path: Path):
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.write(record(selection=None))
+    ledger.write(record(seed=2, cost={"seconds": 1.5}, scores={"STS12": {"spearman_wmean": 0.5}}))
+    ledger.write(record(seed=3, status="pruned"))
+    ledger.trials_csv(tmp_path / "trials.csv", {"0123456789ab": "the baseline"})
+    with open(tmp_path / "trials.csv", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["row"], first["seed"], first["selection"]) == ("the baseline", "1", "")
+    assert (first["MR.test_accuracy"], first["STS12.spearman_wmean"]) == ("60.0", "")
+    assert (second["cost.seconds"], second["STS12.spearman_wmean"]) == ("1.5", "0.5")
+    assert second["evaluation.tasks"] == "sts,transfer,STSBenchmark"
+
+
+def test_study_file(tmp_path: Path):
+    info = StudyInfo(space="scl_tau", base=dict(Recipe().flat()), row_hashes={"a": None, "b": "00"}, seeds=[1, 2])
+    info.save(tmp_path)
+    assert StudyInfo.load(tmp_path) == info
+    assert info.load_space(tmp_path).name == "scl_tau"
+    content = json.loads((tmp_path / "study.json").read_text())
+    (tmp_path / "study.json").write_text(json.dumps(content | {"newer": True}))
+    assert StudyInfo.load(tmp_path) == info
+
+
+@pytest.mark.parametrize(("text", "said"), [(None, "holds no study.json"), ("{", "is not a study"), ("{}", "missing")])
+def test_not_a_study(tmp_path: Path, text: str | None, said: str):
+    if text is not None:
+        (tmp_path / "study.json").write_text(text)
+    with pytest.raises(UserError, match=said):
+        StudyInfo.load(tmp_path)
+    with pytest.raises(UserError, match="does not exist"):
+        StudyInfo.load(tmp_path / "absent")
