@@ -22,6 +22,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 import torch
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from torch import Tensor
 
@@ -69,17 +70,20 @@ def fit_heads(
     decays: ArrayLike,
     fit: Fit,
     seed: int,
-    random: np.random.RandomState | None = None,
+    random: RandomState | None = None,
+    *,
+    apart: bool = False,
 ) -> Heads:
     """Fit one head for every fold and L2 value; equal to fitting them one after another but for the row order.
 
     `decays` has one L2 value a column, for all folds or one line for each fold: (L2,) or (folds, L2).
-    With one fold the row order is that of the original toolkit, too. `random` goes on drawing from a generator
-    that has been used; without it a fresh one starts from `seed`.
+    `random` goes on drawing from a generator that has been used; without it a fresh one starts from `seed`.
+    With one fold the row order is that of the original toolkit, too. With `apart` it is so for several folds with
+    equally long train parts and one L2 value each: every fold then reads its own rows, which costs more.
     """
-    random = random or np.random.RandomState(seed)
+    random = random or RandomState(seed)
     target = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64))
-    parts = _Parts(folds, len(labels), fit.batch)
+    order: _Shared | _Apart = (_Apart if apart else _Shared)(rows, target, classes, folds, fit.batch, random)
     dev = [rows.take(torch.from_numpy(fold.dev)) for fold in folds]
     dev_target = [target[torch.from_numpy(fold.dev)] for fold in folds]
 
@@ -98,7 +102,7 @@ def fit_heads(
     while len(alive) and epochs <= fit.max_epochs:
         fold_of = alive // per_fold
         for _ in range(fit.epoch_size):
-            _epoch(rows, target, classes, weights, decay, optimiser, parts, fold_of, random)
+            order.epoch(weights, decay, fold_of, optimiser)
         epochs += fit.epoch_size
         correct = _dev_correct(dev, dev_target, weights, fold_of)
         improved = correct > best_correct[alive]
@@ -113,80 +117,90 @@ def fit_heads(
     return Heads(best, best_correct.numpy())
 
 
-class _Parts:
-    """Which rows train which fold, and how many rows a step takes."""
+class _Shared:
+    """One order of the rows for all folds; a mask says which rows train which fold."""
 
-    def __init__(self, folds: Sequence[Fold], rows: int, batch: int) -> None:
-        if len(folds) == 1:
-            self.index = torch.from_numpy(folds[0].train)
-            self.mask = None
-            self.step = batch
-            return
-        mask = torch.zeros(rows, len(folds))
+    def __init__(
+        self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, random: RandomState
+    ) -> None:
+        self.rows, self.target, self.random = rows, target, random
+        self.truth = _truth(classes)
+        mask = torch.zeros(len(target), len(folds))
         for column, fold in enumerate(folds):
             mask[torch.from_numpy(fold.train), column] = 1.0
-        self.index = mask.any(dim=1).nonzero().squeeze(1)  # rows that train no fold are never read
+        # Rows that train no fold are never read; one fold keeps its own order.
+        used = mask.any(dim=1).nonzero().squeeze(1)
+        self.index = used if len(folds) > 1 else torch.from_numpy(folds[0].train)
         self.mask = mask[self.index]  # (rows, folds)
         own = sum(len(fold.train) for fold in folds) / len(folds)
         self.step = max(1, round(batch * len(self.index) / own))
 
-    def shares(self, order: Tensor) -> Tensor | None:
-        """(rows, folds): 1 / (the fold's own rows in the step) where the row trains the fold, else 0."""
-        if self.mask is None:
-            return None
+    def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
+        columns, heads, width = weights.shape
+        flat = weights.view(-1, width)  # (columns * heads, width)
+        gradient = torch.empty_like(weights)
+        logits, share = torch.empty(self.step, columns * heads), torch.empty(self.step, heads)
+        permutation = torch.from_numpy(self.random.permutation(len(self.index)))
+        for order in permutation.split(self.step * max(1, _BLOCK_ROWS // self.step)):
+            index = self.index[order]
+            block = zip(
+                self.rows.take(index).split(self.step),
+                self.truth[self.target[index]].split(self.step),
+                self._shares(order).split(self.step),
+                strict=True,
+            )
+            for x, y, own in block:  # (n, width), (n, columns, 1), (n, folds)
+                n = len(x)
+                torch.mm(x, flat.T, out=logits[:n])
+                error = _probabilities(logits[:n].view(n, columns, heads)).sub_(y)
+                torch.index_select(own, 1, fold_of, out=share[:n])
+                error.mul_(share[:n, None, :])
+                torch.mul(weights, decay, out=gradient)
+                gradient.view_as(flat).addmm_(error.view(n, -1).T, x)
+                optimiser.step(weights, gradient)
+
+    def _shares(self, order: Tensor) -> Tensor:
+        """(rows, folds): 1 / the fold's own rows in the step where a row trains the fold, else 0."""
         mask = self.mask[order]
-        short = -len(mask) % self.step
-        steps = torch.nn.functional.pad(mask, (0, 0, 0, short)).view(-1, self.step, mask.shape[1])
-        return (steps / steps.sum(dim=1, keepdim=True).clamp(min=1)).view(-1, mask.shape[1])
+        steps = torch.nn.functional.pad(mask, (0, 0, 0, -len(mask) % self.step)).view(-1, self.step, mask.shape[1])
+        return (steps / steps.sum(dim=1, keepdim=True).clamp(min=1)).view(-1, mask.shape[1])[: len(mask)]
 
 
-def _epoch(
-    rows: Rows,
-    target: Tensor,
-    classes: int,
-    weights: Tensor,
-    decay: Tensor,
-    optimiser: Optimiser,
-    parts: _Parts,
-    fold_of: Tensor,
-    random: np.random.RandomState,
-) -> None:
-    columns, heads, width = weights.shape
-    flat = weights.view(columns * heads, width)
-    gradient = torch.empty_like(weights)
-    flat_gradient = gradient.view(columns * heads, width)
-    logits = torch.empty(parts.step, columns * heads)
-    share = torch.empty(parts.step, heads)
-    permutation = torch.from_numpy(random.permutation(len(parts.index)))
-    block = parts.step * max(1, _BLOCK_ROWS // parts.step)
-    for begin in range(0, len(permutation), block):
-        order = permutation[begin : begin + block]
-        index = parts.index[order]
-        x_block = rows.take(index)
-        y_block = target[index]
-        if classes == 2:
-            y_block = y_block.float()[:, None]
-        else:
-            y_block = torch.nn.functional.one_hot(y_block, classes).float()[:, :, None]
-        shares = parts.shares(order)
-        for low in range(0, len(order), parts.step):
-            x, y = x_block[low : low + parts.step], y_block[low : low + parts.step]
-            n = len(x)
-            z = logits[:n]
-            if columns == 1:
-                torch.mm(x, flat.T, out=z)
-                error = z.mul_(2).sigmoid_().sub_(y)  # (n, heads)
-            else:
-                torch.mm(x, flat.T, out=z)
-                error = torch.softmax(z.view(n, columns, heads), dim=1).sub_(y)  # (n, columns, heads)
-            if shares is None:
-                error.mul_(1.0 / n)
-            else:
-                torch.index_select(shares[low : low + n], 1, fold_of, out=share[:n])
-                error.mul_(share[:n] if columns == 1 else share[:n, None, :])
-            torch.mul(weights, decay, out=gradient)
-            flat_gradient.addmm_(error.view(n, columns * heads).T, x)
-            optimiser.step(weights, gradient)
+class _Apart:
+    """Each fold's head reads its own rows, in the order in which the original reads them.
+
+    The original seeds each fit alike, so equally long train parts are permuted alike.
+    """
+
+    def __init__(
+        self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, random: RandomState
+    ) -> None:
+        self.rows, self.target, self.random, self.step = rows, target, random, batch
+        self.truth = _truth(classes)
+        self.index = torch.from_numpy(np.stack([fold.train for fold in folds]))  # (folds, n)
+
+    def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
+        columns, heads, width = weights.shape
+        permutation = torch.from_numpy(self.random.permutation(self.index.shape[1]))
+        index = self.index[fold_of][:, permutation]  # (heads, n)
+        truth = self.truth[self.target[index]].squeeze(3)  # (heads, n, columns)
+        for chosen, y in zip(index.split(self.step, dim=1), truth.split(self.step, dim=1), strict=True):
+            n = chosen.shape[1]
+            x = self.rows.take(chosen.reshape(-1)).view(heads, n, width)
+            logits = torch.bmm(x, weights.permute(1, 2, 0))  # (heads, n, columns)
+            error = _probabilities(logits.view(heads * n, columns, 1)).view_as(y).sub_(y)
+            gradient = torch.bmm(error.transpose(1, 2), x).transpose(0, 1).contiguous()
+            optimiser.step(weights, gradient.mul_(1 / n).addcmul_(weights, decay))
+
+
+def _truth(classes: int) -> Tensor:
+    """Class number to the probabilities that a head should give, (classes, columns, 1)."""
+    return torch.tensor([[[0.0]], [[1.0]]]) if classes == 2 else torch.eye(classes)[:, :, None]
+
+
+def _probabilities(logits: Tensor) -> Tensor:
+    """(n, columns, heads), in place where there is one column."""
+    return logits.mul_(2).sigmoid_() if logits.shape[1] == 1 else torch.softmax(logits, dim=1)
 
 
 def initial_weights(classes: int, dim: int, width: int, seed: int) -> Tensor:

@@ -73,11 +73,18 @@ def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     means = _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))  # (outer, L2)
     chosen = means.argmax(axis=1)
 
-    refits = [_hold_out(fold.train, np.random.RandomState(seed)) for fold in outer]
-    heads = fit_heads(rows, labels, 2, refits, np.array(protocol.decays)[chosen, None], protocol.fit, seed)
     predictions = np.empty(len(labels), dtype=np.int64)
-    for number, fold in enumerate(outer):
-        predictions[fold.dev] = heads.predict(rows.take(torch.from_numpy(fold.dev)), [number])[:, 0]
+    for length in sorted({len(fold.train) for fold in outer}):
+        # Equally long train parts hold out, and are permuted, alike.
+        same = [number for number, fold in enumerate(outer) if len(fold.train) == length]
+        order = np.random.RandomState(seed)
+        held = _held_out(length, order)
+        refits = [Fold(outer[number].train[held.train], outer[number].train[held.dev]) for number in same]
+        decays = np.array(protocol.decays)[chosen[same], None]
+        heads = fit_heads(rows, labels, 2, refits, decays, protocol.fit, seed, order, apart=True)
+        for head, number in enumerate(same):
+            dev = outer[number].dev
+            predictions[dev] = heads.predict(rows.take(torch.from_numpy(dev)), [head])[:, 0]
     test = np.mean([(predictions[fold.dev] == labels[fold.dev]).mean() for fold in outer])
     numbers = {
         "dev_accuracy": float(means.max(axis=1).mean()),
@@ -98,7 +105,7 @@ def kfold(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     decay = protocol.decays[int(means.argmax())]
 
     random = np.random.RandomState(seed)
-    refit = _hold_out(np.arange(len(labels)), random)
+    refit = _held_out(len(labels), random)
     head = fit_heads(rows, labels, classes, [refit], [decay], protocol.fit, seed, random)
     gold = given.labels("test")
     predictions = head.predict(_all(given.rows("test"), len(gold)))[:, 0]
@@ -199,9 +206,9 @@ def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
     return [Fold(train, dev) for train, dev in parts]
 
 
-def _hold_out(train: np.ndarray, random: np.random.RandomState, share: float = 0.05) -> Fold:
-    order = train[random.permutation(len(train))]
-    held = max(1, int(share * len(train)))
+def _held_out(count: int, random: np.random.RandomState, share: float = 0.05) -> Fold:
+    order = random.permutation(count)
+    held = max(1, int(share * count))
     return Fold(order[held:], order[:held])
 
 
