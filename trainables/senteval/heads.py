@@ -48,6 +48,21 @@ class Fold:
 
     train: np.ndarray
     dev: np.ndarray
+    drawn: int = 0
+    """Length of a permutation that the fold's generator has drawn before the first epoch."""
+
+    def generator(self, seed: int) -> RandomState:
+        random = RandomState(seed)
+        if self.drawn:
+            random.permutation(self.drawn)
+        return random
+
+
+def hold_out(train: np.ndarray, seed: int, share: float = 0.05) -> Fold:
+    """A fold that stops on a random share of the training rows."""
+    order = train[RandomState(seed).permutation(len(train))]
+    held = max(1, int(share * len(train)))
+    return Fold(order[held:], order[:held], drawn=len(train))
 
 
 @dataclass(frozen=True)
@@ -70,48 +85,76 @@ def fit_heads(
     decays: ArrayLike,
     fit: Fit,
     seed: int,
-    random: RandomState | None = None,
     *,
     apart: bool = False,
 ) -> Heads:
     """Fit one head for every fold and L2 value; equal to fitting them one after another but for the row order.
 
     `decays` has one L2 value a column, for all folds or one line for each fold: (L2,) or (folds, L2).
-    `random` goes on drawing from a generator that has been used; without it a fresh one starts from `seed`.
-    With one fold the row order is that of the original toolkit, too. With `apart` it is so for several folds with
-    equally long train parts and one L2 value each: every fold then reads its own rows, which costs more.
+    With one fold the row order is that of the original toolkit, too. With `apart` it is so for several folds:
+    each then reads its own rows, which costs more than one product for all.
     """
-    random = random or RandomState(seed)
+    per_fold = np.atleast_2d(np.asarray(decays)).shape[1]
+    decay = np.broadcast_to(np.asarray(decays, dtype=np.float32), (len(folds), per_fold))
+    if not apart:
+        return _fit(_Shared, rows, labels, classes, folds, decay, fit, seed)
+    # The original seeds each fit alike, so folds that draw alike are permuted alike, and can share a stack.
+    alike: dict[tuple[int, int], list[int]] = {}
+    for number, fold in enumerate(folds):
+        alike.setdefault((len(fold.train), fold.drawn), []).append(number)
+    stacks = [
+        _fit(_Apart, rows, labels, classes, [folds[i] for i in group], decay[group], fit, seed)
+        for group in alike.values()
+    ]
+    heads = [fold * per_fold + i for group in alike.values() for fold in group for i in range(per_fold)]
+    order = np.argsort(heads)
+    return Heads(
+        torch.cat([stack.weights for stack in stacks], dim=1)[:, torch.from_numpy(order)],
+        np.concatenate([stack.dev_correct for stack in stacks])[order],
+    )
+
+
+def _fit(
+    reading: type[_Shared] | type[_Apart],
+    rows: Rows,
+    labels: np.ndarray,
+    classes: int,
+    folds: Sequence[Fold],
+    decays: np.ndarray,  # (folds, L2)
+    fit: Fit,
+    seed: int,
+) -> Heads:
     target = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64))
-    order: _Shared | _Apart = (_Apart if apart else _Shared)(rows, target, classes, folds, fit.batch, random)
+    stack = reading(rows, target, classes, folds, fit.batch, seed)
     dev = [rows.take(torch.from_numpy(fold.dev)) for fold in folds]
     dev_target = [target[torch.from_numpy(fold.dev)] for fold in folds]
 
-    per_fold = np.atleast_2d(np.asarray(decays, dtype=np.float32)).shape[1]
-    decay = torch.tensor(np.broadcast_to(decays, (len(folds), per_fold)).reshape(1, -1, 1), dtype=torch.float32)
+    per_fold = decays.shape[1]
+    decay = torch.tensor(decays.reshape(1, -1, 1))  # (1, heads, 1)
     heads = decay.shape[1]
     start = initial_weights(classes, rows.dim, dev[0].shape[1], seed)  # (columns, width)
     weights = start[:, None, :].repeat(1, heads, 1)  # (columns, heads, width)
     optimiser = Optimiser(fit.optimiser, weights)
 
-    alive = torch.arange(heads)
+    stacked = torch.arange(heads)  # the heads that are still in the stack
     best = weights.clone()
     best_correct = torch.full((heads,), -1, dtype=torch.long)
     failures = torch.zeros(heads, dtype=torch.long)
     epochs = 0
-    while len(alive) and epochs <= fit.max_epochs:
-        fold_of = alive // per_fold
+    while len(stacked) and epochs <= fit.max_epochs:
+        fold_of = stacked // per_fold
         for _ in range(fit.epoch_size):
-            order.epoch(weights, decay, fold_of, optimiser)
+            stack.epoch(weights, decay, fold_of, optimiser)
         epochs += fit.epoch_size
         correct = _dev_correct(dev, dev_target, weights, fold_of)
-        improved = correct > best_correct[alive]
-        best[:, alive[improved]] = weights[:, improved]
-        best_correct[alive[improved]] = correct[improved]
-        failures[alive[~improved]] += 1
-        keep = failures[alive] <= fit.tenacity
+        running = failures[stacked] <= fit.tenacity
+        improved = running & (correct > best_correct[stacked])
+        best[:, stacked[improved]] = weights[:, improved]
+        best_correct[stacked[improved]] = correct[improved]
+        failures[stacked[running & ~improved]] += 1
+        keep = stack.keeps(failures[stacked] <= fit.tenacity, per_fold)
         if not keep.all():
-            alive = alive[keep]
+            stacked = stacked[keep]
             weights, decay = weights[:, keep].contiguous(), decay[:, keep]
             optimiser.keep(keep)
     return Heads(best, best_correct.numpy())
@@ -120,10 +163,8 @@ def fit_heads(
 class _Shared:
     """One order of the rows for all folds; a mask says which rows train which fold."""
 
-    def __init__(
-        self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, random: RandomState
-    ) -> None:
-        self.rows, self.target, self.random = rows, target, random
+    def __init__(self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int) -> None:
+        self.rows, self.target, self.random = rows, target, folds[0].generator(seed)
         self.truth = _truth(classes)
         mask = torch.zeros(len(target), len(folds))
         for column, fold in enumerate(folds):
@@ -159,6 +200,10 @@ class _Shared:
                 gradient.view_as(flat).addmm_(error.view(n, -1).T, x)
                 optimiser.step(weights, gradient)
 
+    def keeps(self, running: Tensor, per_fold: int) -> Tensor:
+        """Which heads stay in the stack."""
+        return running
+
     def _shares(self, order: Tensor) -> Tensor:
         """(rows, folds): 1 / the fold's own rows in the step where a row trains the fold, else 0."""
         mask = self.mask[order]
@@ -167,30 +212,33 @@ class _Shared:
 
 
 class _Apart:
-    """Each fold's head reads its own rows, in the order in which the original reads them.
+    """Each fold reads its own rows, in the order in which the original reads them."""
 
-    The original seeds each fit alike, so equally long train parts are permuted alike.
-    """
-
-    def __init__(
-        self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, random: RandomState
-    ) -> None:
-        self.rows, self.target, self.random, self.step = rows, target, random, batch
+    def __init__(self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int) -> None:
+        self.rows, self.target, self.random, self.step = rows, target, folds[0].generator(seed), batch
         self.truth = _truth(classes)
         self.index = torch.from_numpy(np.stack([fold.train for fold in folds]))  # (folds, n)
 
     def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
-        columns, heads, width = weights.shape
+        columns, _, width = weights.shape
+        alive = fold_of.unique_consecutive()
+        folds = len(alive)
+        by_fold = weights.view(columns, folds, -1, width)  # (columns, folds, L2, width)
         permutation = torch.from_numpy(self.random.permutation(self.index.shape[1]))
-        index = self.index[fold_of][:, permutation]  # (heads, n)
-        truth = self.truth[self.target[index]].squeeze(3)  # (heads, n, columns)
+        index = self.index[alive][:, permutation]  # (folds, n)
+        truth = self.truth[self.target[index]]  # (folds, n, columns, 1)
         for chosen, y in zip(index.split(self.step, dim=1), truth.split(self.step, dim=1), strict=True):
             n = chosen.shape[1]
-            x = self.rows.take(chosen.reshape(-1)).view(heads, n, width)
-            logits = torch.bmm(x, weights.permute(1, 2, 0))  # (heads, n, columns)
-            error = _probabilities(logits.view(heads * n, columns, 1)).view_as(y).sub_(y)
-            gradient = torch.bmm(error.transpose(1, 2), x).transpose(0, 1).contiguous()
+            x = self.rows.take(chosen.reshape(-1)).view(folds, n, width)
+            logits = torch.bmm(x, by_fold.permute(1, 3, 0, 2).reshape(folds, width, -1))
+            error = _probabilities(logits.view(folds * n, columns, -1)).view(folds, n, columns, -1).sub_(y)
+            gradient = torch.bmm(error.view(folds, n, -1).transpose(1, 2), x).view(folds, columns, -1, width)
+            gradient = gradient.transpose(0, 1).reshape_as(weights)
             optimiser.step(weights, gradient.mul_(1 / n).addcmul_(weights, decay))
+
+    def keeps(self, running: Tensor, per_fold: int) -> Tensor:
+        """A fold leaves as a whole, once its last head has stopped."""
+        return running.view(-1, per_fold).any(dim=1).repeat_interleave(per_fold)
 
 
 def _truth(classes: int) -> Tensor:

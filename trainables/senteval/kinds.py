@@ -12,7 +12,7 @@ from torch import Tensor
 
 from trainables.senteval.correlation import cosine, pearson, spearman
 from trainables.senteval.features import Pairs, Singles
-from trainables.senteval.heads import Fold, Rows, fit_heads
+from trainables.senteval.heads import Fold, Rows, fit_heads, hold_out
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.read import Split, TaskData
 from trainables.senteval.tasks import Kind, Task
@@ -73,18 +73,12 @@ def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     means = _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))  # (outer, L2)
     chosen = means.argmax(axis=1)
 
+    refits = [hold_out(fold.train, seed) for fold in outer]
+    decays = np.array(protocol.decays)[chosen, None]
+    heads = fit_heads(rows, labels, 2, refits, decays, protocol.fit, seed, apart=True)
     predictions = np.empty(len(labels), dtype=np.int64)
-    for length in sorted({len(fold.train) for fold in outer}):
-        # Equally long train parts hold out, and are permuted, alike.
-        same = [number for number, fold in enumerate(outer) if len(fold.train) == length]
-        order = np.random.RandomState(seed)
-        held = _held_out(length, order)
-        refits = [Fold(outer[number].train[held.train], outer[number].train[held.dev]) for number in same]
-        decays = np.array(protocol.decays)[chosen[same], None]
-        heads = fit_heads(rows, labels, 2, refits, decays, protocol.fit, seed, order, apart=True)
-        for head, number in enumerate(same):
-            dev = outer[number].dev
-            predictions[dev] = heads.predict(rows.take(torch.from_numpy(dev)), [head])[:, 0]
+    for number, fold in enumerate(outer):
+        predictions[fold.dev] = heads.predict(rows.take(torch.from_numpy(fold.dev)), [number])[:, 0]
     test = np.mean([(predictions[fold.dev] == labels[fold.dev]).mean() for fold in outer])
     numbers = {
         "dev_accuracy": float(means.max(axis=1).mean()),
@@ -99,14 +93,13 @@ def kfold(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     rows, labels = given.rows("train"), given.labels("train")
     classes = given.data.classes
     folds = _folds(labels, protocol.folds)
-    heads = fit_heads(rows, labels, classes, folds, protocol.decays, protocol.fit, seed)
+    heads = fit_heads(rows, labels, classes, folds, protocol.decays, protocol.fit, seed, apart=True)
     sizes = np.array([len(fold.dev) for fold in folds])[:, None]
     means = _rounded((heads.dev_correct.reshape(len(folds), -1) / sizes).mean(axis=0))
     decay = protocol.decays[int(means.argmax())]
 
-    random = np.random.RandomState(seed)
-    refit = _held_out(len(labels), random)
-    head = fit_heads(rows, labels, classes, [refit], [decay], protocol.fit, seed, random)
+    refit = hold_out(np.arange(len(labels)), seed)
+    head = fit_heads(rows, labels, classes, [refit], [decay], protocol.fit, seed)
     gold = given.labels("test")
     predictions = head.predict(_all(given.rows("test"), len(gold)))[:, 0]
     numbers = {
@@ -204,12 +197,6 @@ def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
 
     parts = StratifiedKFold(n_splits=folds, shuffle=True, random_state=1111).split(np.zeros(len(labels)), labels)
     return [Fold(train, dev) for train, dev in parts]
-
-
-def _held_out(count: int, random: np.random.RandomState, share: float = 0.05) -> Fold:
-    order = random.permutation(count)
-    held = max(1, int(share * count))
-    return Fold(order[held:], order[:held])
 
 
 def _rounded(accuracy: np.ndarray) -> np.ndarray:
