@@ -1,0 +1,96 @@
+"""The command line of `study/run.py`, and nothing else: no heavy import, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainables.errors import UserError
+
+EXAMPLES = """examples:
+  python study/run.py --list
+  python study/run.py --space scl_ablation                          the paper's rows, at the scale that fits here
+  python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 3
+  python study/run.py --space scl_lambda --scale laptop --dry-run
+  python study/run.py --space ./my_space.py --nli mine.jsonl --set encoder.name=distilroberta-base
+  ray job submit --working-dir . -- python study/run.py --space scl_ablation
+
+Running the same command again continues: finished trials are skipped, unfinished ones resume, and a larger
+--trials or --seeds extends the study.
+"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for."""
+
+    space: str
+    scale: str
+    search: str
+    trials: int
+    seeds: int
+    results: Path | None
+    workers: int
+    gpus_per_worker: float | None
+    cpus_per_worker: int | None
+    concurrent: int | None
+    scheduler: str
+    nli: str | None
+    senteval: str | None
+    word_vectors: str | None
+    set: tuple[str, ...]
+    only: tuple[str, ...]
+    list: bool
+    dry_run: bool
+
+
+def parse(arguments: Sequence[str] | None = None) -> Request:
+    """Read the command line; a mistake ends in one sentence and exit code 2."""
+    parser = argparse.ArgumentParser(
+        prog="study/run.py",
+        description="Run, continue or extend a hyperparameter study, and write its report.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_argument_group("what to run")
+    what.add_argument("--space", default="scl_ablation", help="a space's name, or a file of your own: ./my_space.py")
+    what.add_argument("--list", action="store_true", help="print the spaces and stop")
+    what.add_argument("--dry-run", action="store_true", help="print trials, resources and an estimate; run nothing")
+    what.add_argument(
+        "--scale",
+        choices=("auto", "paper", "laptop"),
+        default="auto",
+        help="the paper's encoder, data and steps, or the built-in ones (default: paper where there is a GPU)",
+    )
+    what.add_argument(
+        "--search",
+        choices=("paper", "grid", "optuna"),
+        default="paper",
+        help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper)",
+    )
+    what.add_argument("--trials", type=int, default=20, metavar="N", help="recipes that Optuna explores (default 20)")
+    what.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
+    what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
+    what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
+    data = parser.add_argument_group("data")
+    data.add_argument("--nli", metavar="PATH", help="hub id, folder or files (JSONL, CSV, Parquet) of NLI pairs")
+    data.add_argument("--senteval", metavar="DIR", help="folder in SentEval's layout (it holds downstream/)")
+    data.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file, for rows of averaged vectors")
+    where = parser.add_argument_group("where and how")
+    where.add_argument("--results", type=Path, metavar="DIR", help="default: results/SPACE-SCALE")
+    where.add_argument("--workers", type=int, default=1, metavar="N", help="Ray Train workers of a trial (default 1)")
+    where.add_argument("--gpus-per-worker", type=float, metavar="X", help="default: 1 where the cluster has GPUs")
+    where.add_argument("--cpus-per-worker", type=int, metavar="N", help="default: a fair share of the node's cores")
+    where.add_argument("--concurrent", type=int, metavar="N", help="trials at once (default: all that fit)")
+    where.add_argument(
+        "--scheduler", choices=("none", "asha"), default="none", help="stop explored trials early (never the rows)"
+    )
+    values = vars(parser.parse_args(arguments))
+    for name, least in (("trials", 1), ("seeds", 1), ("workers", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
+        if values[name] is not None and values[name] < least:
+            raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
+    if values["gpus_per_worker"] is not None and values["gpus_per_worker"] < 0:
+        raise UserError(f"--gpus-per-worker cannot be negative, but is {values['gpus_per_worker']:g}")
+    return Request(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

@@ -1,0 +1,68 @@
+"""What a study is about to do: its trials, its resources, and an estimate of its cost."""
+
+from __future__ import annotations
+
+from reports.ledger import Ledger
+from reports.study_file import LEDGER
+from study.cluster import Allotment, Cluster
+from study.plan import Plan
+from trainables.recipe import SCENES, Recipe
+
+START_SECONDS = 15.0
+"""Processes of one trial until its first step, on the machines that this was measured on."""
+V100_TRIAL_SECONDS = (33 + 28) * 60.0
+"""Liao 2021: 30 to 36 minutes of training and 28 of evaluation, for one model on a V100."""
+
+
+def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
+    """The text of `--dry-run`; brief is what a run prints before it begins."""
+    ledger = Ledger(plan.results / LEDGER)
+    fixed = plan.fixed_trials()
+    done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
+    total = len(fixed) + plan.explored * len(plan.seeds)
+    lines = [
+        f"{plan.space.name}: {plan.space.title}",
+        f"{total} trials ({len(fixed)} fixed, {plan.explored} recipes from Optuna, {len(plan.seeds)} "
+        f"seed{'s' if len(plan.seeds) > 1 else ''}), {len(done)} of them done; results in {plan.results}",
+        f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
+    ]
+    missing = [label for label, recipe in plan.rows.items() if recipe is None]
+    if missing:
+        lines.append(f"not run, since --word-vectors names no file: {', '.join(missing)}")
+    if brief:
+        return "\n".join(lines)
+    seconds, source = _estimate(plan, ledger)
+    hours = seconds * (total - len(done)) / allotment.concurrent / 3600
+    gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
+    cost = f", {hours * gpus:.1f} GPU-hours" if gpus else ""
+    lines.append(f"estimate: {seconds / 60:.1f} minutes a trial ({source}), {hours:.1f} hours in all{cost}")
+    lines.append("")
+    names = max((len(trial.name) for trial in fixed), default=0)
+    for trial in fixed:
+        state = "done" if trial in done else "to run"
+        what = _differences(plan, trial.recipe)
+        lines.append(f"  {trial.name:<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip())
+    if plan.explored:
+        lines.append(f"  then {plan.explored} recipes over {', '.join(domain.key for domain in plan.space.domains)}")
+    return "\n".join(lines)
+
+
+def _resources(allotment: Allotment) -> str:
+    workers = f"{allotment.workers} worker{'s' if allotment.workers > 1 else ''} a trial"
+    gpus = f" and {allotment.gpus_per_worker:g} GPU" if allotment.gpus_per_worker else ""
+    return f"{workers}, {allotment.cpus_per_worker} CPU{gpus} each"
+
+
+def _estimate(plan: Plan, ledger: Ledger) -> tuple[float, str]:
+    """Seconds a trial takes: measured where trials are done, else from what is known."""
+    seconds = [record.cost["seconds"] for record in ledger.read() if record.cost.get("seconds")]
+    if seconds:
+        return sum(seconds) / len(seconds) + START_SECONDS, f"mean of {len(seconds)} finished trials and their start"
+    if plan.base.corpus.nli == SCENES:
+        return START_SECONDS + 15.0, "as measured for the built-in corpus on two cores"
+    return V100_TRIAL_SECONDS, "the paper's figures for training and evaluating on a V100"
+
+
+def _differences(plan: Plan, recipe: Recipe) -> str:
+    base = plan.base.flat()
+    return " ".join(f"{key}={value}" for key, value in recipe.flat().items() if base[key] != value)

@@ -1,0 +1,234 @@
+"""What runs next: the paper's rows first, then whatever Optuna asks for. A thin Tune `Searcher` over ask and tell.
+
+Ray's own `OptunaSearch` keeps its study in memory, tells a stopped trial's partial score as if it were complete, and
+knows nothing of seeds; here the study is a journal file, stopped trials are pruned, and all seeds of a
+recipe are one Optuna trial whose value is their mean.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+from ray.tune.search import Searcher
+
+from reports.ledger import Ledger, Record
+from search_spaces.space import Domain
+from study.plan import Plan, PlannedTrial, resolve
+from trainables.recipe import Recipe
+
+JOURNAL = "optuna.journal"
+RECIPE_KEY = "recipe"
+
+
+def open_journal(results: Path, name: str) -> optuna.Study:
+    """The study's Optuna journal in the results folder: made, or continued."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
+    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, direction="maximize")
+    # A restarted sampler must not repeat its first random draws; several trials run at once.
+    study.sampler = optuna.samplers.TPESampler(
+        seed=len(study.trials), multivariate=True, group=True, constant_liar=True
+    )
+    return study
+
+
+@dataclass
+class _Group:
+    """The seeds of one explored recipe, which are one Optuna trial."""
+
+    number: int
+    waiting: set[int]
+    scores: dict[int, float | None] = field(default_factory=dict)
+    pruned: bool = False
+    failed: bool = False
+
+
+class StudySearcher(Searcher):
+    """Hands out the trials that the ledger does not hold yet."""
+
+    def __init__(self, plan: Plan, ledger: Ledger, task_of: Any) -> None:
+        super().__init__(metric=None, mode=None)
+        self.plan, self.ledger, self.task_of = plan, ledger, task_of
+        fixed = plan.fixed_trials()
+        self.queue = deque(trial for trial in fixed if not self._done(trial))
+        self.running: dict[str, PlannedTrial] = {}
+        self.groups: dict[str, _Group] = {}
+        self.optuna = open_journal(plan.results, plan.space.name) if plan.explored else None
+        self.explored: list[str] = []
+        if self.optuna is not None:
+            self._tell_rows(fixed)
+            self._continue_asked()
+
+    @property
+    def remaining(self) -> int:
+        """Trials still to run, as far as is known now."""
+        open_recipes = max(0, self.plan.explored - len(self.explored))
+        return len(self.queue) + len(self.running) + open_recipes * len(self.plan.seeds)
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+        while not self.queue and len(self.explored) < self.plan.explored:
+            self._ask()
+        if not self.queue:
+            return Searcher.FINISHED
+        planned = self.queue.popleft()
+        self.running[trial_id] = planned
+        return {"task": self.task_of(planned), "key": planned.key}
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        planned = self.running.pop(trial_id)
+        record = self.ledger.get(planned.recipe.hash, planned.seed)
+        if planned.recipe.hash in self.groups:
+            self._seed_finished(planned.recipe, planned.seed, record)
+        elif self.optuna is not None and planned.row:
+            self._tell_row(planned.recipe)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing: the ledger and the journal already hold it all."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing: a study is continued from the ledger."""
+
+    def _done(self, trial: PlannedTrial) -> bool:
+        return self.ledger.has(trial.recipe.hash, trial.seed)
+
+    # --- Optuna
+
+    def _continue_asked(self) -> None:
+        """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
+        assert self.optuna is not None
+        for trial in self.optuna.get_trials(deepcopy=False):
+            flat = trial.user_attrs.get(RECIPE_KEY)
+            if flat is None:
+                continue
+            recipe = Recipe.from_flat(flat)
+            self.explored.append(recipe.hash)
+            done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
+            if trial.state == TrialState.RUNNING or len(done) < len(self.plan.seeds):
+                self._start_group(trial.number, recipe, running=trial.state == TrialState.RUNNING)
+
+    def _ask(self) -> None:
+        assert self.optuna is not None
+        trial = self.optuna.ask()
+        chosen: dict[str, Any] = {}
+        for domain in self.plan.space.domains:
+            if resolve(domain, chosen, self.plan.base):
+                chosen[domain.key] = _suggest(trial, domain)
+        recipe = self.plan.base.override(chosen)
+        trial.set_user_attr(RECIPE_KEY, recipe.flat())
+        self.explored.append(recipe.hash)
+        if recipe.hash in self.groups:  # asked for twice while the first still runs
+            self.optuna.tell(trial.number, state=TrialState.FAIL)
+            return
+        self._start_group(trial.number, recipe, running=True)
+
+    def _start_group(self, number: int, recipe: Recipe, running: bool) -> None:
+        seeds = set(self.plan.seeds)
+        if running:
+            self.groups[recipe.hash] = _Group(number, set(seeds))
+        for seed in sorted(seeds):
+            if self.ledger.has(recipe.hash, seed):
+                self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
+            else:
+                self.queue.append(PlannedTrial(recipe, seed, f"optuna {number}", row=False))
+
+    def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
+        group = self.groups.get(recipe.hash)
+        if group is None:
+            return
+        group.waiting.discard(seed)
+        group.failed |= record is None
+        group.pruned |= record is not None and record.status == "pruned"
+        group.scores[seed] = record.selection if record else None
+        if group.waiting:
+            return
+        del self.groups[recipe.hash]
+        assert self.optuna is not None
+        values = [value for value in group.scores.values() if value is not None]
+        if group.pruned:
+            self.optuna.tell(group.number, state=TrialState.PRUNED)
+        elif group.failed or len(values) < len(group.scores):
+            self.optuna.tell(group.number, state=TrialState.FAIL)
+        else:
+            self.optuna.tell(group.number, sum(values) / len(values))
+
+    def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
+        for recipe in {trial.recipe.hash: trial.recipe for trial in fixed}.values():
+            self._tell_row(recipe)
+
+    def _tell_row(self, recipe: Recipe) -> None:
+        """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
+        assert self.optuna is not None
+        records = [self.ledger.get(recipe.hash, seed) for seed in self.plan.seeds]
+        values = [record.selection for record in records if record is not None and record.selection is not None]
+        told = {trial.user_attrs.get("row") for trial in self.optuna.get_trials(deepcopy=False)}
+        params = _parameters(recipe, self.plan)
+        if len(values) < len(records) or recipe.hash in told or params is None:
+            return
+        chosen, distributions = params
+        self.optuna.add_trial(
+            optuna.trial.create_trial(
+                params=chosen,
+                distributions=distributions,
+                value=sum(values) / len(values),
+                user_attrs={"row": recipe.hash},
+            )
+        )
+
+
+def distribution(domain: Domain) -> BaseDistribution:
+    """Optuna's form of a domain."""
+    if domain.choices:
+        return CategoricalDistribution(domain.choices)
+    assert domain.low is not None
+    assert domain.high is not None
+    if isinstance(domain.low, int) and isinstance(domain.high, int):
+        return IntDistribution(domain.low, domain.high, log=domain.log)
+    return FloatDistribution(domain.low, domain.high, log=domain.log)
+
+
+def _suggest(trial: optuna.Trial, domain: Domain) -> Any:
+    if domain.choices:
+        return trial.suggest_categorical(domain.key, domain.choices)
+    if isinstance(domain.low, int) and isinstance(domain.high, int):
+        return trial.suggest_int(domain.key, domain.low, domain.high, log=domain.log)
+    assert domain.low is not None
+    assert domain.high is not None
+    return trial.suggest_float(domain.key, domain.low, domain.high, log=domain.log)
+
+
+def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Any], dict[str, BaseDistribution]] | None:
+    """A recipe as a point of the search space; None where it is not one."""
+    flat, chosen = recipe.flat(), {}
+    distributions: dict[str, BaseDistribution] = {}
+    for domain in plan.space.domains:
+        if not resolve(domain, chosen, plan.base):
+            continue
+        kind, value = distribution(domain), flat[domain.key]
+        if isinstance(kind, CategoricalDistribution) and value not in kind.choices:
+            return None
+        if not isinstance(kind, CategoricalDistribution) and not _within(kind, value):
+            return None
+        chosen[domain.key], distributions[domain.key] = value, kind
+    return (chosen, distributions) if plan.base.override(chosen) == recipe else None
+
+
+def _within(kind: Any, value: Any) -> bool:
+    return isinstance(value, int | float) and kind.low <= value <= kind.high
+
+
+def failures(results: Path) -> Mapping[str, str]:
+    """Reasons of failed trials by key, from `RESULTS/failures`."""
+    import json
+
+    found = {}
+    for path in sorted((results / "failures").glob("*.json")):
+        content = json.loads(path.read_text())
+        found[content["trial"]] = content["reason"]
+    return found

@@ -1,0 +1,173 @@
+"""A study from its plan to its report: Ray Tune over Ray Train, with the ledger as the truth."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from reports.ledger import Ledger
+from reports.study_file import LEDGER, StudyInfo
+from study.cluster import Allotment, Cluster, hardware, start_cluster
+from study.plan import Plan, PlannedTrial
+from trainables.errors import UserError
+
+DRIVER = {"node:__internal_head__": 0.001}
+"""What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
+never fill the cluster and wait for workers that find no room."""
+
+
+def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
+    """Run what the ledger does not hold yet, then write the report. Returns the number of failed trials."""
+    info = prepare_results(plan, hardware(cluster))
+    ledger = Ledger(plan.results / LEDGER)
+    from study.search import StudySearcher
+
+    def task_of(trial: PlannedTrial) -> dict[str, Any]:
+        from study.worker import Task
+
+        scheduled = plan.request.scheduler != "none" and not trial.row
+        return dataclasses.asdict(
+            Task(
+                recipe=trial.recipe.flat(),
+                seed=trial.seed,
+                name=trial.name,
+                results=str(plan.results),
+                per_worker=allotment.per_worker,
+                workers=allotment.workers,
+                scheduled=scheduled,
+                hardware=info.hardware,
+            )
+        )
+
+    searcher = StudySearcher(plan, ledger, task_of)
+    failed = 0
+    if searcher.remaining:
+        start_cluster(cluster)
+        failed = _tune(plan, allotment, searcher, ledger)
+    save_info(plan, info, searcher.explored, ledger)
+    return failed
+
+
+def prepare_results(plan: Plan, machine: str) -> StudyInfo:
+    """Make the results folder, or check that the one there is this study's. `UserError` if it is another's."""
+    from study.worker import versions
+
+    info = StudyInfo(
+        space=plan.space.name,
+        space_file="space.py" if _own_file(plan) else None,
+        scale=plan.scale,
+        scale_reason=plan.reason,
+        search=plan.request.search,
+        trials=plan.explored or None,
+        seeds=list(plan.seeds),
+        base=plan.base.flat(),
+        row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
+        explored=[recipe.hash for recipe in plan.grid],
+        versions=versions(),
+        hardware=machine,
+        command=shlex.join(["python", "study/run.py", *sys.argv[1:]]),
+        created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+    check_results(plan)
+    if (plan.results / "study.json").is_file():
+        before = StudyInfo.load(plan.results)
+        rows = {**before.row_hashes, **{label: value for label, value in info.row_hashes.items() if value}}
+        explored = list(dict.fromkeys([*before.explored, *info.explored]))
+        seeds = sorted({*before.seeds, *info.seeds})
+        search = info.search if info.search != "paper" else before.search
+        info = dataclasses.replace(
+            info, created_at=before.created_at, row_hashes=rows, explored=explored, seeds=seeds, search=search
+        )
+    plan.results.mkdir(parents=True, exist_ok=True)
+    own = _own_file(plan)
+    if own is not None:
+        shutil.copyfile(own, plan.results / "space.py")
+    info.save(plan.results)
+    return info
+
+
+def check_results(plan: Plan) -> None:
+    """`UserError` where the results folder holds something else than this study."""
+    results = plan.results
+    if results.exists() and not results.is_dir():
+        raise UserError(f"--results {results} is a file; name a folder")
+    if (results / "study.json").is_file():
+        before = StudyInfo.load(results)
+        if before.space != plan.space.name or before.scale != plan.scale:
+            raise UserError(
+                f"{results} holds another study ({before.space} at the scale {before.scale}, not "
+                f"{plan.space.name} at {plan.scale}); give this one its own folder with --results"
+            )
+        differing = [key for key, value in plan.base.flat().items() if before.base.get(key) != value]
+        if differing:
+            key = differing[0]
+            raise UserError(
+                f"{results} holds a study whose {key} is {before.base.get(key)!r}, not {plan.base.flat()[key]!r}; "
+                "run that study's own command to continue it, or give this one its own folder with --results"
+            )
+    elif results.is_dir() and any(results.iterdir()):
+        raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
+
+
+def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
+    """`study.json` as it stands at the end."""
+    from study.search import failures
+
+    records = ledger.read()
+    counts = {
+        "finished": sum(record.status == "finished" for record in records),
+        "pruned": sum(record.status == "pruned" for record in records),
+        "failed": len(failures(plan.results)),
+    }
+    data = next((record.data for record in records if record.data.get("nli")), {})
+    dataclasses.replace(
+        info, explored=list(dict.fromkeys([*info.explored, *explored])), status_counts=counts, data=data
+    ).save(plan.results)
+
+
+def _tune(plan: Plan, allotment: Allotment, searcher: Any, ledger: Ledger) -> int:
+    from ray import tune
+    from ray.tune.execution.placement_groups import PlacementGroupFactory
+
+    from study.console import Console
+    from study.watching import trackers
+    from study.worker import drive
+
+    scheduler = None
+    if plan.request.scheduler == "asha":
+        from study.scheduler import PolledASHA
+
+        scheduler = PolledASHA(plan.results)
+    console = Console(searcher, ledger)
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
+    tuner = tune.Tuner(
+        tune.with_resources(drive, PlacementGroupFactory([DRIVER])),
+        tune_config=tune.TuneConfig(
+            search_alg=searcher,
+            scheduler=scheduler,
+            num_samples=-1,  # the searcher says when there is nothing left
+            max_concurrent_trials=allotment.concurrent,
+            reuse_actors=True,
+            trial_name_creator=lambda trial: trial.config["task"]["name"].replace("/", "_"),
+            trial_dirname_creator=lambda trial: f"{trial.config['key']}-{trial.trial_id[-4:]}",
+        ),
+        run_config=tune.RunConfig(
+            name=stamp,
+            storage_path=str(plan.results / "tune"),
+            callbacks=[console, *trackers(plan)],
+            verbose=0,
+        ),
+    )
+    tuner.fit()
+    return console.failed
+
+
+def _own_file(plan: Plan) -> Path | None:
+    """The person's own space file, if the space is no registered one."""
+    path, marker, _ = plan.request.space.partition(".py")
+    return Path(path + marker) if marker else None
