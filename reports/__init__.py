@@ -1,0 +1,6 @@
+"""What a study's trials add up to: the ledger of finished trials, and the report made of it.
+
+from reports.ledger import Ledger, Record
+from reports.study_file import StudyInfo
+from reports.report import write_report
+"""

@@ -85,6 +85,7 @@ class Table:
 
     `rows` pairs the name printed in the table with a row's label.
     `curve` is the recipe key that the table varies, if it is an ablation over one number.
+    `topic` is a word for what its columns measure; tables of one topic have the same columns.
     `baseline_table` is the table where the baseline row's figures stand, if they are not printed in this one.
     """
 
@@ -97,6 +98,7 @@ class Table:
     curve: str | None = None
     footnotes: tuple[str, ...] = ()
     baseline_table: str | None = None
+    topic: str = ""
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]

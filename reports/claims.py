@@ -1,0 +1,126 @@
+"""What the paper says in words, held against our figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reports.markdown import DASH, signed, table
+from reports.results import Results, minus
+from search_spaces.space import Claim
+
+Verdict = Literal["agrees", "disagrees", "within noise", "not run"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with our comparisons. `gaps` are better minus worse in points, None where a row is missing.
+
+    `noise_known` says whether seeds tell how far a gap may move by chance; if not, only its sign was judged.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    gaps: tuple[float | None, ...]
+    published: tuple[float | None, ...]
+    noise_known: bool
+
+
+def judge(results: Results, claim: Claim) -> Judged:
+    """Agrees, disagrees, within noise, or not run.
+
+    A comparison counts for or against the claim only if it is larger than the noise between seeds, or by its
+    sign where there is one seed only. A claim on all comparisons is refuted by one; nothing is confirmed as
+    long as a row is missing.
+    """
+    paper = results.space.table(claim.table)
+    noise = results.noise(paper, claim.column)
+    gaps: list[float | None] = []
+    marks: list[int | None] = []  # 1 for, -1 against, 0 within noise, None missing
+    for better, worse in claim.comparisons:
+        first, second = results.cell(paper, better, claim.column), results.cell(paper, worse, claim.column)
+        gap = minus(first, second)
+        gaps.append(gap)
+        if first is None or second is None or gap is None:
+            marks.append(None)
+        else:
+            threshold = noise.threshold(first.seeds, second.seeds) if noise else 0.0
+            marks.append(0 if abs(gap) <= threshold else 1 if gap > 0 else -1)
+    if claim.smaller_in is not None:
+        marks.append(_smaller(results, claim, gaps[0]))
+    published = tuple(
+        None if a is None or b is None else a - b
+        for a, b in (
+            (results.published(paper, better, claim.column), results.published(paper, worse, claim.column))
+            for better, worse in claim.comparisons
+        )
+    )
+    return Judged(claim, _verdict(marks, claim), tuple(gaps), published, noise is not None)
+
+
+def claims_table(judged: list[Judged]) -> str:
+    """One line a claim."""
+    lines = [
+        [
+            item.claim.text
+            + (
+                f" *(The paper's own figures say otherwise: {item.claim.contradicted}.)*"
+                if item.claim.contradicted
+                else ""
+            ),
+            f"Table {item.claim.table}, {item.claim.column}",
+            _figures(item.published),
+            _figures(item.gaps),
+            verdict_in_words(item),
+        ]
+        for item in judged
+    ]
+    return table(["The paper says", "Where", "Published", "Ours", "Verdict"], lines, left=5)
+
+
+def verdict_in_words(item: Judged) -> str:
+    """`agrees`, with what limits it."""
+    missing = sum(gap is None for gap in item.gaps)
+    if item.verdict == "not run":
+        return (
+            "not run"
+            if missing == len(item.gaps)
+            else f"not run: {missing} of {len(item.gaps)} comparisons are missing"
+        )
+    if item.noise_known or item.verdict == "within noise":
+        return f"**{item.verdict}**"
+    return f"**{item.verdict}** by sign (noise unknown)"
+
+
+def _smaller(results: Results, claim: Claim, gap: float | None) -> int | None:
+    """Whether the same rows' gap is smaller in the other table, by more than both gaps' noise."""
+    number, column = claim.smaller_in or ("", "")
+    paper, other = results.space.table(claim.table), results.space.table(number)
+    better, worse = claim.comparisons[0]
+    first, second = results.cell(other, better, column), results.cell(other, worse, column)
+    there = minus(first, second)
+    if gap is None or there is None or first is None or second is None:
+        return None
+    noises = results.noise(paper, claim.column), results.noise(other, column)
+    squares = sum(noise.threshold(first.seeds, second.seeds) ** 2 for noise in noises if noise)
+    return 0 if abs(gap - there) <= squares**0.5 else 1 if there < gap else -1
+
+
+def _verdict(marks: list[int | None], claim: Claim) -> Verdict:
+    needed = len(marks) if claim.quantifier == "all" else len(marks) // 2 + 1
+    for_it, against, missing = marks.count(1), marks.count(-1), marks.count(None)
+    if for_it >= needed:
+        return "agrees"
+    if against > len(marks) - needed:
+        return "disagrees"
+    return "not run" if missing else "within noise"
+
+
+def _figures(gaps: tuple[float | None, ...]) -> str:
+    """One difference as it is; of several, how many hold and the range."""
+    there = [gap for gap in gaps if gap is not None]
+    if not there:
+        return DASH
+    if len(gaps) == 1:
+        return signed(there[0])
+    return f"{sum(gap > 0 for gap in there)} of {len(there)} hold, {signed(min(there))} to {signed(max(there))}"

@@ -1,0 +1,279 @@
+"""`report.md` from a results folder: what was run, the paper's tables beside ours, curves, the search, the claims.
+
+It is made of `study.json` and the ledger alone, needs neither Ray nor torch, and is the same text for the same
+ledger.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from reports.claims import Judged, claims_table, judge
+from reports.ledger import Ledger, write_whole
+from reports.markdown import DASH, bullets, code, count, number, signed, table
+from reports.plots import curve_picture, rows_picture
+from reports.results import Difference, Results
+from reports.search import search_section
+from reports.statistics import same_order
+from reports.study_file import LEDGER
+from reports.tables import measured_table, paper_table, plain_table
+from trainables.recipe import SCENES
+
+NAME = "report.md"
+
+
+def write_report(results: Path) -> Path:
+    """Write `report.md`, its pictures and `trials.csv` into the results folder; returns the report's path.
+
+    Works on a study that is still running: what is not there yet is a dash. Raises `UserError` for a folder that
+    is no study's, or where nothing is finished.
+    """
+    read = Results.load(results)
+    pictures = results / "pictures"
+    judged = [judge(read, claim) for claim in read.space.claims]
+    sections = [
+        f"# {read.space.title}",
+        _scale(read),
+        "## In short",
+        _in_short(read, judged),
+        "## What was run",
+        _what_was_run(read),
+        "## Tables",
+        *_tables(read, pictures),
+    ]
+    curves = _curves(read, pictures)
+    if curves:
+        sections += ["## Curves", *curves]
+    if read.info.explored:
+        sections += ["## What the search found", search_section(read, pictures)]
+    if judged:
+        sections += ["## The paper's claims", _claims(read, judged)]
+    if read.space.oddities:
+        sections += ["## Oddities of the published figures", bullets(read.space.oddities)]
+    path = results / NAME
+    write_whole(path, "\n\n".join(sections) + "\n")
+    Ledger(results / LEDGER).trials_csv(results / "trials.csv", read.labels)
+    return path
+
+
+def _scale(read: Results) -> str:
+    """The first lines: which scale and why, and what may be compared with the paper."""
+    reason = f" ({read.info.scale_reason})" if read.info.scale_reason else ""
+    said = [f"**Scale: {read.info.scale}**{reason}."]
+    if not read.has_published:
+        return said[0]
+    if read.comparable:
+        said.append("Encoder, data and training are the paper's, so levels may be compared with the published ones.")
+    else:
+        base = f"the `{read.space.baseline}` row" if read.space.baseline else "each other"
+        said.append(
+            "This study does not repeat the paper's setting: "
+            + "; ".join(_in_words(item, read) for item in read.differences)
+            + f". **So compare differences to {base}, not levels.**"
+        )
+    return "\n\n".join(said)
+
+
+def _in_words(item: Difference, read: Results) -> str:
+    ours, paper = code(item.ours), code(item.paper)
+    if item.key == "encoder.name":
+        return f"the encoder is {ours}, the paper's is {paper}"
+    if item.key == "corpus.nli":
+        seen = max((int(record.training.get("pairs") or 0) for record in read.records), default=0)
+        steps = f" ({seen:,} pairs seen" + (
+            f", the paper's models saw {read.space.training_pairs:,})" if read.space.training_pairs else ")"
+        )
+        what = "the built-in scenes corpus" if item.ours == SCENES else ours
+        return f"training pairs come from {what} instead of {paper}{steps if seen else ''}"
+    if item.key == "evaluation.senteval":
+        return "the SentEval tasks are the built-in scenes ones, not the real data"
+    if item.key == "evaluation.protocol":
+        return f"SentEval's protocol is {ours}, the paper's is {paper}"
+    if item.key == "optimisation.max_steps":
+        return f"training stops after {item.ours} steps" if item.ours else "training is not cut short"
+    return f"`{item.key}` is {ours}, the paper's is {paper}"
+
+
+def _in_short(read: Results, judged: list[Judged]) -> str:
+    rows = read.asked_rows
+    done = [label for label in rows if read.is_complete(label)]
+    seeds = count(len(read.info.seeds), "seed")
+    said = [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each."] if rows else []
+    for paper, column in read.topics:
+        cells = {label: cell for _, label in paper.rows if (cell := read.cell(paper, label, column.name))}
+        if len(cells) < 2:
+            continue
+        best = max(cells, key=lambda label: cells[label].mean)
+        text = f"{paper.topic} {column.name}: the best row is `{best}` with {number(cells[best].mean)}"
+        gain = read.gain(paper, best, column.name)
+        if gain is not None and best != read.space.baseline:
+            text += f", {signed(gain)} points against `{read.space.baseline}`"
+        printed = {label: value for _, label in paper.rows if (value := read.published(paper, label, column.name))}
+        if printed:
+            top = max(printed, key=lambda label: printed[label])
+            text += f"; in the paper it is `{top}` ({signed(read.published_gain(paper, top, column.name))})"
+            same, total = same_order([(cells[label].mean, printed[label]) for label in cells if label in printed])
+            if total:
+                text += f". {same} of {total} pairs of rows stand in the paper's order (by chance about half)"
+        said.append(text + ".")
+    if read.comparable and read.has_published:
+        said.append(_within_tolerance(read))
+    if judged:
+        counts = Counter(item.verdict for item in judged)
+        verdicts = ", ".join(f"{counts[name]} {name}" for name in ("agrees", "disagrees", "within noise", "not run"))
+        said.append(f"Of the paper's {count(len(judged), 'claim')}: {verdicts}.")
+    if len(read.info.seeds) == 1:
+        said.append(
+            "There is one seed, so the noise between seeds is unknown: every comparison here is by sign only, and "
+            "small differences mean nothing. More `--seeds` extend this study."
+        )
+    return bullets(said)
+
+
+def _within_tolerance(read: Results) -> str:
+    gaps = [
+        abs(cell.mean - printed)
+        for paper in read.space.tables
+        for _, label in paper.rows
+        for column in paper.columns
+        if (cell := read.cell(paper, label, column.name)) is not None
+        and (printed := read.published(paper, label, column.name)) is not None
+    ]
+    close = sum(gap <= read.space.tolerance for gap in gaps)
+    return f"{close} of {count(len(gaps), 'cell')} lie within {read.space.tolerance:g} point of the published figure."
+
+
+def _what_was_run(read: Results) -> str:
+    info = read.info
+    finished = [record for record in read.records if record.status == "finished"]
+    pruned = len(read.records) - len(finished)
+    facts = [
+        f"Paper: {read.space.paper}",
+        f"Space: `{info.space}`" + (f", from `{info.space_file}`" if info.space_file else ""),
+        f"Search: {info.search}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
+        f"Seeds: {', '.join(map(str, info.seeds))}",
+        f"Command: `{info.command}`" if info.command else "",
+        f"Started: {info.created_at}" if info.created_at else "",
+        f"Trials: {len(finished)} finished, {pruned} stopped early by the scheduler"
+        + "".join(
+            f", {n} {name}" for name, n in sorted(info.status_counts.items()) if name not in ("finished", "pruned")
+        ),
+        f"Cost: {_cost(finished + [r for r in read.records if r.status == 'pruned'])}",
+        f"Hardware: {'; '.join(_distinct([info.hardware, *(r.hardware for r in read.records)]))}",
+        f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(info.versions.items()))}",
+    ]
+    parts = [bullets(fact for fact in facts if fact and not fact.endswith(": ")), _data(read), _recipe(read)]
+    training = _training_time(read)
+    return "\n\n".join(part for part in [*parts, training] if part)
+
+
+def _cost(records: list[Any]) -> str:
+    def total(name: str) -> float:
+        return sum(float(record.cost.get(name) or 0) for record in records) / 3600
+
+    peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)
+    text = (
+        f"{number(total('seconds'))} trial hours ({number(total('train_seconds'))} training, "
+        f"{number(total('evaluation_seconds'))} evaluation), {number(total('gpu_seconds'))} GPU hours"
+    )
+    return text + (f", at most {number(peak, 0)} MB of memory" if peak else "")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _data(read: Results) -> str:
+    lines = [
+        [name, ", ".join(f"{key}: {_shown(value)}" for key, value in content.items())]
+        if isinstance(content, dict)
+        else [name, _shown(content)]
+        for name, content in read.info.data.items()
+    ]
+    return table(["Data", "What"], lines, left=2) if lines else ""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + ")"
+    if isinstance(value, list | tuple):
+        return " ".join(map(_shown, value))
+    return DASH if value is None else str(value)
+
+
+def _recipe(read: Results) -> str:
+    paper, ours = read.space.base.flat(), {**read.space.base.flat(), **read.info.base}
+    lines = [[f"`{key}`", code(paper[key]), code(ours[key]) if ours[key] != paper[key] else "same"] for key in paper]
+    head = ["Base recipe", "The paper" if read.has_published else "The space", "This study"]
+    return "\n\n".join(["Rows differ from this recipe only in what they name.", table(head, lines, left=3)])
+
+
+def _training_time(read: Results) -> str:
+    """Rows whose training time the paper prints, beside ours, as multiples of the baseline's."""
+
+    def seconds(label: str) -> float | None:
+        values = [float(value) for r in read.of_row(label) if (value := r.cost.get("train_seconds"))]
+        return sum(values) / len(values) if values else None
+
+    base = next((row for row in read.space.rows if row.label == read.space.baseline), None)
+    if base is None or base.minutes is None:
+        return ""
+    lines = []
+    for row in read.space.rows:
+        if row.minutes is not None:
+            ours, reference = seconds(row.label), seconds(base.label)
+            ratio = ours / reference if ours and reference else None
+            printed = f"{number(row.minutes, 0)} min ({number(row.minutes / base.minutes)})"
+            lines.append([row.label, f"{number(ours and ours / 60)} min ({number(ratio)})", printed])
+    head = ["Training time (multiple of the baseline's)", "ours", "published"]
+    return table(head, lines)
+
+
+def _tables(read: Results, pictures: Path) -> list[str]:
+    if not read.space.tables:
+        return [plain_table(read)]
+    parts = [paper_table(read, paper) for paper in read.space.tables]
+    picture = rows_picture(read, pictures / "rows.png")
+    if picture:
+        parts.insert(0, f"![Rows against the baseline, ours and published]({pictures.name}/{picture.name})")
+    notes = [f"`{row.label}`: {row.note}." for row in read.space.rows if row.note and row.label in read.asked_rows]
+    measured = [
+        "### Positives and negatives per anchor, as measured",
+        "A cap is an upper bound: an anchor takes what its batch offers. Means over the training steps and seeds.",
+        measured_table(read),
+    ]
+    return [*parts, *measured, *([bullets(notes)] if notes else [])]
+
+
+def _curves(read: Results, pictures: Path) -> list[str]:
+    parts = []
+    for key in dict.fromkeys(paper.curve for paper in read.space.tables if paper.curve):
+        picture = curve_picture(read, key, pictures / f"curve-{key}.png")
+        if picture:
+            parts.append(f"![Scores over {key}, ours and published]({pictures.name}/{picture.name})")
+        else:
+            missing = "its rows" if read.comparable else f"its rows and the `{read.space.baseline}` row"
+            parts.append(f"The curve over `{key}` needs {missing}, which have not finished.")
+    return parts
+
+
+def _claims(read: Results, judged: list[Judged]) -> str:
+    how = (
+        "Figures are differences in points between the rows that a claim compares; of several comparisons, how many "
+        "have the claimed sign, and the range. "
+    )
+    if any(item.noise_known for item in judged):
+        how += (
+            "A difference counts only if it is larger than the noise between seeds (two-sided t interval at 95 %, "
+            "spread pooled over recipes, not corrected for the number of claims); one comparison against a claim "
+            'refutes it, unless the claim says "tends to" or "majority".'
+        )
+    else:
+        how += "With one seed the noise is unknown: a verdict is by sign only and may be chance."
+    if not read.comparable:
+        how += " The setting is not the paper's (see the top): a verdict is about this study's models, not the paper's."
+    return f"{how}\n\n{claims_table(judged)}"

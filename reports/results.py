@@ -1,0 +1,205 @@
+"""A results folder, read: which records belong to which row, and every figure of ours beside the published one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reports.ledger import Ledger, Record
+from reports.statistics import Measured, Noise
+from reports.study_file import LEDGER, StudyInfo
+from search_spaces.space import Column, Space, Table
+from trainables.errors import UserError
+from trainables.recipe import SCENES, Recipe, Value
+
+# Keys that say where something lies or how it is computed, not what is measured.
+_NO_DIFFERENCE = {"evaluation.senteval", "evaluation.tasks", "optimisation.precision"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where this study's base recipe departs from the paper's."""
+
+    key: str
+    paper: Value
+    ours: Value
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study, its space and its records."""
+
+    folder: Path
+    info: StudyInfo
+    space: Space
+    records: list[Record]
+
+    @classmethod
+    def load(cls, folder: Path) -> Results:
+        """`UserError` where the folder is no study's, or nothing in it is finished."""
+        info = StudyInfo.load(folder)
+        records = Ledger(folder / LEDGER).read()
+        if not any(record.status == "finished" for record in records):
+            raise UserError(f"no trial in {folder / LEDGER} is finished yet, so there is nothing to report")
+        return cls(folder, info, info.load_space(folder), records)
+
+    # Records
+
+    @cached_property
+    def _finished(self) -> dict[str, list[Record]]:
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            if record.status == "finished":
+                found.setdefault(record.recipe_hash, []).append(record)
+        return found
+
+    def of_hash(self, recipe_hash: str | None) -> list[Record]:
+        """Finished records of a recipe, by seed."""
+        return self._finished.get(recipe_hash or "", [])
+
+    def of_row(self, label: str) -> list[Record]:
+        """Finished records of a row, by seed, of the study's protocol only: two protocols never share a column."""
+        return [r for r in self.of_hash(self.info.row_hashes.get(label)) if r.protocol == self.protocol]
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that the study's scores are measured under."""
+        return str(self.info.base.get("evaluation.protocol", self.space.base.evaluation.protocol))
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Recipe hash to row label."""
+        return {recipe_hash: label for label, recipe_hash in self.info.row_hashes.items() if recipe_hash}
+
+    @cached_property
+    def asked_rows(self) -> list[str]:
+        """Labels of the rows that the study set out to run, in the space's order."""
+        return [row.label for row in self.space.rows if row.label in self.info.row_hashes]
+
+    def is_complete(self, label: str) -> bool:
+        """Every seed of the row is there."""
+        return {record.seed for record in self.of_row(label)} >= set(self.info.seeds)
+
+    def why_missing(self, label: str) -> str:
+        """The reason for a row's dashes."""
+        row = self.space.row(label)
+        if label not in self.info.row_hashes:
+            return "not asked for in this study"
+        recipe_hash = self.info.row_hashes[label]
+        if recipe_hash is None:
+            return (
+                "no word vectors were given (`--word-vectors`)"
+                if row.needs == "word_vectors"
+                else "an input is missing"
+            )
+        if self.of_hash(recipe_hash):
+            return f"measured under another protocol than `{self.protocol}`"
+        if any(record.recipe_hash == recipe_hash for record in self.records):
+            return "stopped early by the scheduler"
+        return "not finished"
+
+    # Figures
+
+    def measured(self, records: Iterable[Record], table: Table, column: Column) -> Measured | None:
+        """A figure over seeds, of the records that have it."""
+        values = [value for record in records if (value := score(record, table, column)) is not None]
+        return Measured.of(values)
+
+    def cell(self, table: Table, label: str, column: str) -> Measured | None:
+        """Ours, for one row and column."""
+        return self.measured(self.of_row(label), table, table.column(column))
+
+    def published(self, table: Table, label: str, column: str) -> float | None:
+        """The paper's figure; the baseline's comes from `baseline_table` where this table does not print it."""
+        figure = self.space.published(table.number, label, column)
+        if figure is None and label == self.space.baseline and table.baseline_table is not None:
+            return self.space.published(table.baseline_table, label, column)
+        return figure
+
+    def gain(self, table: Table, label: str, column: str) -> float | None:
+        """Our difference to the baseline row, in points."""
+        if self.space.baseline is None:
+            return None
+        return minus(self.cell(table, label, column), self.cell(table, self.space.baseline, column))
+
+    def published_gain(self, table: Table, label: str, column: str) -> float | None:
+        """The paper's difference to its baseline row."""
+        if self.space.baseline is None:
+            return None
+        ours, base = self.published(table, label, column), self.published(table, self.space.baseline, column)
+        return None if ours is None or base is None else ours - base
+
+    def noise(self, table: Table, column: str) -> Noise | None:
+        """The spread between seeds of that score, pooled over all rows and explored recipes."""
+        return Noise.of(
+            self.measured([r for r in records if r.protocol == self.protocol], table, table.column(column))
+            for records in self._finished.values()
+        )
+
+    @cached_property
+    def topics(self) -> list[tuple[Table, Column]]:
+        """What sums the study up: for each topic its first table, and the average column there."""
+        found: dict[str, tuple[Table, Column]] = {}
+        for table in self.space.tables:
+            columns = [column for column in table.columns if column.mean_of] or list(table.columns)
+            found.setdefault(table.topic or f"Table {table.number}", (table, columns[-1]))
+        return list(found.values())
+
+    # How far this study is from the paper's
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """Base recipe keys in which this study measures something else than the paper."""
+        paper, ours = self.space.base.flat(), {**self.space.base.flat(), **self.info.base}
+        return [
+            Difference(key, paper[key], ours[key])
+            for key in paper
+            if ours[key] != paper[key] and not self._is_alike(key, paper[key], ours[key])
+        ]
+
+    def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
+        if key in _NO_DIFFERENCE:
+            return ours != SCENES
+        if key == "encoder.name":  # the same model in a local folder
+            return Path(str(paper)).name == Path(str(ours)).name
+        if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
+            seen = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
+            wanted = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))
+            return ours != SCENES and wanted > 0 and abs(seen - wanted) <= 0.01 * wanted
+        return False
+
+    @property
+    def comparable(self) -> bool:
+        """Whether levels, and not only differences, may be set beside the paper's."""
+        return not self.differences
+
+    @property
+    def has_published(self) -> bool:
+        """Whether the space carries a paper's figures at all."""
+        return any(row.published for row in self.space.rows)
+
+    def recipe(self, label: str) -> Recipe:
+        """A row's recipe in this study: as its trials ran it, else as it would run."""
+        records = self.of_row(label)
+        if records:
+            return Recipe.from_flat(records[0].recipe)
+        return Recipe.from_flat(self.info.base).override(self.space.row(label).overrides)
+
+
+def score(record: Record, table: Table, column: Column) -> float | None:
+    """A record's figure for a column; a mean is None where a part of it is missing."""
+    if column.score is not None:
+        task, name = column.score
+        value: Any = record.scores.get(task, {}).get(name)
+        return None if value is None else float(value)
+    parts = [score(record, table, table.column(name)) for name in column.mean_of]
+    present = [part for part in parts if part is not None]
+    return sum(present) / len(parts) if len(present) == len(parts) else None
+
+
+def minus(first: Measured | None, second: Measured | None) -> float | None:
+    """The difference of two means, None where either is missing."""
+    return None if first is None or second is None else first.mean - second.mean

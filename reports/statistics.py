@@ -1,0 +1,71 @@
+"""Means and spreads over seeds, and how large a difference must be before it means something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One figure over the seeds of one recipe. `std` is the sample standard deviation, None for one seed."""
+
+    mean: float
+    std: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Measured | None:
+        """None where there are no values."""
+        if not values:
+            return None
+        mean = math.fsum(values) / len(values)
+        if len(values) == 1:
+            return cls(mean, None, 1)
+        variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+        return cls(mean, math.sqrt(variance), len(values))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The spread between seeds, pooled over recipes: `std` with `freedom` degrees of freedom."""
+
+    std: float
+    freedom: int
+
+    @classmethod
+    def of(cls, measured: Iterable[Measured | None]) -> Noise | None:
+        """None where no recipe has a second seed: the noise is then unknown, not zero."""
+        several = [item for item in measured if item is not None and item.std is not None]
+        freedom = sum(item.seeds - 1 for item in several)
+        if not freedom:
+            return None
+        squares = math.fsum((item.seeds - 1) * (item.std or 0.0) ** 2 for item in several)
+        return cls(math.sqrt(squares / freedom), freedom)
+
+    def threshold(self, first: int, second: int) -> float:
+        """The smallest difference of two means, over so many seeds each, that is not within noise.
+
+        Two-sided t interval at 95 % for one comparison, not corrected for the number of comparisons.
+        """
+        from scipy.stats import t
+
+        quantile = float(t.ppf(0.5 + CONFIDENCE / 2, self.freedom))
+        return quantile * self.std * math.sqrt(1 / first + 1 / second)
+
+
+def same_order(pairs: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """Of all pairs of items, how many stand in the same order by both figures, and how many there are.
+
+    Items that are equal by either figure have no order and are left out of both counts.
+    """
+    same = total = 0
+    for index, (a, b) in enumerate(pairs):
+        for c, d in pairs[index + 1 :]:
+            if a != c and b != d:
+                total += 1
+                same += (a < c) == (b < d)
+    return same, total

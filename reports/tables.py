@@ -1,0 +1,187 @@
+"""The paper's tables as markdown: ours, published and the difference; and differences to the baseline row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reports.markdown import DASH, bullets, count, number, signed, spread, table
+from reports.results import Results
+from reports.statistics import Noise
+from search_spaces.space import Column, Table
+
+
+def paper_table(results: Results, paper: Table) -> str:
+    """One table of the paper, whole: levels, differences to the baseline, footnotes, reasons of its dashes."""
+    parts = [f"### Table {paper.number}. {paper.title}", _caption(results, paper), _levels(results, paper)]
+    if results.space.baseline is not None:
+        parts.append(_gains(results, paper))
+    notes = [*paper.footnotes, *_reasons(results, paper)]
+    if notes:
+        parts.append(bullets(notes))
+    return "\n\n".join(parts)
+
+
+def plain_table(results: Results) -> str:
+    """Rows and averages of a space that has no tables of its own."""
+    names = sorted({name for record in results.records for name in record.averages})
+    lines = []
+    for label in results.asked_rows:
+        records = results.of_row(label)
+        averages = [[r.averages[name] for r in records if r.averages.get(name) is not None] for name in names]
+        lines.append([label, *(number(sum(values) / len(values) if values else None) for values in averages)])
+    return table(["Row", *names], lines)
+
+
+def measured_table(results: Results) -> str:
+    """How many positives and negatives the anchors really had, beside the caps that the recipes set."""
+    lines = []
+    for label in results.asked_rows:
+        records, objective = results.of_row(label), results.recipe(label).objective
+        capped = objective.name != "ce"
+
+        def mean(name: str, digits: int, records: Sequence = records) -> str:
+            values = [r.training[name] for r in records if r.training.get(name) is not None]
+            return number(sum(values) / len(values) if values else None, digits)
+
+        lines.append(
+            [
+                label,
+                _cap(objective.positives) if capped else DASH,
+                mean("positives_per_anchor", 2),
+                _cap(objective.negatives) if capped else DASH,
+                mean("negatives_per_anchor", 2),
+                mean("anchors", 0),
+                mean("batches_without_anchor", 0),
+                mean("steps", 0),
+                mean("pairs", 0),
+                mean("loss", 4),
+                f"`{results.info.row_hashes[label]}`" if results.info.row_hashes[label] else DASH,
+            ]
+        )
+    head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", "anchors", "batches without anchor"]
+    return table([*head, "steps", "pairs seen", "last loss", "recipe hash"], lines)
+
+
+def _cap(value: int | None) -> str:
+    return "all" if value is None else str(value)
+
+
+def _caption(results: Results, paper: Table) -> str:
+    way = {
+        "wmean": "Spearman correlation x 100 by cosine, mean over sub-corpora weighted by size",
+        "accuracy": "test accuracy in percent",
+    }
+    said = [f"{way.get(paper.aggregation, paper.aggregation).capitalize()}."]
+    if results.protocol == paper.protocol:
+        said.append(f"SentEval protocol `{paper.protocol}`, as in the paper.")
+    elif any(column.score and column.score[1].startswith("test_") for column in paper.columns):
+        said.append(
+            f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
+            "the levels are not comparable."
+        )
+    if not results.comparable:
+        said.append("The line `difference` is given for completeness: encoder, data or training differ (see the top).")
+    return " ".join(said)
+
+
+def _levels(results: Results, paper: Table) -> str:
+    """Three lines a model: ours, published, ours minus published; the best figure of a column is bold."""
+    labels = [label for _, label in paper.rows]
+    best_ours = _best(paper, labels, lambda label, column: _mean(results, paper, label, column))
+    best_published = _best(paper, labels, lambda label, column: results.published(paper, label, column))
+    printed = any(
+        results.published(paper, label, column.name) is not None for label in labels for column in paper.columns
+    )
+    lines: list[list[str]] = []
+    for name, label in paper.rows:
+        ours, published, difference = [], [], []
+        for column in paper.columns:
+            cell, figure = results.cell(paper, label, column.name), results.published(paper, label, column.name)
+            ours.append(_bold(spread(cell), label in best_ours[column.name]))
+            published.append(_bold(number(figure), label in best_published[column.name]))
+            difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
+        lines.append([name, "ours", *ours])
+        if printed:
+            lines.append(["", "published", *published])
+        if printed and results.of_row(label):
+            lines.append(["", "difference", *difference])
+    return table([_head(paper), "", *(column.name for column in paper.columns)], lines, left=2)
+
+
+def _gains(results: Results, paper: Table) -> str:
+    """One line a model: what it gains over the baseline row, ours and, in brackets, the paper's."""
+    base = results.space.baseline or ""
+    if not results.of_row(base):
+        return f"Differences to `{base}` need that row, which is missing: {results.why_missing(base)}."
+
+    def cell(label: str, column: Column) -> str:
+        ours, figure = results.gain(paper, label, column.name), results.published_gain(paper, label, column.name)
+        return signed(ours) if figure is None else f"{signed(ours)} ({signed(figure)})"
+
+    lines = [[name, *(cell(label, column) for column in paper.columns)] for name, label in paper.rows if label != base]
+    title = f"Difference to the `{base}` row in points, ours (published):"
+    return "\n\n".join(
+        [title, table([_head(paper), *(column.name for column in paper.columns)], lines), _noise_line(results, paper)]
+    )
+
+
+def _noise_line(results: Results, paper: Table) -> str:
+    column = next((c for c in paper.columns if c.mean_of), paper.columns[-1]).name
+    noise = results.noise(paper, column)
+    return f"{noise_sentence(noise, column, _usual_seeds(results, paper))}"
+
+
+def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:
+    """How large a difference must be, in plain words."""
+    if noise is None:
+        return f"One seed only: how far {what} moves from seed to seed is unknown, so small differences mean nothing."
+    return (
+        f"Differences in {what} below {noise.threshold(seeds, seeds):.2f} points are within the noise between seeds "
+        f"(95 %, {count(seeds, 'seed')} a row, pooled standard deviation {noise.std:.2f})."
+    )
+
+
+def _usual_seeds(results: Results, paper: Table) -> int:
+    return max((len(results.of_row(label)) for _, label in paper.rows), default=1) or 1
+
+
+def _reasons(results: Results, paper: Table) -> list[str]:
+    """Why there are dashes: rows first, then tasks of rows that ran, then seeds that are still missing."""
+    found: dict[str, list[str]] = {}
+    tasks: dict[str, list[str]] = {}
+    for name, label in paper.rows:
+        records = results.of_row(label)
+        if not records:
+            found.setdefault(results.why_missing(label), []).append(f"`{name}`")
+        elif not results.is_complete(label):
+            found.setdefault("some seeds have not finished yet", []).append(f"`{name}`")
+        for column in paper.columns:
+            if records and column.score and results.cell(paper, label, column.name) is None:
+                task = column.score[0]
+                why = records[0].scores.get(task, {}).get("reason") or "this score was not measured"
+                tasks.setdefault(str(why), []).append(task)
+    said = [f"{', '.join(names)}: {why}." for why, names in found.items()]
+    return said + [f"{', '.join(dict.fromkeys(names))}: {why.rstrip('.')}." for why, names in tasks.items()]
+
+
+def _head(paper: Table) -> str:
+    return {"objective.weight": "lambda", "objective.temperature": "tau"}.get(paper.curve or "", paper.curve or "Model")
+
+
+def _mean(results: Results, paper: Table, label: str, column: str) -> float | None:
+    cell = results.cell(paper, label, column)
+    return None if cell is None else cell.mean
+
+
+def _best(paper: Table, labels: Sequence[str], figure: Callable[[str, str], float | None]) -> dict[str, set[str]]:
+    """By column, the labels whose figure is the highest as printed; none where fewer than two are there."""
+    best = {}
+    for column in paper.columns:
+        values = {label: round(value, 2) for label in labels if (value := figure(label, column.name)) is not None}
+        top = max(values.values(), default=None)
+        best[column.name] = {label for label, value in values.items() if value == top} if len(values) > 1 else set()
+    return best
+
+
+def _bold(text: str, is_best: bool) -> str:
+    return f"**{text}**" if is_best else text

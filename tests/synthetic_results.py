@@ -1,0 +1,121 @@
+"""Results folders made up for the report's tests: records whose scores follow the published ones, with noise."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from reports.ledger import Ledger, Record
+from reports.study_file import LEDGER, StudyInfo
+from search_spaces import Row, Space, spaces
+from trainables.recipe import Recipe
+
+
+def make_results(
+    folder: Path,
+    space: Space | None = None,
+    *,
+    seeds: Iterable[int] = (1,),
+    laptop: bool = True,
+    rows: Iterable[str] | None = None,
+    spread: float = 0.0,
+    explored: int = 0,
+    pruned: int = 0,
+    drop_task: str | None = None,
+    word_vectors: bool = False,
+    base: dict[str, Any] | None = None,
+) -> StudyInfo:
+    """A study with one record for each of `rows` (all by default) and seed.
+
+    Scores are the published ones, 20 lower at the laptop's scale, plus Gaussian noise of standard deviation
+    `spread`. `drop_task` has no data. Word vectors are missing unless asked for.
+    """
+    space = space or spaces()["scl_ablation"]
+    chance = random.Random(7)
+    recipe = space.base.override({**(space.laptop if laptop else {}), **(base or {})})
+    ledger, seeds = Ledger(folder / LEDGER), list(seeds)
+    hashes: dict[str, str | None] = {}
+    for row in space.rows:
+        of_row = recipe.override(row.overrides)
+        hashes[row.label] = None if row.needs and not word_vectors else of_row.hash
+        if hashes[row.label] and (rows is None or row.label in rows):
+            for seed in seeds:
+                figures = {name: v - 20 * laptop + chance.gauss(0, spread) for name, v in figures_of(row).items()}
+                ledger.write(make_record(of_row, seed, figures, drop_task))
+    asked = []
+    for number in range(explored + pruned):
+        values = {domain.key: chance.choice(domain.grid_values) for domain in space.domains if domain.when is None}
+        values |= {"objective.weight": round(chance.random(), 3)} if "objective.weight" in values else {}
+        for domain in space.domains:
+            if domain.when is not None and values[domain.when[0]] in domain.when[1]:
+                values[domain.key] = chance.choice(domain.grid_values)
+        found = recipe.override(values)
+        asked.append(found.hash)
+        figures = {name: v - 20 * laptop + chance.gauss(0, 2) for name, v in figures_of(space.rows[1]).items()}
+        for seed in seeds:
+            ledger.write(make_record(found, seed, figures, drop_task, "pruned" if number >= explored else "finished"))
+    info = StudyInfo(
+        space=space.name,
+        scale="laptop" if laptop else "paper",
+        scale_reason="the cluster has no GPU" if laptop else "the cluster has 8 GPUs",
+        search="optuna" if explored else "paper",
+        trials=explored + pruned or None,
+        seeds=seeds,
+        base=dict(recipe.flat()),
+        row_hashes=hashes,
+        explored=asked,
+        versions={"ray": "2.60.0", "torch": "2.13.0", "optuna": "5.0.0"},
+        hardware="2 cores",
+        data={
+            "nli": {"name": "scenes", "fingerprint": "abc123", "pairs": 12000, "dropped": 0},
+            "senteval": {"fingerprint": "def456"},
+        },
+        command="python study/run.py --space scl_ablation",
+        created_at="2026-01-01T00:00:00Z",
+        status_counts={"finished": 1, "failed": 2},
+    )
+    info.save(folder)
+    return info
+
+
+def figures_of(row: Row) -> dict[str, float]:
+    """The row's published figures by task."""
+    return {name: value for columns in row.published.values() for name, value in columns.items() if name != "Avg."}
+
+
+def make_record(
+    recipe: Recipe, seed: int, figures: dict[str, float], drop_task: str | None = None, status: Any = "finished"
+) -> Record:
+    """A record with these test scores, and development scores close to them."""
+    scores: dict[str, dict[str, Any]] = {}
+    for task, value in figures.items():
+        if task == drop_task:
+            scores[task] = {"spearman_wmean": None, "test_accuracy": None, "reason": f"{task} is not in the folder"}
+        elif task.startswith("STS"):
+            scores[task] = {"spearman_wmean": value, "spearman_all": value - 1, "examples": 3000}
+        else:
+            scores[task] = {"test_accuracy": value, "dev_accuracy": value + 0.5, "examples": 1000}
+    selection = sum(figures.values()) / len(figures) if figures else None
+    objective = recipe.objective
+    return Record(
+        recipe=dict(recipe.flat()),
+        recipe_hash=recipe.hash,
+        seed=seed,
+        status=status,
+        scores=scores,
+        averages={"liao_sts": 50.0, "liao_transfer": None},
+        protocol=recipe.evaluation.protocol,
+        selection=selection,
+        training={
+            "loss": 0.7, "steps": 90, "pairs": 5760, "anchors": 21.5, "batches_without_anchor": 0,
+            "positives_per_anchor": float(objective.positives or 1.4), "negatives_per_anchor": float(objective.negatives or 61),
+        },
+        cost={
+            "seconds": 60.0, "train_seconds": 20.0 + 16 * (objective.name == "scl"), "evaluation_seconds": 24.0,
+            "gpu_seconds": 0.0, "peak_memory_mb": 900,
+        },
+        hardware="2 cores",
+        finished_at=f"2026-01-01T00:00:{seed:02d}Z",
+    )  # fmt: skip
