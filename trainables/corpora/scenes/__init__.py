@@ -1,0 +1,90 @@
+"""The built-in scenes corpus: small scenes from a grammar, and everything that a study needs made from them.
+
+    folder = ensure()            # the default corpus, made once in the user's cache
+    write(folder, size=10.0)     # one of another size or seed
+    vocabulary()                 # every word that can occur
+
+Deterministic by seed, in the file layouts of the real data: `<folder>/senteval/{downstream,probing}`,
+`<folder>/nli/{train,dev}.jsonl`, `<folder>/docs/docs.jsonl`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from trainables.errors import UserError
+
+
+def ensure(folder: Path | None = None) -> Path:
+    """The folder of the default corpus; written first where it is not there yet.
+
+    `folder` is where corpora are cached; by default `sentence-embedding-studies` in the user's cache folder.
+    Several processes may ask at once.
+    """
+    if folder is None:
+        cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(cache_home) / "sentence-embedding-studies"
+    place = folder / f"scenes-{version()}"
+    if not place.is_dir():
+        _write_whole(place, seed=0, size=1.0)
+    return place
+
+
+def write(folder: Path, *, seed: int = 0, size: float = 1.0) -> None:
+    """Write a corpus into a new or empty folder; `size` 1 is the default corpus's. Half a corpus never shows."""
+    if size <= 0:
+        raise UserError(f"the size must be above 0, not {size:g}")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; give a new or empty folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty; give a new or empty folder")
+    _write_whole(folder, seed, size)
+
+
+def vocabulary() -> list[str]:
+    """Every word that the corpus can hold, at any seed and size, sorted."""
+    from trainables.corpora.scenes.documents import story_words
+    from trainables.corpora.scenes.lexicon import lexicon_words
+    from trainables.corpora.scenes.opinions import opinion_words
+    from trainables.corpora.scenes.pairs import style_words
+    from trainables.corpora.scenes.probing import probing_words
+    from trainables.corpora.scenes.questions import question_words
+    from trainables.corpora.scenes.text import FUNCTION_WORDS
+
+    parts = (lexicon_words(), opinion_words(), question_words(), probing_words(), story_words(), style_words())
+    return sorted(set(FUNCTION_WORDS).union(*parts))
+
+
+@cache
+def version() -> str:
+    """Twelve hexadecimal digits that change with the generator's source."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def _write_whole(place: Path, seed: int, size: float) -> None:
+    """Write beside `place`, then rename; where another process was faster, its corpus stands."""
+    from trainables.corpora.scenes.files import write_all
+
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    except OSError as error:
+        raise UserError(f"cannot write to {place.parent}: {error.strerror}") from None
+    try:
+        write_all(draft, seed, size)
+        draft.chmod(0o755)
+        try:
+            draft.rename(place)
+        except OSError:
+            if not (place / "docs").is_dir():
+                raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -1,0 +1,39 @@
+"""Documents: stories about the same few participants, in chapters that each keep to one place and time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from trainables.corpora.scenes.lexicon import PLACE_TREE, TIME_TREE
+from trainables.corpora.scenes.scene import possible, sample
+from trainables.corpora.scenes.text import Style, tell
+
+_NARRATIVE = Style(
+    forms=("simple", "simple", "progressive", "passive", "fronted"),
+    openings=("", "", "then", "later", "meanwhile", "soon", "after that"),
+)
+
+
+def story(rng: Random, sentences: int) -> str:
+    """One document, a single line of so many sentences."""
+    cast = [sample(rng, 0.4).agent for _ in range(3)]
+    told: list[str] = []
+    place = time = ""
+    while len(told) < sentences:
+        if len(told) % 8 == 0:
+            place, time = rng.choice(list(PLACE_TREE.parent)), rng.choice(list(TIME_TREE.parent))
+        who = rng.choice(cast)
+        scene = sample(rng, 0.3)
+        scene = replace(scene, agent=who, place=place if rng.random() < 0.4 else None, past=True)
+        scene = replace(scene, time=time if rng.random() < 0.2 else None)
+        others = [one for one in cast if one != who]
+        if scene.patient and rng.random() < 0.5:
+            scene = replace(scene, patient=rng.choice(others or cast))
+        if possible(scene) and scene.patient != who:
+            told.append(tell(scene, rng, _NARRATIVE))
+    return " ".join(told)
+
+
+def story_words() -> set[str]:
+    return {word for opening in _NARRATIVE.openings for word in opening.split()}

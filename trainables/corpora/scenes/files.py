@@ -1,0 +1,318 @@
+"""The scenes corpus on disk, in exactly the layouts of the real data.
+
+    senteval/downstream/{MR,CR,...}   senteval/probing/*.txt   nli/{train,dev}.jsonl   docs/docs.jsonl
+
+Each writer draws from a stream of its own (`<seed>/<name>`), so that a change to one leaves the others as
+they were. No sentence pair, and in single-sentence tasks no sentence, stands in two splits.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import cycle
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+from trainables.corpora.scenes.documents import story
+from trainables.corpora.scenes.images import image_set
+from trainables.corpora.scenes.opinions import (
+    film_opinion,
+    goods_opinion,
+    graded_opinion,
+    objective,
+    phrase_opinion,
+    subjective,
+)
+from trainables.corpora.scenes.pairs import (
+    BROAD,
+    CLOSE,
+    FORUM,
+    LONG,
+    SHORT,
+    SPREAD,
+    TWEET,
+    Mix,
+    Pair,
+    graded_pairs,
+    nli_groups,
+    paraphrase_pairs,
+)
+from trainables.corpora.scenes.probing import PROBES
+from trainables.corpora.scenes.questions import CLASSES, question
+from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN
+
+T = TypeVar("T")
+Item = TypeVar("Item", bound=Hashable)
+
+Writer = Callable[[Path, Random, "_Counts"], None]
+
+# Year: sub-corpus -> scored pairs at size 1, how pairs are made. Years 15 and 16 also hold unscored pairs.
+STS: dict[str, dict[str, tuple[int, Mix]]] = {
+    "STS12": {
+        "MSRpar": (50, Mix(CLOSE, (LONG, PLAIN), 0.6)),
+        "MSRvid": (50, Mix(SPREAD, (CAPTION, CAPTION), 0.3)),
+        "SMTeuroparl": (30, Mix(CLOSE, (LONG, LONG), 0.6)),
+        "surprise.OnWN": (50, Mix(BROAD, (SHORT, SHORT), 0.4)),
+        "surprise.SMTnews": (20, Mix(CLOSE, (PLAIN, LONG), 0.5)),
+    },
+    "STS13": {
+        "FNWN": (25, Mix(BROAD, (LONG, SHORT), 0.5)),
+        "headlines": (90, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "OnWN": (65, Mix(SPREAD, (SHORT, SHORT), 0.4)),
+    },
+    "STS14": {
+        "deft-forum": (30, Mix(BROAD, (FORUM, FORUM), 0.4)),
+        "deft-news": (20, Mix(CLOSE, (HEADLINE, PLAIN), 0.5)),
+        "headlines": (40, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "images": (40, Mix(SPREAD, (CAPTION, CAPTION), 0.4)),
+        "OnWN": (40, Mix(SPREAD, (SHORT, SHORT), 0.4)),
+        "tweet-news": (40, Mix(BROAD, (TWEET, HEADLINE), 0.4)),
+    },
+    "STS15": {
+        "answers-forums": (25, Mix(BROAD, (FORUM, FORUM), 0.5)),
+        "answers-students": (45, Mix(CLOSE, (PLAIN, PLAIN), 0.4)),
+        "belief": (25, Mix(BROAD, (FORUM, PLAIN), 0.5)),
+        "headlines": (45, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "images": (45, Mix(SPREAD, (CAPTION, CAPTION), 0.4)),
+    },
+    "STS16": {
+        "answer-answer": (35, Mix(BROAD, (FORUM, FORUM), 0.4)),
+        "headlines": (40, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "plagiarism": (35, Mix(CLOSE, (PLAIN, LONG), 0.5)),
+        "postediting": (35, Mix(CLOSE, (LONG, LONG), 0.5)),
+        "question-question": (30, Mix(SPREAD, (SHORT, PLAIN), 0.4)),
+    },
+}
+
+
+def write_all(folder: Path, seed: int, size: float) -> None:
+    """Every file of the corpus, `size` times the default number of examples."""
+    downstream = folder / "senteval" / "downstream"
+    for name, writer in _WRITERS.items():
+        writer(downstream / name, Random(f"{seed}/{name}"), _Counts(size))
+    for name, generator in PROBES.items():
+        _write_probe(folder / "senteval" / "probing" / f"{name}.txt", generator, seed, _Counts(size))
+    _write_images(downstream / "COCO", seed, _Counts(size))
+    _write_nli(folder / "nli", Random(f"{seed}/nli"), _Counts(size))
+    _write_documents(folder / "docs", Random(f"{seed}/docs"), _Counts(size))
+
+
+class _Counts:
+    """How many examples at this size, given how many at size 1; never fewer than can be split in ten folds."""
+
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+    def __call__(self, default: int, least: int = 20) -> int:
+        return max(min(default, least), round(default * self.size))
+
+
+def _polarity(positive: str, negative: str, share: float, draw: Callable[[Random, bool], str]) -> Writer:
+    """A task of two files, one a class; `share` of its 400 sentences are positive."""
+
+    def write(folder: Path, rng: Random, count: _Counts) -> None:
+        total = count(400)
+        many = round(total * share)
+        taken: set[str] = set()
+        for name, label, n in ((positive, True, many), (negative, False, total - many)):
+            _lines(folder / name, _distinct((draw(rng, label) for _ in _forever()), n, taken))
+
+    return write
+
+
+def _write_sst_binary(folder: Path, rng: Random, count: _Counts) -> None:
+    def draw(phrases: bool) -> Iterator[tuple[str, int]]:
+        for good in cycle((True, False)):
+            form = phrase_opinion if phrases and rng.random() < 0.3 else film_opinion
+            yield form(rng, good), int(good)
+
+    taken: set[str] = set()
+    for split, n in (("train", 400), ("dev", 100), ("test", 200)):
+        rows = _distinct(draw(split == "train"), count(n), taken, key=lambda row: row[0])
+        _lines(folder / f"sentiment-{split}", [f"{text}\t{label}" for text, label in rows])
+
+
+def _write_sst_fine(folder: Path, rng: Random, count: _Counts) -> None:
+    taken: set[str] = set()
+    for split, n in (("train", 400), ("dev", 100), ("test", 200)):
+        drawn = ((grade, graded_opinion(rng, grade)) for grade in cycle((1, 3, 0, 4, 1, 2, 3)))
+        rows = _distinct(drawn, count(n), taken, key=lambda row: row[1])
+        _lines(folder / f"sentiment-{split}", [f"{grade} {text}" for grade, text in rows])
+
+
+def _write_sst(folder: Path, rng: Random, count: _Counts) -> None:
+    _write_sst_binary(folder / "binary", rng, count)
+    _write_sst_fine(folder / "fine", rng, count)
+
+
+def _write_trec(folder: Path, rng: Random, count: _Counts) -> None:
+    taken: set[str] = set()
+    for name, n in (("train_5500.label", 400), ("TREC_10.label", 120)):
+        drawn = ((kind, question(rng, kind)) for kind in cycle(CLASSES))
+        rows = _distinct(drawn, count(n), taken, key=lambda row: row[1])
+        rng.shuffle(rows)
+        _lines(folder / name, [f"{kind} {text}" for kind, text in rows])
+
+
+def _write_mrpc(folder: Path, rng: Random, count: _Counts) -> None:
+    pairs, taken = paraphrase_pairs(rng), set[frozenset[str]]()
+    for name, n in (("msr_paraphrase_train.txt", 400), ("msr_paraphrase_test.txt", 200)):
+        rows = _distinct(pairs, count(n), taken, key=lambda row: frozenset(row[0].texts))
+        lines = ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String"]
+        for i, (pair, same) in enumerate(rows):
+            lines.append("\t".join((str(int(same)), str(100000 + 2 * i), str(100001 + 2 * i), *pair.texts)))
+        _lines(folder / name, lines)
+
+
+def _write_sick(folder: Path, rng: Random, count: _Counts) -> None:
+    pairs, taken = graded_pairs(rng, Mix(CLOSE, (PLAIN, CAPTION), 0.4)), set[frozenset[str]]()
+    number = 0
+    for name, n in (("SICK_train.txt", 400), ("SICK_trial.txt", 100), ("SICK_test_annotated.txt", 300)):
+        lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"]
+        for pair in _distinct(pairs, count(n), taken, key=lambda p: frozenset(p.texts)):
+            number += 1
+            relatedness = f"{1 + pair.score * 0.8:.1f}".removesuffix(".0")
+            lines.append("\t".join((str(number), *pair.texts, relatedness, pair.label.upper())))
+        _lines(folder / name, lines, end="\r\n" if "annotated" in name else "\n")
+
+
+def _write_snli(folder: Path, rng: Random, count: _Counts) -> None:
+    pairs, taken = (pair for group in nli_groups(rng) for pair in group), set[tuple[str, str]]()
+    for split, n in (("train", 1200), ("dev", 200), ("test", 300)):
+        rows = _distinct(pairs, count(n), taken, key=lambda p: p.texts)
+        _lines(folder / f"s1.{split}", [pair.texts[0] for pair in rows])
+        _lines(folder / f"s2.{split}", [pair.texts[1] for pair in rows])
+        _lines(folder / f"labels.{split}", [pair.label for pair in rows])
+
+
+def _write_sts(folder: Path, rng: Random, count: _Counts) -> None:
+    for year, parts in STS.items():
+        taken: set[frozenset[str]] = set()
+        with_gaps = year in ("STS15", "STS16")
+        for part, (n, mix) in parts.items():
+            rows = _distinct(
+                graded_pairs(rng, mix),
+                count(n, least=10) * (2 if with_gaps else 1),
+                taken,
+                lambda p: frozenset(p.texts),
+            )
+            gold = [f"{pair.score:.1f}" for pair in rows]
+            if with_gaps:  # only every second pair was scored
+                gold = [score if i % 2 else "" for i, score in enumerate(gold)]
+            place = folder / f"{year}-en-test"
+            _lines(place / f"STS.input.{part}.txt", ["\t".join(pair.texts) for pair in rows])
+            _lines(place / f"STS.gs.{part}.txt", gold)
+    _write_sts_benchmark(folder / "STSBenchmark", rng, count)
+
+
+def _write_sts_benchmark(folder: Path, rng: Random, count: _Counts) -> None:
+    genres = (
+        ("main-captions", "images", graded_pairs(rng, Mix(SPREAD, (CAPTION, PLAIN), 0.4))),
+        ("main-news", "headlines", graded_pairs(rng, Mix(BROAD, (HEADLINE, HEADLINE), 0.4))),
+        ("main-forums", "deft-forum", graded_pairs(rng, Mix(BROAD, (FORUM, PLAIN), 0.4))),
+    )
+
+    def draw() -> Iterator[tuple[str, str, Pair]]:
+        for genre, file, pairs in cycle(genres):
+            yield genre, file, next(pairs)
+
+    taken: set[frozenset[str]] = set()
+    for split, n in (("train", 400), ("dev", 150), ("test", 150)):
+        rows = _distinct(draw(), count(n), taken, key=lambda row: frozenset(row[2].texts))
+        lines = [
+            "\t".join((genre, file, "scenes", f"{i:04d}", f"{pair.score:.3f}", *pair.texts))
+            for i, (genre, file, pair) in enumerate(rows)
+        ]
+        _lines(folder / f"sts-{split}.csv", lines)
+
+
+def _write_probe(
+    file: Path, generator: Callable[[Random], Iterator[tuple[str, str]]], seed: int, count: _Counts
+) -> None:
+    rng = Random(f"{seed}/{file.stem}")
+    drawn, taken = _balanced(generator(rng)), set[str]()
+    lines = []
+    for split, n in (("tr", 400), ("va", 100), ("te", 200)):
+        rows = _distinct(drawn, count(n), taken, key=lambda row: row[1])
+        rng.shuffle(rows)
+        lines += [f"{split}\t{label}\t{text}" for label, text in rows]
+    _lines(file, lines)
+
+
+def _write_images(folder: Path, seed: int, count: _Counts) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, n in (("train", 200), ("valid", 50), ("test", 100)):
+        content = image_set(Random(f"{seed}/COCO/{split}"), -(-count(n) // 5) * 5, seed)
+        (folder / f"{split}.pkl").write_bytes(pickle.dumps(content, protocol=2))
+
+
+def _write_nli(folder: Path, rng: Random, count: _Counts) -> None:
+    groups, premises = nli_groups(rng), set[str]()
+    for split, n in (("train", 6000), ("dev", 600)):
+        rows: list[Pair] = []
+        while len(rows) < count(n):
+            group = next(groups)
+            if group[0].texts[0] not in premises:
+                premises.add(group[0].texts[0])
+                rows += group
+        records = [{"premise": p.texts[0], "hypothesis": p.texts[1], "label": p.label} for p in rows[: count(n)]]
+        _lines(folder / f"{split}.jsonl", [json.dumps(record) for record in records])
+
+
+def _write_documents(folder: Path, rng: Random, count: _Counts) -> None:
+    stories = [story(rng, rng.randint(25, 60)) for _ in range(count(200))]
+    _lines(folder / "docs.jsonl", [json.dumps({"text": text}) for text in stories])
+
+
+_WRITERS: dict[str, Writer] = {
+    "MR": _polarity("rt-polarity.pos", "rt-polarity.neg", 0.5, film_opinion),
+    "CR": _polarity("custrev.pos", "custrev.neg", 0.64, goods_opinion),
+    "MPQA": _polarity("mpqa.pos", "mpqa.neg", 0.32, phrase_opinion),
+    "SUBJ": _polarity(
+        "subj.subjective", "subj.objective", 0.5, lambda rng, own: (subjective if own else objective)(rng)
+    ),
+    "SST": _write_sst,
+    "TREC": _write_trec,
+    "MRPC": _write_mrpc,
+    "SICK": _write_sick,
+    "SNLI": _write_snli,
+    "STS": _write_sts,
+}
+
+
+def _forever() -> Iterator[None]:
+    return cycle([None])
+
+
+def _balanced(drawn: Iterator[tuple[str, str]], ahead: float = 1.5) -> Iterator[tuple[str, str]]:
+    """Pass over an example whose label has come `ahead` times as often as the mean label."""
+    seen: dict[str, int] = {}
+    for label, text in drawn:
+        if seen.get(label, 0) <= ahead * (sum(seen.values()) / max(len(seen), 1)) + 3:
+            seen[label] = seen.get(label, 0) + 1
+            yield label, text
+
+
+def _distinct(
+    drawn: Iterable[T],
+    count: int,
+    taken: set[Item],
+    key: Callable[[T], Item] = lambda item: item,  # type: ignore[assignment,return-value]
+) -> list[T]:
+    """The next `count` items whose key is not in `taken`, and add their keys to it."""
+    items: list[T] = []
+    for item in drawn:
+        if key(item) not in taken:
+            taken.add(key(item))
+            items.append(item)
+            if len(items) == count:
+                break
+    return items
+
+
+def _lines(file: Path, lines: Iterable[str], end: str = "\n") -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes("".join(line + end for line in lines).encode())

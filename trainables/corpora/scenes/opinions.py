@@ -1,0 +1,193 @@
+"""Opinions about films and goods, in words that negation and `but` turn round: MR, CR, MPQA, SST; and SUBJ.
+
+A bag of words sees most of it; whose clause comes last, and what a `not` stands before, is in the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from trainables.corpora.scenes.lexicon import listed
+from trainables.corpora.scenes.scene import sample
+from trainables.corpora.scenes.text import PLAIN, Style, tell
+
+GOOD = listed(
+    "good great wonderful brilliant superb charming delightful moving clever witty fresh gripping funny elegant "
+    "touching thrilling honest lively inspired masterful rewarding vivid stylish tender engaging"
+)
+BAD = listed(
+    "bad terrible awful boring dull tedious weak stupid silly clumsy lifeless tired annoying pointless shallow "
+    "predictable messy bland lame hollow sloppy dreary painful forgettable pretentious"
+)
+_FILM = ("the film", "this movie", "the story", "the plot", "the script", "the acting", "the director", "the ending")
+_GOODS = (
+    "the phone",
+    "this camera",
+    "the battery",
+    "the screen",
+    "the price",
+    "the sound",
+    "this player",
+    "the software",
+    "the manual",
+    "the keyboard",
+)
+_GOODS_GOOD = listed("reliable sturdy handy cheap crisp durable fast excellent perfect comfortable bright solid")
+_GOODS_BAD = listed("broken slow flimsy expensive noisy useless defective blurry horrible faulty fragile poor")
+_LIKE = ("i love", "i enjoy", "i adore", "i recommend", "everyone praises", "viewers admire")
+_HATE = ("i hate", "i dislike", "i regret", "i detest", "nobody needs", "critics mock")
+_STRONG = ("very", "truly", "extremely", "deeply", "absolutely")
+_FAINT = ("somewhat", "slightly", "rather", "fairly", "mildly")
+_NEUTRAL = (
+    "{it} is average .",
+    "{it} is ordinary .",
+    "{it} is neither {good} nor {bad} .",
+    "{it} is as {good} as it is {bad} .",
+    "half of {it} is {good} and half is {bad} .",
+    "{it} is made for children .",
+    "some will find {it} {good} , others {bad} .",
+)
+_CLAUSES = (
+    "{it} is {word}",
+    "{it} is {word}",
+    "{it} is {strong} {word}",
+    "{it} is {word} and {word}",
+    "{it} is not {other}",
+    "{it} is never {other}",
+    "{it} is hardly {other}",
+    "{feel} {it}",
+    "{it} feels {word}",
+    "{it} could not be more {word}",
+    "nothing about {it} is {other}",
+    "what a {word} surprise",
+)
+_PHRASES = (
+    "{word}",
+    "{strong} {word}",
+    "not {other}",
+    "{word} and {word}",
+    "is {word}",
+    "{feel} it",
+    "never {other}",
+    "far from {other}",
+    "seems {word}",
+    "{word} people",
+    "a {word} policy",
+    "their {word} leaders",
+    "without being {other}",
+)
+_PLOT_OPENINGS = (
+    "in this film ,",
+    "the film begins when",
+    "meanwhile ,",
+    "one day ,",
+    "years later ,",
+    "",
+)
+_PLOT = Style(forms=("simple", "simple", "progressive"), openings=_PLOT_OPENINGS)
+_REPORTS = (
+    "the critic says that {it} is {word} .",
+    "a reviewer wrote that {it} is {word} .",
+    "the director hears that {it} is {word} .",
+)
+
+_FILM_WORDS = {"it": _FILM, True: GOOD, False: BAD}
+_GOODS_WORDS = {"it": _GOODS, True: GOOD[:6] + _GOODS_GOOD, False: BAD[:6] + _GOODS_BAD}
+
+
+def film_opinion(rng: Random, good: bool) -> str:
+    """A sentence about a film, or about the scene that it shows."""
+    text = _sentence(rng, good, _FILM_WORDS)
+    if rng.random() < 0.25:
+        text = f"when {tell(sample(rng, 0.2), rng, Style(forms=('simple',), stop=False))} , {text}"
+    return text
+
+
+def goods_opinion(rng: Random, good: bool) -> str:
+    """A sentence about a thing that was bought."""
+    return _sentence(rng, good, _GOODS_WORDS)
+
+
+def phrase_opinion(rng: Random, good: bool) -> str:
+    """A few words, as MPQA has them."""
+    return _fill(rng.choice(_PHRASES), rng, good, _FILM_WORDS)
+
+
+def graded_opinion(rng: Random, grade: int) -> str:
+    """A sentence graded 0 (very bad) to 4 (very good)."""
+    if grade == 2:
+        return _fill(rng.choice(_NEUTRAL), rng, True, _FILM_WORDS)
+    good = grade > 2
+    if grade in (0, 4):
+        first = _fill("{it} is {strong} {word}", rng, good, _FILM_WORDS)
+        second = _fill(rng.choice(("and {feel} {it}", "and {word}", "and {strong} {word}")), rng, good, _FILM_WORDS)
+        return f"{first} {second} ." if rng.random() < 0.7 else f"{first} ."
+    template = rng.choice(
+        (
+            "{it} is {faint} {word} .",
+            "{it} is not {other} .",
+            "{it} is {other} , but {faint} {word} .",
+            "{it} is {word} .",
+        )
+    )
+    return _fill(template, rng, good, _FILM_WORDS)
+
+
+def subjective(rng: Random) -> str:
+    """Someone's view of a film."""
+    return film_opinion(rng, rng.random() < 0.5)
+
+
+def objective(rng: Random) -> str:
+    """What happens in a film, or who said what about it."""
+    if rng.random() < 0.15:
+        return _fill(rng.choice(_REPORTS), rng, rng.random() < 0.5, _FILM_WORDS)
+    return tell(sample(rng, 0.4), rng, _PLOT if rng.random() < 0.7 else PLAIN)
+
+
+def opinion_words() -> set[str]:
+    """Every word of this module's sentences."""
+    texts: list[str] = [*_CLAUSES, *_PHRASES, *_NEUTRAL, *_REPORTS, *_PLOT_OPENINGS, *_LIKE, *_HATE, *_STRONG, *_FAINT]
+    texts += [word for words in (_FILM_WORDS, _GOODS_WORDS) for group in words.values() for word in group]
+    texts += ["but", "although", "and", "even though", "when", "an"]
+    return {word for text in texts for word in text.split() if not word.startswith("{")}
+
+
+def _sentence(rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> str:
+    def clause(polarity: bool) -> str:
+        return _fill(rng.choice(_CLAUSES), rng, polarity, words)
+
+    kind = rng.random()
+    if kind < 0.6:
+        return f"{clause(good)} ."
+    if kind < 0.75:
+        return f"{clause(not good)} , but {clause(good)} ."
+    if kind < 0.85:
+        return f"although {clause(not good)} , {clause(good)} ."
+    return f"{clause(good)} and {clause(good)} ."
+
+
+def _fill(template: str, rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> str:
+    """The template with each `{slot}` drawn anew; `word` has the wanted polarity, `other` the opposite one."""
+    slots = {
+        "it": words["it"],
+        "word": words[good],
+        "other": words[not good],
+        "good": words[True],
+        "bad": words[False],
+        "strong": _STRONG,
+        "faint": _FAINT,
+        "feel": _LIKE if good else _HATE,
+    }
+    return " ".join(_with_article(_draw(template, rng, slots)))
+
+
+def _draw(template: str, rng: Random, slots: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    for word in template.split():
+        yield from (rng.choice(slots[word[1:-1]]) if word.startswith("{") else word).split()
+
+
+def _with_article(words: Iterator[str]) -> list[str]:
+    listed = list(words)
+    return ["an" if w == "a" and n[0] in "aeiou" else w for w, n in zip(listed, [*listed[1:], "."], strict=True)]

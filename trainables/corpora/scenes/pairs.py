@@ -1,0 +1,165 @@
+"""Judged sentence pairs: NLI groups, graded similarity in many styles, paraphrases.
+
+What is judged is the pair of scenes; the sentences are chosen afterwards, each concept by any of its words
+and in any of its forms, so that a paraphrase can share no word and a contradiction all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from trainables.corpora.scenes.scene import (
+    Label,
+    Scene,
+    changed,
+    contradict,
+    enrich,
+    generalise,
+    put,
+    relation,
+    sample,
+    similarity,
+    swap,
+)
+from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN, Style, tell
+
+Edit = Callable[[Scene, Random], Scene | None]
+LABELS: tuple[Label, ...] = ("entailment", "neutral", "contradiction")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two scenes and the sentences that tell them."""
+
+    first: Scene
+    second: Scene
+    texts: tuple[str, str]
+
+    @property
+    def label(self) -> Label:
+        return relation(self.first, self.second)
+
+    @property
+    def score(self) -> float:
+        return similarity(self.first, self.second)
+
+
+def nli_groups(rng: Random) -> Iterator[list[Pair]]:
+    """Endless groups of one premise with 3 to 6 hypotheses; labels vary, some groups have no entailment."""
+    while True:
+        premise = sample(rng, richness=0.6)
+        text = tell(premise, rng)
+        wanted = rng.sample(LABELS, 3) if rng.random() < 0.6 else [rng.choice(LABELS) for _ in range(3)]
+        wanted += [rng.choice(LABELS) for _ in range(rng.choice((0, 0, 0, 1, 2, 3)))]
+        group: dict[str, Pair] = {}
+        for label in wanted:
+            hypothesis = hypothesise(premise, label, rng)
+            told = tell(hypothesis, rng) if hypothesis else text
+            if hypothesis and told != text and told not in group:
+                group[told] = Pair(premise, hypothesis, (text, told))
+        if len(group) >= 3:
+            yield list(group.values())
+
+
+def hypothesise(premise: Scene, label: Label, rng: Random) -> Scene | None:
+    """A scene that stands in this relation to the premise, or None where chance finds none."""
+    for _ in range(20):
+        scene = changed(premise, rng, *[generalise] * rng.choice((0, 1, 1, 2, 3)))
+        if label == "neutral":
+            scene = changed(scene, rng, *[enrich] * rng.choice((1, 1, 2)))
+        elif label == "contradiction":
+            scene = replace(scene, negated=True) if rng.random() < 0.1 else changed(scene, rng, contradict)
+        if relation(premise, scene) == label:
+            return scene
+    return None
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How a set of graded pairs is made: how much each kind of edit weighs, and in which styles it is told."""
+
+    weights: tuple[int, ...]
+    """Same scene, one detail, two details, one contradiction, exchanged roles, two contradictions, topic, random."""
+    styles: tuple[Style, Style]
+    richness: float = 0.45
+
+
+FORUM = Style(
+    openings=("i think that", "i believe that", "i guess", "it seems that", ""), forms=("progressive", "simple")
+)
+TWEET = Style(openings=("breaking :", "watch :", "now :", "photo :", ""), forms=("simple", "fragment"), stop=False)
+LONG = Style(forms=("passive", "cleft", "fronted", "there"), relative=0.5)
+SHORT = Style(forms=("fragment",), relative=0.0)
+STYLES = (PLAIN, CAPTION, HEADLINE, FORUM, TWEET, LONG, SHORT)
+
+BROAD = (4, 4, 3, 4, 2, 3, 3, 4)
+CLOSE = (4, 5, 4, 5, 3, 2, 0, 1)
+SPREAD = (3, 2, 2, 3, 2, 3, 5, 8)
+
+
+def graded_pairs(rng: Random, mix: Mix) -> Iterator[Pair]:
+    """Endless pairs whose similarity runs from 0 to 5."""
+    edits = (
+        lambda s, r: s,
+        lambda s, r: changed(s, r, r.choice((generalise, enrich))),
+        lambda s, r: changed(s, r, generalise, enrich),
+        contradict,
+        lambda s, r: swap(s),
+        lambda s, r: changed(s, r, contradict, contradict),
+        _same_topic,
+        lambda s, r: sample(r, mix.richness),
+    )
+    while True:
+        (edit,) = rng.choices(edits, mix.weights)
+        first = sample(rng, mix.richness)
+        second = edit(first, rng)
+        if second is None:
+            continue
+        if rng.random() < 0.5:
+            first, second = second, first
+        yield told_apart(first, second, rng, mix.styles)
+
+
+def paraphrase_pairs(rng: Random) -> Iterator[tuple[Pair, bool]]:
+    """Endless pairs, two thirds of them paraphrases; the others differ in a part or two, or in who does what."""
+    while True:
+        first = sample(rng, richness=0.5)
+        positive = rng.random() < 0.66
+        second: Scene | None
+        if positive:
+            second = first if rng.random() < 0.7 else _less_detail(first, rng)
+        else:
+            second = swap(first) or changed(first, rng, contradict)
+            if rng.random() < 0.6:
+                second = changed(first, rng, contradict, contradict)
+        if second is None or (not positive and relation(first, second) != "contradiction"):
+            continue
+        yield told_apart(first, second, rng, (PLAIN, PLAIN)), positive
+
+
+def told_apart(first: Scene, second: Scene, rng: Random, styles: tuple[Style, Style]) -> Pair:
+    """The pair told in two sentences that are not word for word the same, where a few tries find such."""
+    one = tell(first, rng, styles[0])
+    for _ in range(5):
+        two = tell(second, rng, styles[1])
+        if two != one:
+            break
+    return Pair(first, second, (one, two))
+
+
+def _less_detail(scene: Scene, rng: Random) -> Scene | None:
+    details = [name for name in ("place", "time", "manner") if getattr(scene, name)]
+    return put(scene, rng.choice(details), None) if details else None
+
+
+def _same_topic(scene: Scene, rng: Random) -> Scene:
+    """Another scene with the same action, or with the same agent where it can play it."""
+    other = sample(rng, 0.4, [scene.action])
+    return replace(other, agent=scene.agent) if rng.random() < 0.3 and other.patient != scene.agent else other
+
+
+def style_words() -> set[str]:
+    """Every word of the styles' openings."""
+    return {word for style in STYLES for opening in style.openings for word in opening.split()}
