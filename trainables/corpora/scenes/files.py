@@ -168,7 +168,11 @@ def _write_mrpc(folder: Path, rng: Random, count: _Counts) -> None:
 
 
 def _write_sick(folder: Path, rng: Random, count: _Counts) -> None:
-    pairs, taken = graded_pairs(rng, Mix(CLOSE, (PLAIN, CAPTION), 0.4)), set[frozenset[str]]()
+    """Graded pairs and NLI pairs in turn, so that both of the task's labels are spread."""
+    graded = graded_pairs(rng, Mix(SPREAD, (PLAIN, CAPTION), 0.4))
+    judged = (pair for group in nli_groups(rng) for pair in group[:2])
+    pairs = (next(source) for source in cycle((graded, judged)))
+    taken: set[frozenset[str]] = set()
     number = 0
     for name, n in (("SICK_train.txt", 400), ("SICK_trial.txt", 100), ("SICK_test_annotated.txt", 300)):
         lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"]

@@ -512,7 +512,7 @@ def _dimensions(text: str) -> tuple[dict[str, str], dict[str, tuple[str, ...]], 
 
 
 TRAIT_DIMENSION, TRAIT_WORDS, TRAIT_FITS = _dimensions(_TRAITS)
-MANNER_DIMENSION, MANNER_WORDS, _ = _dimensions(_MANNERS)
+MANNER_DIMENSION, MANNER_WORDS, _no_kinds = _dimensions(_MANNERS)
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -12,14 +12,8 @@ from trainables.corpora.scenes.lexicon import listed
 from trainables.corpora.scenes.scene import sample
 from trainables.corpora.scenes.text import PLAIN, Style, tell
 
-GOOD = listed(
-    "good great wonderful brilliant superb charming delightful moving clever witty fresh gripping funny elegant "
-    "touching thrilling honest lively inspired masterful rewarding vivid stylish tender engaging"
-)
-BAD = listed(
-    "bad terrible awful boring dull tedious weak stupid silly clumsy lifeless tired annoying pointless shallow "
-    "predictable messy bland lame hollow sloppy dreary painful forgettable pretentious"
-)
+GOOD = listed("good great wonderful brilliant charming clever witty fresh gripping funny elegant touching lively vivid")
+BAD = listed("bad terrible awful boring dull tedious weak stupid clumsy lifeless shallow messy bland hollow")
 _FILM = ("the film", "this movie", "the story", "the plot", "the script", "the acting", "the director", "the ending")
 _GOODS = (
     "the phone",
@@ -33,8 +27,8 @@ _GOODS = (
     "the manual",
     "the keyboard",
 )
-_GOODS_GOOD = listed("reliable sturdy handy cheap crisp durable fast excellent perfect comfortable bright solid")
-_GOODS_BAD = listed("broken slow flimsy expensive noisy useless defective blurry horrible faulty fragile poor")
+_GOODS_GOOD = listed("reliable sturdy handy cheap crisp fast excellent solid")
+_GOODS_BAD = listed("broken slow flimsy expensive noisy useless faulty poor")
 _LIKE = ("i love", "i enjoy", "i adore", "i recommend", "everyone praises", "viewers admire")
 _HATE = ("i hate", "i dislike", "i regret", "i detest", "nobody needs", "critics mock")
 _STRONG = ("very", "truly", "extremely", "deeply", "absolutely")
@@ -54,8 +48,7 @@ _CLAUSES = (
     "{it} is {strong} {word}",
     "{it} is {word} and {word}",
     "{it} is not {other}",
-    "{it} is never {other}",
-    "{it} is hardly {other}",
+    "{it} is {word} and {feel} it",
     "{feel} {it}",
     "{it} feels {word}",
     "{it} could not be more {word}",
@@ -70,7 +63,6 @@ _PHRASES = (
     "is {word}",
     "{feel} it",
     "never {other}",
-    "far from {other}",
     "seems {word}",
     "{word} people",
     "a {word} policy",
@@ -119,6 +111,8 @@ def graded_opinion(rng: Random, grade: int) -> str:
     if grade == 2:
         return _fill(rng.choice(_NEUTRAL), rng, True, _FILM_WORDS)
     good = grade > 2
+    if rng.random() < 0.25:
+        return _fill("{it} is {word} and {word} .", rng, good, _FILM_WORDS)
     if grade in (0, 4):
         first = _fill("{it} is {strong} {word}", rng, good, _FILM_WORDS)
         second = _fill(rng.choice(("and {feel} {it}", "and {word}", "and {strong} {word}")), rng, good, _FILM_WORDS)
@@ -159,11 +153,11 @@ def _sentence(rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> 
         return _fill(rng.choice(_CLAUSES), rng, polarity, words)
 
     kind = rng.random()
-    if kind < 0.6:
+    if kind < 0.5:
         return f"{clause(good)} ."
-    if kind < 0.75:
+    if kind < 0.6:
         return f"{clause(not good)} , but {clause(good)} ."
-    if kind < 0.85:
+    if kind < 0.7:
         return f"although {clause(not good)} , {clause(good)} ."
     return f"{clause(good)} and {clause(good)} ."
 

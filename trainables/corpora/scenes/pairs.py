@@ -70,7 +70,7 @@ def hypothesise(premise: Scene, label: Label, rng: Random) -> Scene | None:
         if label == "neutral":
             scene = changed(scene, rng, *[enrich] * rng.choice((1, 1, 2)))
         elif label == "contradiction":
-            scene = replace(scene, negated=True) if rng.random() < 0.1 else changed(scene, rng, contradict)
+            scene = replace(scene, negated=True) if rng.random() < 0.2 else changed(scene, rng, contradict)
         if relation(premise, scene) == label:
             return scene
     return None

@@ -20,6 +20,7 @@ _TEMPLATES = {
         "in what way do {animals} move ?",
     ),
     "DESC:reason": (
+        "what does the {thing} of {name} do ?",
         "why do {persons} {verb} {things} ?",
         "what makes {animals} run ?",
         "for what reason do {animals} sleep ?",
@@ -35,11 +36,15 @@ _TEMPLATES = {
         "what do {persons} drink in {name} ?",
     ),
     "ENTY:other": (
+        "what {thing} did the {person} of {name} {verb} ?",
+        "what {thing} is named after {name} ?",
         "what do {persons} {verb} in the {place} ?",
         "which {thing} did {name} {verb} ?",
         "what {thing} is the heaviest ?",
     ),
     "HUM:ind": (
+        "what {person} did {verb} the {thing} of {name} ?",
+        "what {person} is named after {name} ?",
         "who is the {person} of {name} ?",
         "who did {verb} the first {thing} ?",
         "what {person} lives in {name} ?",
@@ -55,11 +60,14 @@ _TEMPLATES = {
         "which town did {name} come from ?",
     ),
     "LOC:other": (
+        "what {place} did the {person} of {name} come from ?",
+        "what {place} is named after {name} ?",
         "where is the {place} of {name} ?",
         "where do {persons} {verb} {things} ?",
         "on which river is {name} ?",
     ),
     "NUM:count": (
+        "what does the {thing} of {name} weigh ?",
         "how many {things} are in the {place} ?",
         "how many {persons} live in {name} ?",
         "what number of {animals} is in {name} ?",
