@@ -16,15 +16,16 @@ is left out: w starts at (w1 - w0) / 2 of the usual start.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol as Interface
 
 import numpy as np
 import torch
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
-from torch import Tensor
+from torch import Tensor, nn
 
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import Fit
@@ -69,12 +70,12 @@ def hold_out(train: np.ndarray, seed: int, share: float = 0.05) -> Fold:
 class Heads:
     """Fitted heads in the order fold 0 with each L2 value, fold 1 with each L2 value, ..."""
 
-    weights: Tensor  # (columns, heads, width)
+    weights: Tensor  # (heads, columns, width)
     dev_correct: np.ndarray  # (heads,) correct answers on the head's dev part
 
     def predict(self, rows: Tensor, heads: Sequence[int] | slice = slice(None)) -> np.ndarray:
         """Class numbers, (rows, heads)."""
-        return _classes(rows, self.weights[:, heads]).numpy()
+        return _classes(rows, self.weights[heads]).numpy()
 
 
 def fit_heads(
@@ -87,21 +88,23 @@ def fit_heads(
     seed: int,
     *,
     apart: bool = False,
+    precision: torch.dtype = torch.float32,
 ) -> Heads:
     """Fit one head for every fold and L2 value; equal to fitting them one after another but for the row order.
 
     `decays` has one L2 value a column, for all folds or one line for each fold: (L2,) or (folds, L2).
     With one fold the row order is that of the original toolkit, too. With `apart` it is so for several folds:
-    each then reads its own rows, which costs more than one product for all.
+    each then reads its own rows, which costs more than one product for all. `precision` is that of the products of
+    a shared stack; weights, optimiser and scores are fp32 in any case.
     """
     per_fold = np.atleast_2d(np.asarray(decays)).shape[1]
     decay = np.broadcast_to(np.asarray(decays, dtype=np.float32), (len(folds), per_fold))
     if not apart:
-        return _fit(_Shared, rows, labels, classes, folds, decay, fit, seed)
-    # The original seeds each fit alike, so folds that draw alike are permuted alike, and can share a stack.
-    alike: dict[tuple[int, int], list[int]] = {}
+        return _fit(partial(_Shared, precision), rows, labels, classes, folds, decay, fit, seed)
+    # Folds with equally many steps an epoch can share a stack.
+    alike: dict[int, list[int]] = {}
     for number, fold in enumerate(folds):
-        alike.setdefault((len(fold.train), fold.drawn), []).append(number)
+        alike.setdefault(-(-len(fold.train) // fit.batch), []).append(number)
     stacks = [
         _fit(_Apart, rows, labels, classes, [folds[i] for i in group], decay[group], fit, seed)
         for group in alike.values()
@@ -109,13 +112,19 @@ def fit_heads(
     heads = [fold * per_fold + i for group in alike.values() for fold in group for i in range(per_fold)]
     order = np.argsort(heads)
     return Heads(
-        torch.cat([stack.weights for stack in stacks], dim=1)[:, torch.from_numpy(order)],
+        torch.cat([stack.weights for stack in stacks])[torch.from_numpy(order)],
         np.concatenate([stack.dev_correct for stack in stacks])[order],
     )
 
 
+def fast_precision() -> torch.dtype:
+    """bf16 where the processor multiplies it natively, else fp32."""
+    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return torch.bfloat16 if native else torch.float32
+
+
 def _fit(
-    reading: type[_Shared] | type[_Apart],
+    reading: Callable[..., _Shared | _Apart],
     rows: Rows,
     labels: np.ndarray,
     classes: int,
@@ -130,10 +139,9 @@ def _fit(
     dev_target = [target[torch.from_numpy(fold.dev)] for fold in folds]
 
     per_fold = decays.shape[1]
-    decay = torch.tensor(decays.reshape(1, -1, 1))  # (1, heads, 1)
-    heads = decay.shape[1]
-    start = initial_weights(classes, rows.dim, dev[0].shape[1], seed)  # (columns, width)
-    weights = start[:, None, :].repeat(1, heads, 1)  # (columns, heads, width)
+    decay = torch.tensor(decays.reshape(-1, 1, 1))  # (heads, 1, 1)
+    heads = len(decay)
+    weights = initial_weights(classes, rows.dim, dev[0].shape[1], seed).repeat(heads, 1, 1)  # (heads, columns, width)
     optimiser = Optimiser(fit.optimiser, weights)
 
     stacked = torch.arange(heads)  # the heads that are still in the stack
@@ -149,13 +157,12 @@ def _fit(
         correct = _dev_correct(dev, dev_target, weights, fold_of)
         running = failures[stacked] <= fit.tenacity
         improved = running & (correct > best_correct[stacked])
-        best[:, stacked[improved]] = weights[:, improved]
+        best[stacked[improved]] = weights[improved]
         best_correct[stacked[improved]] = correct[improved]
         failures[stacked[running & ~improved]] += 1
         keep = stack.keeps(failures[stacked] <= fit.tenacity, per_fold)
         if not keep.all():
-            stacked = stacked[keep]
-            weights, decay = weights[:, keep].contiguous(), decay[:, keep]
+            stacked, weights, decay = stacked[keep], weights[keep], decay[keep]
             optimiser.keep(keep)
     return Heads(best, best_correct.numpy())
 
@@ -163,8 +170,18 @@ def _fit(
 class _Shared:
     """One order of the rows for all folds; a mask says which rows train which fold."""
 
-    def __init__(self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int) -> None:
-        self.rows, self.target, self.random = rows, target, folds[0].generator(seed)
+    def __init__(
+        self,
+        precision: torch.dtype,
+        rows: Rows,
+        target: Tensor,
+        classes: int,
+        folds: Sequence[Fold],
+        batch: int,
+        seed: int,
+    ) -> None:
+        self.precision, self.rows, self.target = precision, rows, target
+        self.random = folds[0].generator(seed)
         self.truth = _truth(classes)
         mask = torch.zeros(len(target), len(folds))
         for column, fold in enumerate(folds):
@@ -177,28 +194,24 @@ class _Shared:
         self.step = max(1, round(batch * len(self.index) / own))
 
     def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
-        columns, heads, width = weights.shape
-        flat = weights.view(-1, width)  # (columns * heads, width)
-        gradient = torch.empty_like(weights)
-        logits, share = torch.empty(self.step, columns * heads), torch.empty(self.step, heads)
+        heads, columns, width = weights.shape
+        flat = weights.view(-1, width)  # (heads * columns, width)
+        decay = decay.expand(heads, columns, 1).reshape(-1, 1)
         permutation = torch.from_numpy(self.random.permutation(len(self.index)))
         for order in permutation.split(self.step * max(1, _BLOCK_ROWS // self.step)):
             index = self.index[order]
             block = zip(
-                self.rows.take(index).split(self.step),
+                self.rows.take(index).to(self.precision).split(self.step),
                 self.truth[self.target[index]].split(self.step),
                 self._shares(order).split(self.step),
                 strict=True,
             )
-            for x, y, own in block:  # (n, width), (n, columns, 1), (n, folds)
-                n = len(x)
-                torch.mm(x, flat.T, out=logits[:n])
-                error = _probabilities(logits[:n].view(n, columns, heads)).sub_(y)
-                torch.index_select(own, 1, fold_of, out=share[:n])
-                error.mul_(share[:n, None, :])
-                torch.mul(weights, decay, out=gradient)
-                gradient.view_as(flat).addmm_(error.view(n, -1).T, x)
-                optimiser.step(weights, gradient)
+            for x, y, share in block:  # (n, width), (n, columns), (n, folds)
+                logits = (x @ flat.to(self.precision).T).float()
+                error = _probabilities(logits.view(-1, heads, columns)).sub_(y[:, None])
+                error.mul_(share.index_select(1, fold_of)[:, :, None])
+                gradient = (error.view(len(x), -1).to(self.precision).T @ x).float()
+                optimiser.step(weights, gradient.addcmul_(flat, decay).view_as(weights))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
         """Which heads stay in the stack."""
@@ -206,7 +219,7 @@ class _Shared:
 
     def _shares(self, order: Tensor) -> Tensor:
         """(rows, folds): 1 / the fold's own rows in the step where a row trains the fold, else 0."""
-        mask = self.mask[order]
+        mask = self.mask.index_select(0, order)
         steps = torch.nn.functional.pad(mask, (0, 0, 0, -len(mask) % self.step)).view(-1, self.step, mask.shape[1])
         return (steps / steps.sum(dim=1, keepdim=True).clamp(min=1)).view(-1, mask.shape[1])[: len(mask)]
 
@@ -215,40 +228,33 @@ class _Apart:
     """Each fold reads its own rows, in the order in which the original reads them."""
 
     def __init__(self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int) -> None:
-        self.rows, self.target, self.random, self.step = rows, target, folds[0].generator(seed), batch
+        self.rows, self.target, self.step = rows, target, batch
         self.truth = _truth(classes)
-        self.index = torch.from_numpy(np.stack([fold.train for fold in folds]))  # (folds, n)
+        self.train = [torch.from_numpy(fold.train) for fold in folds]
+        self.random = [fold.generator(seed) for fold in folds]
 
     def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
-        columns, _, width = weights.shape
-        alive = fold_of.unique_consecutive()
-        folds = len(alive)
-        by_fold = weights.view(columns, folds, -1, width)  # (columns, folds, L2, width)
-        permutation = torch.from_numpy(self.random.permutation(self.index.shape[1]))
-        index = self.index[alive][:, permutation]  # (folds, n)
-        truth = self.truth[self.target[index]]  # (folds, n, columns, 1)
-        for chosen, y in zip(index.split(self.step, dim=1), truth.split(self.step, dim=1), strict=True):
+        _, columns, width = weights.shape
+        alive = fold_of.unique_consecutive().tolist()
+        by_fold = weights.view(len(alive), -1, width)  # (folds, L2 * columns, width)
+        # Short folds end with a row that has no share in the mean.
+        own = [self.train[i][torch.from_numpy(self.random[i].permutation(len(self.train[i])))] for i in alive]
+        index = nn.utils.rnn.pad_sequence(own, batch_first=True)  # (folds, n)
+        mask = nn.utils.rnn.pad_sequence([torch.ones(len(part)) for part in own], batch_first=True)
+        truth = self.truth[self.target[index]]  # (folds, n, columns)
+        steps = zip(*(part.split(self.step, dim=1) for part in (index, truth, mask)), strict=True)
+        for chosen, y, used in steps:
             n = chosen.shape[1]
-            x = self.rows.take(chosen.reshape(-1)).view(folds, n, width)
-            logits = torch.bmm(x, by_fold.permute(1, 3, 0, 2).reshape(folds, width, -1))
-            error = _probabilities(logits.view(folds * n, columns, -1)).view(folds, n, columns, -1).sub_(y)
-            gradient = torch.bmm(error.view(folds, n, -1).transpose(1, 2), x).view(folds, columns, -1, width)
-            gradient = gradient.transpose(0, 1).reshape_as(weights)
-            optimiser.step(weights, gradient.mul_(1 / n).addcmul_(weights, decay))
+            x = self.rows.take(chosen.reshape(-1)).view(len(alive), n, width)
+            logits = torch.bmm(x, by_fold.transpose(1, 2))  # (folds, n, L2 * columns)
+            error = _probabilities(logits.view(len(alive), n, -1, columns)).sub_(y[:, :, None])
+            error.mul_((used / used.sum(dim=1, keepdim=True))[:, :, None, None])
+            gradient = torch.bmm(error.view(len(alive), n, -1).transpose(1, 2), x).view_as(weights)
+            optimiser.step(weights, gradient.addcmul_(weights, decay))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
         """A fold leaves as a whole, once its last head has stopped."""
         return running.view(-1, per_fold).any(dim=1).repeat_interleave(per_fold)
-
-
-def _truth(classes: int) -> Tensor:
-    """Class number to the probabilities that a head should give, (classes, columns, 1)."""
-    return torch.tensor([[[0.0]], [[1.0]]]) if classes == 2 else torch.eye(classes)[:, :, None]
-
-
-def _probabilities(logits: Tensor) -> Tensor:
-    """(n, columns, heads), in place where there is one column."""
-    return logits.mul_(2).sigmoid_() if logits.shape[1] == 1 else torch.softmax(logits, dim=1)
 
 
 def initial_weights(classes: int, dim: int, width: int, seed: int) -> Tensor:
@@ -261,20 +267,30 @@ def initial_weights(classes: int, dim: int, width: int, seed: int) -> Tensor:
     return (start[1:] - start[:1]) / 2 if classes == 2 else start
 
 
+def _truth(classes: int) -> Tensor:
+    """Class number to the probabilities that a head should give, (classes, columns)."""
+    return torch.tensor([[0.0], [1.0]]) if classes == 2 else torch.eye(classes)
+
+
+def _probabilities(logits: Tensor) -> Tensor:
+    """Over the last dimension, the columns; in place where there is one."""
+    return logits.mul_(2).sigmoid_() if logits.shape[-1] == 1 else torch.softmax(logits, dim=-1)
+
+
 def _dev_correct(dev: Sequence[Tensor], target: Sequence[Tensor], weights: Tensor, fold_of: Tensor) -> Tensor:
     """Correct answers of each head on its own fold's dev rows; heads are sorted by fold."""
     correct = torch.empty(len(fold_of), dtype=torch.long)
     first = 0
     for fold, count in zip(*(part.tolist() for part in fold_of.unique_consecutive(return_counts=True)), strict=True):
         last = first + count
-        predicted = _classes(dev[fold], weights[:, first:last])
+        predicted = _classes(dev[fold], weights[first:last])
         correct[first:last] = (predicted == target[fold][:, None]).sum(dim=0)
         first = last
     return correct
 
 
 def _classes(rows: Tensor, weights: Tensor) -> Tensor:
-    """(rows, width), (columns, heads, width) -> class numbers, (rows, heads)."""
-    columns, heads, width = weights.shape
-    logits = (rows @ weights.reshape(columns * heads, width).T).view(len(rows), columns, heads)
-    return (logits[:, 0] > 0).long() if columns == 1 else logits.argmax(dim=1)
+    """(rows, width), (heads, columns, width) -> class numbers, (rows, heads)."""
+    heads, columns, width = weights.shape
+    logits = (rows @ weights.view(-1, width).T).view(len(rows), heads, columns)
+    return (logits[:, :, 0] > 0).long() if columns == 1 else logits.argmax(dim=2)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from trainables.senteval.correlation import cosine, pearson, spearman
 from trainables.senteval.features import Pairs, Singles
-from trainables.senteval.heads import Fold, Rows, fit_heads, hold_out
+from trainables.senteval.heads import Fold, Rows, fast_precision, fit_heads, hold_out
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.read import Split, TaskData
 from trainables.senteval.tasks import Kind, Task
@@ -67,7 +67,7 @@ def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
         for fold in outer
         for part in _folds(labels[fold.train], protocol.folds)
     ]
-    heads = fit_heads(rows, labels, 2, inner, protocol.decays, protocol.fit, seed)
+    heads = fit_heads(rows, labels, 2, inner, protocol.decays, protocol.fit, seed, precision=fast_precision())
     sizes = np.array([len(part.dev) for part in inner])[:, None]
     accuracy = heads.dev_correct.reshape(len(inner), -1) / sizes
     means = _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))  # (outer, L2)

@@ -16,9 +16,8 @@ class Optimiser:
         self.second = torch.zeros_like(weights)
 
     def keep(self, heads: Tensor) -> None:
-        """Go on with some of the heads; weights are (columns, heads, width)."""
-        self.first = self.first[:, heads].contiguous()
-        self.second = self.second[:, heads].contiguous()
+        """Go on with some of the heads, the first dimension of the weights."""
+        self.first, self.second = self.first[heads], self.second[heads]
 
     def step(self, weights: Tensor, gradient: Tensor) -> None:
         if self.name == "rmsprop":
