@@ -1,0 +1,140 @@
+"""Score any encoder on SentEval: `python -m trainables.senteval --encoder PATH_OR_HUB_ID --data DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainables.errors import UserError, answer_user_errors
+from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.senteval.evaluation import Evaluation, check_data, evaluate
+from trainables.senteval.protocol import PROTOCOLS, protocol_named
+from trainables.senteval.tasks import GROUPS, TASKS, task_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_EXAMPLES = f"""\
+examples:
+  python -m trainables.senteval --encoder sentence-transformers/all-MiniLM-L6-v2 --data senteval --tasks sts,transfer
+  python -m trainables.senteval --encoder RESULTS/model --data senteval --tasks all --json scores.json
+  python -m trainables.senteval --word-vectors glove.6B.50d.txt --data senteval --tasks STS12,MR --protocol fast
+
+groups: {", ".join(GROUPS)}
+tasks:  {", ".join(TASKS)}
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 if every task that is there was scored, 2 if one was broken; JSON is written in both cases."""
+    asked = _parser().parse_args(arguments)
+    names = task_names([name.strip() for name in asked.tasks.split(",") if name.strip()])
+    protocol_named(asked.protocol)
+    if asked.json and not asked.json.resolve().parent.is_dir():
+        raise UserError(f"--json {asked.json}: the folder {asked.json.resolve().parent} does not exist")
+    _check(asked.data, names)
+
+    from trainables.encoders import check_encoder, load_encoder
+
+    if asked.word_vectors:
+        config = EncoderConfig(kind="word_vectors", name=asked.word_vectors)
+    else:
+        config = EncoderConfig(name=asked.encoder, max_length=asked.max_length)
+    check_encoder(config)
+    encoder = load_encoder(config, PoolingConfig(asked.pooling) if asked.pooling else None)
+    result = evaluate(
+        lambda sentences: encoder.encode(sentences, progress=not asked.quiet),
+        asked.data,
+        names,
+        asked.protocol,
+        progress=not asked.quiet,
+    )
+    if asked.json:
+        _write(asked.json, as_json(result, config.name))
+    print(table(result))
+    for problem in result.errors.values():
+        print(f"error: {problem}", file=sys.stderr)
+    return 2 if result.errors else 0
+
+
+def as_json(result: Evaluation, encoder: str) -> dict[str, Any]:
+    """What `--json` writes: numbers in percent, null where missing, with the reason."""
+    return {
+        "protocol": result.protocol,
+        "encoder": encoder,
+        "tasks": result.tasks,
+        "averages": result.averages,
+        "seconds": round(result.seconds, 3),
+        "encoding_seconds": round(result.encoding_seconds, 3),
+    }
+
+
+def table(result: Evaluation) -> str:
+    """A line a task, with a dash and the reason where a score is missing, then the averages that are there."""
+    lines = [f"protocol {result.protocol}, {result.seconds:.1f} s, {result.encoding_seconds:.1f} s of it encoding"]
+    width = max(map(len, [*result.tasks, *result.averages]))
+    for name, scores in result.tasks.items():
+        lines.append(f"{name:<{width}}  {_line(scores)}")
+    for name, value in result.averages.items():
+        if value is not None:
+            lines.append(f"{name:<{width}}  {value:.2f}")
+    return "\n".join(lines)
+
+
+def _line(scores: Mapping[str, Any]) -> str:
+    if "reason" in scores:
+        return f"—  {scores['reason']}"
+    shown = [f"{key} {value:.2f}" for key, value in scores.items() if isinstance(value, float) and key != "seconds"]
+    return "  ".join([*shown, f"{scores['seconds']:.1f} s"])
+
+
+def _check(data: Path, names: Sequence[str]) -> None:
+    """Nothing at all to score is found before an encoder is loaded; a broken task is left to `evaluate`."""
+    if len(names) == 1:
+        check_data(data, names)
+        return
+    for name in names:
+        try:
+            return check_data(data, [name])
+        except UserError:
+            continue
+    check_data(data, names)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UserError(f"--json {path} cannot be written: {error.strerror}") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainables.senteval",
+        description="Score a sentence encoder on SentEval's 28 tasks.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--encoder", metavar="PATH_OR_HUB_ID", help="a transformer or sentence-transformers model")
+    what.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file; sentences are averages of words")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="SentEval's data folder")
+    parser.add_argument("--tasks", default="sts,transfer,STSBenchmark", help="names and groups, joined by commas")
+    parser.add_argument("--protocol", default="full", help=f"{' or '.join(PROTOCOLS)} (default: full)")
+    parser.add_argument("--pooling", help="mean, mean_without_cls, cls, max or first_last_mean (default: the model's)")
+    parser.add_argument("--max-length", type=int, default=128, help="tokens of a sentence; the rest is cut")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the scores there, too")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(answer_user_errors(main))
