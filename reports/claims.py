@@ -17,6 +17,7 @@ class Judged:
     """A claim with our comparisons. `gaps` are better minus worse in points, None where a row is missing.
 
     `noise_known` says whether seeds tell how far a gap may move by chance; if not, only its sign was judged.
+    `left_out` are rows that lack an input, such as word vectors: they take no part in the verdict, which says so.
     """
 
     claim: Claim
@@ -24,6 +25,7 @@ class Judged:
     gaps: tuple[float | None, ...]
     published: tuple[float | None, ...]
     noise_known: bool
+    left_out: tuple[str, ...] = ()
 
 
 def judge(results: Results, claim: Claim) -> Judged:
@@ -35,9 +37,11 @@ def judge(results: Results, claim: Claim) -> Judged:
     """
     paper = results.space.table(claim.table)
     noise = results.noise(paper, claim.column)
+    left_out = {label for label in claim.labels if results.info.row_hashes.get(label, "") is None}
+    compared = [pair for pair in claim.comparisons if not left_out & set(pair)]
     gaps: list[float | None] = []
     marks: list[int | None] = []  # 1 for, -1 against, 0 within noise, None missing
-    for better, worse in claim.comparisons:
+    for better, worse in compared:
         first, second = results.cell(paper, better, claim.column), results.cell(paper, worse, claim.column)
         gap = minus(first, second)
         gaps.append(gap)
@@ -46,7 +50,7 @@ def judge(results: Results, claim: Claim) -> Judged:
         else:
             threshold = noise.threshold(first.seeds, second.seeds) if noise else 0.0
             marks.append(0 if abs(gap) <= threshold else 1 if gap > 0 else -1)
-    if claim.smaller_in is not None:
+    if claim.smaller_in is not None and compared:
         marks.append(_smaller(results, claim, gaps[0]))
     published = tuple(
         None if a is None or b is None else a - b
@@ -55,7 +59,8 @@ def judge(results: Results, claim: Claim) -> Judged:
             for better, worse in claim.comparisons
         )
     )
-    return Judged(claim, _verdict(marks, claim), tuple(gaps), published, noise is not None)
+    verdict = _verdict(marks, claim) if marks else "not run"
+    return Judged(claim, verdict, tuple(gaps), published, noise is not None, tuple(sorted(left_out)))
 
 
 def claims_table(judged: list[Judged]) -> str:
@@ -82,14 +87,11 @@ def verdict_in_words(item: Judged) -> str:
     """`agrees`, with what limits it."""
     missing = sum(gap is None for gap in item.gaps)
     if item.verdict == "not run":
-        return (
-            "not run"
-            if missing == len(item.gaps)
-            else f"not run: {missing} of {len(item.gaps)} comparisons are missing"
-        )
-    if item.noise_known or item.verdict == "within noise":
-        return f"**{item.verdict}**"
-    return f"**{item.verdict}** by sign (noise unknown)"
+        part = "" if missing == len(item.gaps) else f": {missing} of {len(item.gaps)} comparisons are missing"
+        return f"not run{part}"
+    limits = [] if item.noise_known or item.verdict == "within noise" else ["by sign, noise unknown"]
+    limits += [f"without {', '.join(item.left_out)}"] if item.left_out else []
+    return f"**{item.verdict}**" + (f" ({'; '.join(limits)})" if limits else "")
 
 
 def _smaller(results: Results, claim: Claim, gap: float | None) -> int | None:

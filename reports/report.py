@@ -46,7 +46,7 @@ def write_report(results: Path) -> Path:
     curves = _curves(read, pictures)
     if curves:
         sections += ["## Curves", *curves]
-    if read.info.explored:
+    if read.explored:
         sections += ["## What the search found", search_section(read, pictures)]
     if judged:
         sections += ["## The paper's claims", _claims(read, judged)]
@@ -68,11 +68,9 @@ def _scale(read: Results) -> str:
         said.append("Encoder, data and training are the paper's, so levels may be compared with the published ones.")
     else:
         base = f"the `{read.space.baseline}` row" if read.space.baseline else "each other"
-        said.append(
-            "This study does not repeat the paper's setting: "
-            + "; ".join(_in_words(item, read) for item in read.differences)
-            + f". **So compare differences to {base}, not levels.**"
-        )
+        said.append("This study does not repeat the paper's setting:")
+        said.append(bullets(_in_words(item, read) for item in read.differences))
+        said.append(f"**So compare differences to {base}, not levels.**")
     return "\n\n".join(said)
 
 
@@ -100,10 +98,11 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
     rows = read.asked_rows
     done = [label for label in rows if read.is_complete(label)]
     seeds = count(len(read.info.seeds), "seed")
-    said = [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each."] if rows else []
+    said = [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each{_unfinished(read)}."] if rows else []
     for paper, column in read.topics:
         cells = {label: cell for _, label in paper.rows if (cell := read.cell(paper, label, column.name))}
         if len(cells) < 2:
+            said.append(f"{paper.topic} {column.name}: fewer than two rows have it yet.")
             continue
         best = max(cells, key=lambda label: cells[label].mean)
         text = f"{paper.topic} {column.name}: the best row is `{best}` with {number(cells[best].mean)}"
@@ -122,8 +121,10 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
         said.append(_within_tolerance(read))
     if judged:
         counts = Counter(item.verdict for item in judged)
-        verdicts = ", ".join(f"{counts[name]} {name}" for name in ("agrees", "disagrees", "within noise", "not run"))
-        said.append(f"Of the paper's {count(len(judged), 'claim')}: {verdicts}.")
+        verdicts = ", ".join(f"{name} {counts[name]}" for name in ("agrees", "disagrees", "within noise", "not run"))
+        own = sum(bool(item.claim.contradicted) for item in judged)
+        doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
+        said.append(f"The paper's {count(len(judged), 'claim')}{doubt}: {verdicts}.")
     if len(read.info.seeds) == 1:
         said.append(
             "There is one seed, so the noise between seeds is unknown: every comparison here is by sign only, and "
@@ -132,16 +133,26 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
     return bullets(said)
 
 
+def _unfinished(read: Results) -> str:
+    """Why the others are missing."""
+    reasons = Counter(read.why_missing(label) for label in read.asked_rows if not read.of_row(label))
+    partly = sum(bool(read.of_row(label)) and not read.is_complete(label) for label in read.asked_rows)
+    said = [f"{why} ({n})" for why, n in sorted(reasons.items())] + (
+        [f"without some of their seeds ({partly})"] if partly else []
+    )
+    return f"; the others are {'; '.join(said)}" if said else ""
+
+
 def _within_tolerance(read: Results) -> str:
-    gaps = [
-        abs(cell.mean - printed)
+    gaps = {
+        (label, paper.topic or paper.number, column.name): abs(cell.mean - printed)
         for paper in read.space.tables
         for _, label in paper.rows
         for column in paper.columns
         if (cell := read.cell(paper, label, column.name)) is not None
         and (printed := read.published(paper, label, column.name)) is not None
-    ]
-    close = sum(gap <= read.space.tolerance for gap in gaps)
+    }
+    close = sum(gap <= read.space.tolerance for gap in gaps.values())
     return f"{close} of {count(len(gaps), 'cell')} lie within {read.space.tolerance:g} point of the published figure."
 
 
@@ -209,7 +220,12 @@ def _recipe(read: Results) -> str:
     paper, ours = read.space.base.flat(), {**read.space.base.flat(), **read.info.base}
     lines = [[f"`{key}`", code(paper[key]), code(ours[key]) if ours[key] != paper[key] else "same"] for key in paper]
     head = ["Base recipe", "The paper" if read.has_published else "The space", "This study"]
-    return "\n\n".join(["Rows differ from this recipe only in what they name.", table(head, lines, left=3)])
+    changed = [line for line in lines if line[2] != "same"]
+    whole = f"<details><summary>The whole base recipe</summary>\n\n{table(head, lines, left=3)}\n\n</details>"
+    said = "Rows differ from the base recipe only in what they name. "
+    if not changed:
+        return f"{said}It is unchanged in this study.\n\n{whole}"
+    return f"{said}This study changes it in:\n\n{table(head, changed, left=3)}\n\n{whole}"
 
 
 def _training_time(read: Results) -> str:
@@ -240,6 +256,13 @@ def _tables(read: Results, pictures: Path) -> list[str]:
     picture = rows_picture(read, pictures / "rows.png")
     if picture:
         parts.insert(0, f"![Rows against the baseline, ours and published]({pictures.name}/{picture.name})")
+        parts.insert(1, f"Points above or below the `{read.space.baseline}` row, trained rows only{_bars(read)}.")
+    if read.has_published and not read.comparable:
+        parts.insert(
+            0,
+            "`difference` is ours minus published. In this setting (see the top) it says nothing about reproduction; "
+            "the second table of each pair does, which compares differences to the baseline.",
+        )
     notes = [f"`{row.label}`: {row.note}." for row in read.space.rows if row.note and row.label in read.asked_rows]
     measured = [
         "### Positives and negatives per anchor, as measured",
@@ -255,10 +278,15 @@ def _curves(read: Results, pictures: Path) -> list[str]:
         picture = curve_picture(read, key, pictures / f"curve-{key}.png")
         if picture:
             parts.append(f"![Scores over {key}, ours and published]({pictures.name}/{picture.name})")
+            parts.append(f"Over `{key}`{_bars(read)}.")
         else:
             missing = "its rows" if read.comparable else f"its rows and the `{read.space.baseline}` row"
             parts.append(f"The curve over `{key}` needs {missing}, which have not finished.")
     return parts
+
+
+def _bars(read: Results) -> str:
+    return "; bars are the standard deviation over seeds" if len(read.info.seeds) > 1 else ", one seed"
 
 
 def _claims(read: Results, judged: list[Judged]) -> str:

@@ -75,6 +75,11 @@ class Results:
         return {recipe_hash: label for label, recipe_hash in self.info.row_hashes.items() if recipe_hash}
 
     @cached_property
+    def explored(self) -> list[str]:
+        """Hashes of the recipes that the search asked for beyond the paper's rows, in its order."""
+        return [recipe_hash for recipe_hash in dict.fromkeys(self.info.explored) if recipe_hash not in self.labels]
+
+    @cached_property
     def asked_rows(self) -> list[str]:
         """Labels of the rows that the study set out to run, in the space's order."""
         return [row.label for row in self.space.rows if row.label in self.info.row_hashes]

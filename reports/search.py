@@ -31,7 +31,7 @@ class Candidate:
 def search_section(results: Results, pictures: Path) -> str:
     """The best explored recipes beside the best of the paper's rows, the course of the search, importance."""
     info = results.info
-    explored = [item for recipe_hash in info.explored if (item := _candidate(results, recipe_hash, "explored"))]
+    explored = [item for recipe_hash in results.explored if (item := _candidate(results, recipe_hash, "explored"))]
     rows = [
         item
         for label in results.asked_rows
@@ -57,7 +57,7 @@ def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | Non
 
 
 def _counts(results: Results, explored: list[Candidate]) -> str:
-    asked = list(dict.fromkeys(results.info.explored))
+    asked = results.explored
     pruned = [
         recipe_hash
         for recipe_hash in asked

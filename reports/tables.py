@@ -79,8 +79,6 @@ def _caption(results: Results, paper: Table) -> str:
             f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
             "the levels are not comparable."
         )
-    if not results.comparable:
-        said.append("The line `difference` is given for completeness: encoder, data or training differ (see the top).")
     return " ".join(said)
 
 
@@ -116,10 +114,10 @@ def _gains(results: Results, paper: Table) -> str:
 
     def cell(label: str, column: Column) -> str:
         ours, figure = results.gain(paper, label, column.name), results.published_gain(paper, label, column.name)
-        return signed(ours) if figure is None else f"{signed(ours)} ({signed(figure)})"
+        return f"{signed(ours)} ({signed(figure)})" if results.has_published else signed(ours)
 
     lines = [[name, *(cell(label, column) for column in paper.columns)] for name, label in paper.rows if label != base]
-    title = f"Difference to the `{base}` row in points, ours (published):"
+    title = f"Difference to the `{base}` row in points, ours{' (published)' * results.has_published}:"
     return "\n\n".join(
         [title, table([_head(paper), *(column.name for column in paper.columns)], lines), _noise_line(results, paper)]
     )
@@ -128,7 +126,7 @@ def _gains(results: Results, paper: Table) -> str:
 def _noise_line(results: Results, paper: Table) -> str:
     column = next((c for c in paper.columns if c.mean_of), paper.columns[-1]).name
     noise = results.noise(paper, column)
-    return f"{noise_sentence(noise, column, _usual_seeds(results, paper))}"
+    return noise_sentence(noise, column, _usual_seeds(results, paper))
 
 
 def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:

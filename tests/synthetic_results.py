@@ -110,7 +110,8 @@ def make_record(
         selection=selection,
         training={
             "loss": 0.7, "steps": 90, "pairs": 5760, "anchors": 21.5, "batches_without_anchor": 0,
-            "positives_per_anchor": float(objective.positives or 1.4), "negatives_per_anchor": float(objective.negatives or 61),
+            "positives_per_anchor": float(objective.positives or 1.4),
+            "negatives_per_anchor": float(objective.negatives or 61),
         },
         cost={
             "seconds": 60.0, "train_seconds": 20.0 + 16 * (objective.name == "scl"), "evaluation_seconds": 24.0,

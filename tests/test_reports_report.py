@@ -1,0 +1,372 @@
+"""The report on made-up studies: every figure in its place, dashes for what is missing, no more than the data shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports.claims import judge
+from reports.ledger import Ledger
+from reports.markdown import number, signed, spread, table
+from reports.report import write_report
+from reports.results import Results
+from reports.statistics import Measured
+from reports.study_file import LEDGER, StudyInfo
+from search_spaces import Claim, Domain, Row, Space, spaces
+from tests.synthetic_results import make_record, make_results
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+ROOT = Path(__file__).resolve().parents[1]
+SPACES = spaces()
+BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
+
+
+def cells(report: str, heading: str, first: str, second: str | None = None) -> list[str]:
+    """A line of the first table under a heading that starts with these cells, without them."""
+    under = report.split(heading, 1)[1]
+    name = ""
+    for line in under.splitlines():
+        if not line.startswith("|"):
+            continue
+        row = [cell.strip() for cell in line.strip("|").split("|")]
+        name = row[0] or name
+        if name == first and second in (None, row[1]):
+            return row[2:] if second else row[1:]
+    raise AssertionError(f"no line {first!r} {second!r} under {heading!r}")
+
+
+@pytest.fixture(scope="module")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One seed at the laptop's scale, with 24 explored recipes."""
+    folder = tmp_path_factory.mktemp("laptop")
+    make_results(folder, explored=24, pruned=3)
+    return folder, write_report(folder).read_text()
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Three noisy seeds in the paper's setting."""
+    folder = tmp_path_factory.mktemp("paper")
+    make_results(folder, laptop=False, seeds=(1, 2, 3), spread=0.4, word_vectors=True)
+    return folder, write_report(folder).read_text()
+
+
+class TestLaptop:
+    def test_the_top_says_what_may_be_compared(self, laptop: tuple[Path, str]):
+        top = laptop[1].split("## In short")[0]
+        assert "**Scale: laptop** (the cluster has no GPU)." in top
+        assert "the encoder is `scenes-small`, the paper's is `google/bert_uncased_L-8_H-512_A-8`" in top
+        assert "the built-in scenes corpus instead of `stanfordnlp/snli` (5,760 pairs seen" in top
+        assert "SentEval's protocol is `fast`, the paper's is `full`" in top
+        assert "training stops after 90 steps" in top
+        assert "**So compare differences to the `SBERT baseline` row, not levels.**" in top
+
+    def test_figures(self, laptop: tuple[Path, str]):
+        report = laptop[1]
+        assert cells(report, "### Table 2.", BASELINE, "ours") == [
+            "**46.06**",
+            "43.41",
+            "47.03",
+            "54.46",
+            "47.11",
+            "47.61",
+        ]
+        assert cells(report, "### Table 2.", BASELINE, "published")[-1] == "67.61"
+        assert cells(report, "### Table 2.", BASELINE, "difference")[-1] == "-20.00"
+        assert cells(report, "Difference to the `SBERT baseline` row", BEST)[-1] == "+2.82 (+2.83)"
+        assert cells(report, "### Table 5.", "1.0", "published")[-2:] == ["—", "**76.28**"]
+        assert "Table 3 prints 73.1 for the same model" in report
+
+    def test_dashes_have_reasons(self, laptop: tuple[Path, str]):
+        report = laptop[1]
+        assert cells(report, "### Table 2.", "Avg. GloVe embeddings", "ours") == ["—"] * 6
+        assert "`Avg. GloVe embeddings`: no word vectors were given (`--word-vectors`)." in report
+        assert "18 of 19 rows finished, 1 seed each; the others are no word vectors" in report
+
+    def test_other_protocols_are_named(self, laptop: tuple[Path, str]):
+        assert laptop[1].count("Ours is measured under the protocol `fast`, the paper's under `full`") == 3
+
+    def test_one_seed_claims_little(self, laptop: tuple[Path, str]):
+        report = laptop[1]
+        assert "the noise between seeds is unknown" in report
+        assert " ± " not in report
+        for line in report.split("## The paper's claims")[1].splitlines():
+            if "**agrees**" in line or "**disagrees**" in line:
+                assert "by sign, noise unknown" in line
+
+    def test_verdicts_of_the_papers_own_figures(self, laptop: tuple[Path, str]):
+        """Scores that are the published ones agree with every claim but those that the paper itself contradicts."""
+        results = Results.load(laptop[0])
+        for claim in results.space.claims:
+            assert judge(results, claim).verdict == ("disagrees" if claim.contradicted else "agrees")
+
+    def test_claims_say_which_rows_they_leave_out(self, laptop: tuple[Path, str]):
+        line = next(line for line in laptop[1].splitlines() if "The majority of SCL models" in line)
+        assert "without Avg. GloVe embeddings" in line
+
+    def test_search(self, laptop: tuple[Path, str]):
+        section = laptop[1].split("## What the search found")[1].split("## The paper")[0]
+        assert "Optuna asked for 27 recipes beyond the paper's rows: 24 finished, 3 stopped early" in section
+        assert f"The paper's best row by the same score is `{BEST}`" in section
+        assert "the test scores had no say" in section
+        lines = [line for line in section.splitlines() if line.startswith("| explored")]
+        scores = [float(line.split("|")[4]) for line in lines]
+        assert len(scores) == 10
+        assert scores == sorted(scores, reverse=True)
+        shares = [int(share) for share in re.findall(r"(\d+) % \|", section)]
+        assert len(shares) == 7  # head.dim is not asked of every recipe
+        assert sum(shares) == pytest.approx(100, abs=4)
+
+    def test_pictures_are_there(self, laptop: tuple[Path, str]):
+        named = re.findall(r"\]\((pictures/[^)]+)\)", laptop[1])
+        assert len(named) == 4
+        for name in named:
+            assert (laptop[0] / name).read_bytes().startswith(b"\x89PNG")
+
+    def test_same_ledger_same_report(self, laptop: tuple[Path, str]):
+        folder, report = laptop
+        pictures = {path: path.read_bytes() for path in (folder / "pictures").iterdir()}
+        assert write_report(folder).read_text() == report
+        assert {path: path.read_bytes() for path in (folder / "pictures").iterdir()} == pictures
+
+    def test_trials_csv(self, laptop: tuple[Path, str]):
+        lines = (laptop[0] / "trials.csv").read_text().splitlines()
+        assert len(lines) == 1 + 18 + 24
+        assert sum(f",{BASELINE}," in line for line in lines) == 1
+
+    def test_measured_counts_stand_beside_the_caps(self, laptop: tuple[Path, str]):
+        heading = "### Positives and negatives per anchor"
+        assert cells(laptop[1], heading, "3palln-lambda0.5-SCL")[:4] == ["3", "3.00", "all", "61.00"]
+        assert cells(laptop[1], heading, BASELINE)[0] == "—"
+
+
+class TestPaper:
+    def test_levels_are_comparable(self, paper: tuple[Path, str]):
+        assert "levels may be compared with the published ones" in paper[1]
+        assert "not levels" not in paper[1]
+        assert re.search(r"\d+ of \d+ cells lie within 1 point", paper[1])
+
+    def test_means_and_spreads_over_seeds(self, paper: tuple[Path, str]):
+        folder, report = paper
+        results = Results.load(folder)
+        values = [record.scores["STS13"]["spearman_wmean"] for record in results.of_row(BEST)]
+        mean = sum(values) / 3
+        std = (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
+        assert cells(report, "### Table 2.", BEST, "ours")[1].strip("*") == f"{mean:.2f} ± {std:.2f}"
+
+    def test_noise_is_stated_and_used(self, paper: tuple[Path, str]):
+        report = paper[1]
+        stated = re.search(r"Differences in Avg. below ([\d.]+) points are within the noise", report)
+        assert stated is not None
+        assert 0.1 < float(stated[1]) < 0.6  # 0.4 / sqrt(5) a row, three seeds
+        claim = next(line for line in report.splitlines() if "2.8% improvement" in line and line.startswith("|"))
+        assert claim.split("|")[-2].strip() == "**agrees**"
+        assert "noise unknown" not in report
+
+    def test_training_time(self, paper: tuple[Path, str]):
+        heading = "## What was run"
+        under = paper[1].split(heading)[1]
+        assert cells(under, "Training time", BEST) == ["0.60 min (1.80)", "36 min (1.80)"]
+
+
+def test_noise_makes_claims_undecided(tmp_path: Path):
+    make_results(tmp_path, seeds=(1, 2), spread=5.0)
+    results = Results.load(tmp_path)
+    verdicts = {judge(results, claim).verdict for claim in results.space.claims if claim.column == "Avg."}
+    assert "within noise" in verdicts
+    claim = next(claim for claim in results.space.claims if claim.text.startswith("Increasing lambda from 0.5"))
+    assert judge(results, claim).verdict == "within noise"
+
+
+def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST], drop_task="MR")
+    report = write_report(tmp_path).read_text()
+    assert "3 of 19 rows finished" in report
+    assert "not finished (15)" in report
+    assert cells(report, "### Table 3.", BEST, "ours")[0] == "—"
+    assert cells(report, "### Table 3.", BEST, "ours")[-1] == "—"  # a mean of what is missing is missing
+    assert "MR is not in the folder" in report
+    assert "transfer Avg.: fewer than two rows have it yet" in report
+    assert "The curve over `objective.temperature` needs its rows" in report
+    line = next(line for line in report.splitlines() if "The best model on STS tasks is" in line)
+    assert "not run: 8 of 10 comparisons are missing" in line
+
+
+def test_a_missing_baseline_is_said(tmp_path: Path):
+    make_results(tmp_path, rows=[BEST])
+    report = write_report(tmp_path).read_text()
+    assert f"Differences to `{BASELINE}` need that row, which is missing: not finished." in report
+    assert "rows.png" not in report
+
+
+def test_missing_seeds_are_said(tmp_path: Path):
+    info = make_results(tmp_path, seeds=(1, 2))
+    (tmp_path / LEDGER / f"{info.row_hashes[BEST]}-2.json").unlink()
+    report = write_report(tmp_path).read_text()
+    assert f"`{BEST}`: some seeds have not finished yet." in report
+    assert "17 of 19 rows finished, 2 seeds each" in report
+
+
+def test_two_protocols_never_share_a_column(tmp_path: Path):
+    info = make_results(tmp_path)
+    ledger = Ledger(tmp_path / LEDGER)
+    record = ledger.get(str(info.row_hashes[BEST]), 1)
+    assert record is not None
+    ledger.write(dataclasses.replace(record, protocol="full"))
+    report = write_report(tmp_path).read_text()
+    assert cells(report, "### Table 2.", BEST, "ours") == ["—"] * 6
+    assert "measured under another protocol than `fast`" in report
+
+
+def test_pruned_trials_are_no_results(tmp_path: Path):
+    info = make_results(tmp_path, rows=[BASELINE])
+    recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(BEST).overrides)
+    Ledger(tmp_path / LEDGER).write(make_record(recipe, 1, {"STS12": 99.0}, status="pruned"))
+    report = write_report(tmp_path).read_text()
+    assert "99.00" not in report
+    assert "stopped early by the scheduler" in report
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_space_makes_a_report(tmp_path: Path, name: str):
+    space = SPACES[name]
+    make_results(tmp_path, space, explored=2)
+    report = write_report(tmp_path).read_text()
+    assert [f"### Table {paper.number}." in report for paper in space.tables] == [True] * len(space.tables)
+    assert not re.search(r"\b(nan|NaN|None|inf)\b", report)
+
+
+OWN = """
+from search_spaces import Domain, Row, Space
+from trainables.recipe import Recipe
+
+SPACE = Space(
+    name="mine", title="My own", paper="none", base=Recipe(),
+    rows=(Row("plain", {}), Row("warm", {"objective.temperature": 0.5})),
+    domains=(Domain("objective.temperature", low=0.1, high=1.0),),
+    baseline="plain",
+)
+"""
+
+
+def test_a_persons_own_space(tmp_path: Path):
+    (tmp_path / "space.py").write_text(OWN)
+    space = Space(
+        name="mine", title="", paper="", base=Recipe(), baseline="plain",
+        rows=(Row("plain", {}), Row("warm", {"objective.temperature": 0.5})),
+        domains=(Domain("objective.temperature", low=0.1, high=1.0, grid=(0.2, 0.3)),),
+    )  # fmt: skip
+    info = make_results(tmp_path, space, explored=2)
+    dataclasses.replace(info, space_file="space.py").save(tmp_path)
+    report = write_report(tmp_path).read_text()
+    assert "# My own" in report
+    assert "Space: `mine`, from `space.py`" in report
+    assert "published" not in report.split("## What the search found")[0]
+    assert cells(report, "## Tables", "warm") == ["50.00", "—"]
+
+
+def test_a_claim_with_a_tendency(tmp_path: Path):
+    make_results(tmp_path)
+    results = Results.load(tmp_path)
+    claim = next(claim for claim in results.space.claims if claim.quantifier == "most" and claim.chain)
+    assert judge(results, claim).verdict == "agrees"
+    assert judge(results, dataclasses.replace(claim, quantifier="all")).verdict == "disagrees"
+    assert judge(results, dataclasses.replace(claim, chain=claim.chain[::-1])).verdict == "disagrees"
+
+
+def test_a_smaller_gap_elsewhere(tmp_path: Path):
+    make_results(tmp_path)
+    results = Results.load(tmp_path)
+    claim = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE,), smaller_in=("3", "Avg."))
+    assert judge(results, claim).verdict == "agrees"
+    reverse = Claim("c", "3", "Avg.", better=(BEST,), worse=(BASELINE,), smaller_in=("2", "Avg."))
+    assert judge(results, reverse).verdict == "disagrees"
+
+
+def _not_a_study(folder: Path) -> None:
+    folder.mkdir()
+
+
+def _empty(folder: Path) -> None:
+    make_results(folder, rows=[])
+
+
+def _unknown_space(folder: Path) -> None:
+    make_results(folder, rows=[BASELINE])
+    dataclasses.replace(StudyInfo.load(folder), space="scl_gone").save(folder)
+
+
+def _broken(folder: Path) -> None:
+    info = make_results(folder, rows=[BASELINE])
+    (folder / LEDGER / f"{info.row_hashes[BASELINE]}-1.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: None, "does not exist"),
+        (_not_a_study, "holds no study.json"),
+        (_empty, "nothing to report"),
+        (_unknown_space, "there is no space 'scl_gone'"),
+        (_broken, "is not a record of a finished trial"),
+    ],
+)
+def test_bad_folders(tmp_path: Path, spoil: object, said: str):
+    folder = tmp_path / "results"
+    spoil(folder)  # type: ignore[operator]
+    with pytest.raises(UserError, match=said):
+        write_report(folder)
+    assert not (folder / "report.md").exists()
+
+
+def test_the_front_door(tmp_path: Path):
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "reports", *arguments], capture_output=True, text=True, cwd=ROOT)
+
+    assert "examples:" in run("--help").stdout
+    missing = run(str(tmp_path / "absent"))
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr == f"error: the results folder {tmp_path / 'absent'} does not exist\n"
+    make_results(tmp_path, rows=[BASELINE, BEST])
+    done = run(str(tmp_path))
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(tmp_path / "report.md"), "")
+
+
+def test_a_report_needs_neither_ray_nor_torch(tmp_path: Path):
+    make_results(tmp_path, explored=20)
+    code = f"""
+import sys
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.split(".")[0] in ("ray", "torch", "transformers", "datasets"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+from reports.report import write_report
+print(write_report(Path({str(tmp_path)!r})))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "fANOVA" in (tmp_path / "report.md").read_text()
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys, reports.__main__; print(*{name.split('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert not {"torch", "ray", "numpy", "scipy", "matplotlib", "optuna", "pandas"} & set(loaded.split())
+
+
+def test_numbers_as_text():
+    assert (number(None), signed(None), spread(None)) == ("—", "—", "—")
+    assert (number(1234.5), signed(0.001), signed(-0.001), signed(2.0)) == ("1,234.50", "0.00", "0.00", "+2.00")
+    assert spread(Measured(1.0, 0.25, 2)) == "1.00 ± 0.25"
+    assert table(["a", "b"], [["x|y", "1"]]).splitlines() == ["| a    |   b |", "| ---- | --: |", "| x\\|y |   1 |"]
