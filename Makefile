@@ -1,6 +1,6 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
 # make test     set up, then lint, types and tests
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 

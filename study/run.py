@@ -7,6 +7,7 @@ ray job submit --working-dir . -- python study/run.py --space scl_ablation
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 if __package__ in (None, ""):
@@ -14,13 +15,13 @@ if __package__ in (None, ""):
     # folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from study.options import Request, parse
+from study.options import parse
 from trainables.errors import UserError, answer_user_errors
 
 
-def main() -> int:
-    """The front door."""
-    request = parse()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The front door. `UserError` for a mistake of the person's, else the exit code."""
+    request = parse(arguments)
     if request.list:
         return list_spaces()
     from study.cluster import allot, find_cluster
@@ -78,8 +79,6 @@ def report(results: Path, failed: int) -> int:
     print(f"report: {write_report(results)}", flush=True)
     return 1 if failed else 0
 
-
-__all__ = ["Request", "main"]
 
 if __name__ == "__main__":
     sys.exit(answer_user_errors(main))

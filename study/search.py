@@ -7,6 +7,8 @@ recipe are one Optuna trial whose value is their mean.
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +32,7 @@ RECIPE_KEY = "recipe"
 def open_journal(results: Path, name: str) -> optuna.Study:
     """The study's Optuna journal in the results folder: made, or continued."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)  # `group`: conditional domains
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
     study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, direction="maximize")
     # A restarted sampler must not repeat its first random draws; several trials run at once.
@@ -225,8 +228,6 @@ def _within(kind: Any, value: Any) -> bool:
 
 def failures(results: Path) -> Mapping[str, str]:
     """Reasons of failed trials by key, from `RESULTS/failures`."""
-    import json
-
     found = {}
     for path in sorted((results / "failures").glob("*.json")):
         content = json.loads(path.read_text())

@@ -1,0 +1,144 @@
+"""From a command line to trials: scale, rows, grid, resources. Nothing here starts Ray."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from search_spaces import spaces
+from search_spaces.space import Domain, Row, Space
+from study.cluster import Cluster, allot
+from study.options import parse
+from study.plan import make_plan
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+
+def plan_of(*arguments: str, gpus: float = 0):
+    return make_plan(parse(arguments), gpus)
+
+
+def cluster_of(*nodes: tuple[float, float]) -> Cluster:
+    return Cluster(True, tuple({"CPU": cpus, "GPU": gpus} for cpus, gpus in nodes))
+
+
+@pytest.mark.parametrize("name", sorted(spaces()))
+@pytest.mark.parametrize("scale", ["paper", "laptop"])
+def test_every_space_makes_a_plan(name: str, scale: str) -> None:
+    plan = plan_of("--space", name, "--scale", scale, "--seeds", "2")
+    trials = plan.fixed_trials()
+    assert len({trial.key for trial in trials}) == len(trials)
+    recipes = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
+    assert {trial.recipe.hash for trial in trials} == recipes
+    assert all(trial.row for trial in trials)
+    assert len(trials) == 2 * len(recipes)
+
+
+def test_auto_takes_the_papers_scale_where_there_is_a_gpu_and_says_why() -> None:
+    here, there = plan_of(), plan_of(gpus=8)
+    assert (here.scale, here.reason) == ("laptop", "auto: the cluster has no GPU")
+    assert (there.scale, there.reason) == ("paper", "auto: the cluster has 8 GPUs")
+    assert here.base.corpus.nli == "scenes"
+    assert there.base.corpus.nli == "stanfordnlp/snli"
+    assert there.base.encoder.name == "google/bert_uncased_L-8_H-512_A-8"
+
+
+def test_a_row_without_its_word_vectors_is_not_run(tmp_path: Path) -> None:
+    label = "Avg. GloVe embeddings"
+    without = plan_of("--scale", "laptop")
+    assert without.rows[label] is None
+    vectors = tmp_path / "glove.txt"
+    vectors.write_text("dog 1 2\n")
+    recipe = plan_of("--scale", "laptop", "--word-vectors", str(vectors)).rows[label]
+    assert recipe is not None
+    assert recipe.encoder.name == str(vectors)
+    assert recipe.optimisation.epochs == 0
+
+
+def test_set_reaches_every_recipe_and_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.jsonl").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    plan = plan_of("--scale", "laptop", "--nli", "mine.jsonl", "--set", "optimisation.max_steps=7")
+    assert all(r.optimisation.max_steps == 7 for r in plan.rows.values() if r is not None)
+    assert plan.base.corpus.nli == str(tmp_path / "mine.jsonl")
+
+
+def test_set_may_not_flatten_what_the_rows_vary() -> None:
+    with pytest.raises(UserError, match=r"objective\.weight would make every row alike"):
+        plan_of("--space", "scl_lambda", "--set", "objective.weight=0.5")
+
+
+def test_only_picks_rows() -> None:
+    plan = plan_of("--only", "SBERT baseline", "--only", "3p3n-Augment")
+    assert list(plan.rows) == ["SBERT baseline", "3p3n-Augment"]
+    with pytest.raises(UserError, match="is no row of 'scl_ablation'"):
+        plan_of("--only", "SBERT")
+
+
+def test_grid_is_every_combination_once_with_conditions(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from search_spaces.space import Domain, Space\nfrom trainables.recipe import Recipe\n"
+        "SPACE = Space('mine', 'Mine', 'me', Recipe(), {}, domains=(\n"
+        "  Domain('head.kind', ('none', 'linear')), Domain('head.dim', (8, 16), when=('head.kind', ('linear',)))))\n"
+    )
+    plan = plan_of("--space", str(file), "--scale", "paper", "--search", "grid")
+    points = [(recipe.head.kind, recipe.head.dim) for recipe in plan.grid]
+    assert sorted(points, key=str) == [("linear", 16), ("linear", 8), ("none", None)]
+    assert not any(trial.row for trial in plan.fixed_trials())
+
+
+def test_rows_with_one_recipe_are_one_trial() -> None:
+    space = Space("twice", "", "", Recipe(), {}, rows=(Row("a", {}), Row("b", {})), domains=(Domain("head.dim", (1,)),))
+    assert len({space.base.override(row.overrides).hash for row in space.rows}) == 1
+    plan = plan_of("--space", "scl_ablation")
+    labels = [label for label, recipe in plan.rows.items() if recipe is not None]
+    assert len(plan.fixed_trials()) == len({plan.rows[label].hash for label in labels})  # type: ignore[union-attr]
+
+
+# --- resources
+
+
+def test_defaults_fill_a_cpu_machine_and_a_gpu_cluster() -> None:
+    laptop = allot(cluster_of((2, 0)), parse([]))
+    assert (laptop.workers, laptop.cpus_per_worker, laptop.gpus_per_worker, laptop.concurrent) == (1, 1, 0, 2)
+    cluster = allot(cluster_of((8, 0), (64, 8), (64, 8)), parse([]))
+    assert (cluster.cpus_per_worker, cluster.gpus_per_worker, cluster.concurrent) == (8, 1, 16)
+    assert cluster.per_worker == {"CPU": 8, "GPU": 1}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+def test_trials_never_ask_for_more_than_there_is(workers: int) -> None:
+    for cpus, gpus, nodes in itertools.product((2, 5, 16), (0, 1, 4), (1, 3)):
+        cluster = cluster_of(*[(cpus, gpus)] * nodes)
+        request = parse(["--workers", str(workers)])
+        try:
+            allotment = allot(cluster, request)
+        except UserError:
+            assert min(cpus, gpus or cpus) * nodes < workers
+            continue
+        used = allotment.concurrent * workers
+        assert used * allotment.cpus_per_worker <= cluster.cpus
+        assert used * allotment.gpus_per_worker <= max(cluster.gpus, 0)
+        assert allotment.concurrent >= 1
+
+
+def test_half_a_gpu_a_worker() -> None:
+    allotment = allot(cluster_of((16, 2)), parse(["--gpus-per-worker", "0.5"]))
+    assert (allotment.concurrent, allotment.cpus_per_worker) == (4, 4)
+
+
+def test_concurrent_is_a_ceiling_and_never_more_than_fits() -> None:
+    assert allot(cluster_of((8, 0)), parse(["--concurrent", "3"])).concurrent == 3
+    assert allot(cluster_of((8, 0)), parse(["--concurrent", "30"])).concurrent == 8
+
+
+def test_a_worker_that_never_fits_is_one_clear_sentence() -> None:
+    with pytest.raises(UserError, match=r"needs 5 workers of 1 CPU each, but the cluster .* holds 2 such workers"):
+        allot(cluster_of((2, 0)), parse(["--workers", "5"]))
+    with pytest.raises(UserError, match="and 1 GPU each"):
+        allot(cluster_of((2, 0)), parse(["--gpus-per-worker", "1", "--workers", "2"]))
+    with pytest.raises(UserError, match="needs 1 worker of 64 CPU"):
+        allot(cluster_of((2, 0), (2, 0)), parse(["--cpus-per-worker", "64"]))

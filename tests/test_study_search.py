@@ -1,0 +1,145 @@
+"""What the searcher hands out and what Optuna is told, with a ledger on disk and no Ray cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+from ray.tune.search import Searcher
+
+from reports.ledger import Ledger, Record
+from study.options import parse
+from study.plan import Plan, make_plan
+from study.search import StudySearcher
+from trainables.recipe import Recipe
+
+
+def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
+    results.mkdir(exist_ok=True)
+    plan = make_plan(parse([*arguments, "--scale", "laptop", "--results", str(results)]), 0)
+    ledger = Ledger(results / "ledger")
+    return plan, ledger, StudySearcher(plan, ledger, lambda trial: dataclasses.asdict(_Told.of(trial)))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Told:
+    recipe: dict[str, Any]
+    seed: int
+    name: str
+
+    @classmethod
+    def of(cls, trial: Any) -> _Told:
+        return cls(trial.recipe.flat(), trial.seed, trial.name)
+
+
+def finish(
+    searcher: StudySearcher, ledger: Ledger, trial_id: str, config: Any, score: float | None, **more: Any
+) -> None:
+    task = config["task"]
+    if score is not None or more:
+        recipe = Recipe.from_flat(task["recipe"])
+        ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], selection=score, **more))
+    searcher.on_trial_complete(trial_id, {}, error=score is None and not more)
+
+
+def run_all(searcher: StudySearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int = 1000) -> list[Any]:
+    ran = []
+    for number in range(limit):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        ran.append(config)
+        finish(searcher, ledger, f"t{number}", config, score(config["task"]))
+    return ran
+
+
+def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Path) -> None:
+    plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3", "--seeds", "2")
+    assert searcher.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
+    ran = run_all(searcher, ledger)
+    rows = len(plan.fixed_trials())
+    assert [config["task"]["name"].startswith("optuna") for config in ran] == [False] * rows + [True] * 6
+    for first, second in zip(ran[::2], ran[1::2], strict=True):
+        assert first["task"]["recipe"] == second["task"]["recipe"]
+        assert (first["task"]["seed"], second["task"]["seed"]) == (0, 1)
+    assert searcher.remaining == 0
+
+
+def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task["seed"])
+    assert searcher.optuna is not None
+    trials = searcher.optuna.get_trials()
+    explored = [trial for trial in trials if "recipe" in trial.user_attrs]
+    assert [trial.value for trial in explored] == [45.0, 45.0]
+    told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
+    assert {0.1, 0.5, 1.0} <= told  # the rows within the domain
+
+
+def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials")
+    _, ledger, searcher = make(tmp_path, *arguments, "2")
+    first = run_all(searcher, ledger)
+    _, ledger, searcher = make(tmp_path, *arguments, "2")
+    assert run_all(searcher, ledger) == []
+    _, ledger, searcher = make(tmp_path, *arguments, "4")
+    more = run_all(searcher, ledger)
+    assert len(more) == 2
+    assert not {c["key"] for c in first} & {c["key"] for c in more}
+    _, ledger, searcher = make(tmp_path, *arguments, "4", "--seeds", "2")
+    assert {config["task"]["seed"] for config in run_all(searcher, ledger)} == {1}
+
+
+def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    rows = len(searcher.queue)
+    started = [searcher.suggest(f"t{n}") for n in range(rows + 1)]
+    for number, config in enumerate(started[:-1]):
+        finish(searcher, ledger, f"t{number}", config, 50.0)
+    interrupted = started[-1]  # killed here: its first seed runs, its second waits
+    _, ledger, searcher = make(tmp_path, *arguments)
+    again = run_all(searcher, ledger)
+    assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
+    assert len(again) == 4
+    assert searcher.optuna is not None
+    states = [t.state for t in searcher.optuna.get_trials() if "recipe" in t.user_attrs]
+    assert states == [TrialState.COMPLETE] * 2
+
+
+def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    outcomes: list[dict[str, Any]] = [{"status": "pruned"}, {}, {"score": 60.0}]
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        explored = config["task"]["name"].startswith("optuna")  # type: ignore[index]
+        outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
+        finish(searcher, ledger, f"t{number}", config, outcome.pop("score", None), **outcome)
+    assert searcher.optuna is not None
+    states = [t.state for t in searcher.optuna.get_trials() if "recipe" in t.user_attrs]
+    assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
+
+
+def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
+    recipes = [
+        Recipe.from_flat(c["task"]["recipe"]) for c in run_all(searcher, ledger) if "optuna" in c["task"]["name"]
+    ]
+    assert len({recipe.hash for recipe in recipes}) == len(recipes)
+    assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}
+    assert all(recipe.head.dim is None for recipe in recipes if recipe.head.kind == "none")
+
+
+def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
+    run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task["recipe"]["objective.weight"] - 0.42))
+    assert searcher.optuna is not None
+    assert searcher.optuna.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
+    assert searcher.optuna.direction == optuna.study.StudyDirection.MAXIMIZE
