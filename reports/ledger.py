@@ -31,9 +31,9 @@ class Record:
 
     `scores` maps a SentEval task to its metrics, e.g. `scores["STS12"]["spearman_wmean"]`,
     `scores["MR"]["test_accuracy"]`; `averages` are means over groups of tasks. `selection` is the development
-    score that searches look at. `training` holds loss, steps and the measured `positives_per_anchor` and
-    `negatives_per_anchor`; `cost` seconds and `peak_memory_mb`; `finished_at` is UTC in ISO format.
-    A missing number is None.
+    score that searches look at. `training` holds `last_loss`, `steps`, `pairs` and, as measured,
+    `positives_per_anchor` and `negatives_per_anchor`; `cost` seconds and `peak_memory_mb`; `finished_at` is UTC
+    in ISO format. A missing number is None.
     """
 
     recipe: dict[str, Any]

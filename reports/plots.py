@@ -22,13 +22,15 @@ NAMES = {"objective.weight": "lambda (weight of the contrastive loss)", "objecti
 def rows_picture(results: Results, path: Path) -> Path | None:
     """Every trained row's difference to the baseline, ours and published, a panel for each topic.
 
-    None where the baseline is missing. Averaged word vectors lie so far off that they would hide the others.
+    None where nothing of ours can be drawn. Averaged word vectors lie so far off that they would hide the others.
     """
     panels = [(table, column) for table, column in results.topics if table.curve is None]
     base = results.space.baseline
     if base is None or not results.of_row(base) or not panels:
         return None
     labels = [label for _, label in panels[0][0].rows if label != base and results.space.row(label).needs is None]
+    if not any(results.gain(table, label, column.name) is not None for table, column in panels for label in labels):
+        return None
     figure, axes = _figure(len(panels), height=1.3 + 0.32 * len(labels), sharey=True)
     for axis, (table, column) in zip(axes, panels, strict=True):
         for place, label in enumerate(labels):

@@ -99,6 +99,8 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
     done = [label for label in rows if read.is_complete(label)]
     seeds = count(len(read.info.seeds), "seed")
     said = [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each{_unfinished(read)}."] if rows else []
+    if 0 < len(rows) < len(read.space.rows):
+        said.append(f"The space has {len(read.space.rows)} rows; this study was asked for {len(rows)} of them.")
     for paper, column in read.topics:
         cells = {label: cell for _, label in paper.rows if (cell := read.cell(paper, label, column.name))}
         if len(cells) < 2:
@@ -167,7 +169,7 @@ def _what_was_run(read: Results) -> str:
         f"Seeds: {', '.join(map(str, info.seeds))}",
         f"Command: `{info.command}`" if info.command else "",
         f"Started: {info.created_at}" if info.created_at else "",
-        f"Trials: {len(finished)} finished, {pruned} stopped early by the scheduler"
+        f"Trials: {len(finished)} finished, {pruned} stopped early"
         + "".join(
             f", {n} {name}" for name, n in sorted(info.status_counts.items()) if name not in ("finished", "pruned")
         ),
@@ -198,12 +200,15 @@ def _distinct(names: list[str]) -> list[str]:
 
 def _data(read: Results) -> str:
     lines = [
-        [name, ", ".join(f"{key}: {_shown(value)}" for key, value in content.items())]
-        if isinstance(content, dict)
-        else [name, _shown(content)]
-        for name, content in read.info.data.items()
+        [kind, ", ".join(f"{key}: {_shown(value)}" for key, value in description.items())]
+        for kind, descriptions in read.data.items()
+        for description in descriptions
     ]
-    return table(["Data", "What"], lines, left=2) if lines else ""
+    if not lines:
+        return ""
+    changed = [kind for kind, descriptions in read.data.items() if len(descriptions) > 1]
+    warning = f"**The data changed between trials ({', '.join(changed)}): their scores do not compare.**\n\n"
+    return warning * bool(changed) + table(["Data", "What"], lines, left=2)
 
 
 def _shown(value: Any) -> str:
@@ -244,7 +249,7 @@ def _training_time(read: Results) -> str:
             ours, reference = seconds(row.label), seconds(base.label)
             ratio = ours / reference if ours and reference else None
             printed = f"{number(row.minutes, 0)} min ({number(row.minutes / base.minutes)})"
-            lines.append([row.label, f"{number(ours and ours / 60)} min ({number(ratio)})", printed])
+            lines.append([row.label, f"{number(ours / 60)} min ({number(ratio)})" if ours else DASH, printed])
     head = ["Training time (multiple of the baseline's)", "ours", "published"]
     return table(head, lines)
 
@@ -266,7 +271,8 @@ def _tables(read: Results, pictures: Path) -> list[str]:
     notes = [f"`{row.label}`: {row.note}." for row in read.space.rows if row.note and row.label in read.asked_rows]
     measured = [
         "### Positives and negatives per anchor, as measured",
-        "A cap is an upper bound: an anchor takes what its batch offers. Means over the training steps and seeds.",
+        "A cap is an upper bound: an anchor takes what its batch offers. Counts are of the whole training, means over "
+        "seeds; a recipe hash names its files in the ledger.",
         measured_table(read),
     ]
     return [*parts, *measured, *([bullets(notes)] if notes else [])]

@@ -75,6 +75,16 @@ class Results:
         return {recipe_hash: label for label, recipe_hash in self.info.row_hashes.items() if recipe_hash}
 
     @cached_property
+    def data(self) -> dict[str, list[dict[str, Any]]]:
+        """What was read, by kind: one description, or several where the data changed between trials."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for record in self.records:
+            for kind, description in record.data.items():
+                if description not in found.setdefault(kind, []):
+                    found[kind].append(description)
+        return dict(sorted(found.items()))
+
+    @cached_property
     def explored(self) -> list[str]:
         """Hashes of the recipes that the search asked for beyond the paper's rows, in its order."""
         return [recipe_hash for recipe_hash in dict.fromkeys(self.info.explored) if recipe_hash not in self.labels]
@@ -102,8 +112,9 @@ class Results:
             )
         if self.of_hash(recipe_hash):
             return f"measured under another protocol than `{self.protocol}`"
-        if any(record.recipe_hash == recipe_hash for record in self.records):
-            return "stopped early by the scheduler"
+        stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
+        if stopped is not None:
+            return str(stopped.training.get("stopped") or "stopped early")
         return "not finished"
 
     # Figures

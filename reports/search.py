@@ -67,7 +67,7 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
     return (
         f"{way} asked for {count(len(asked), 'recipe')} beyond the paper's rows: {len(explored)} finished, "
-        f"{len(pruned)} stopped early by the scheduler, {rest} not finished."
+        f"{len(pruned)} stopped early, {rest} not finished."
     )
 
 

@@ -54,7 +54,7 @@ def measured_table(results: Results) -> str:
                 mean("batches_without_anchor", 0),
                 mean("steps", 0),
                 mean("pairs", 0),
-                mean("loss", 4),
+                mean("last_loss", 4),
                 f"`{results.info.row_hashes[label]}`" if results.info.row_hashes[label] else DASH,
             ]
         )

@@ -68,10 +68,6 @@ def make_results(
         explored=asked,
         versions={"ray": "2.60.0", "torch": "2.13.0", "optuna": "5.0.0"},
         hardware="2 cores",
-        data={
-            "nli": {"name": "scenes", "fingerprint": "abc123", "pairs": 12000, "dropped": 0},
-            "senteval": {"fingerprint": "def456"},
-        },
         command="python study/run.py --space scl_ablation",
         created_at="2026-01-01T00:00:00Z",
         status_counts={"finished": 1, "failed": 2},
@@ -109,7 +105,7 @@ def make_record(
         protocol=recipe.evaluation.protocol,
         selection=selection,
         training={
-            "loss": 0.7, "steps": 90, "pairs": 5760, "anchors": 21.5, "batches_without_anchor": 0,
+            "loss": 0.8, "last_loss": 0.7, "steps": 90, "pairs": 5760, "anchors": 1935, "batches_without_anchor": 0,
             "positives_per_anchor": float(objective.positives or 1.4),
             "negatives_per_anchor": float(objective.negatives or 61),
         },
@@ -118,5 +114,9 @@ def make_record(
             "gpu_seconds": 0.0, "peak_memory_mb": 900,
         },
         hardware="2 cores",
+        data={
+            "nli": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
+            "senteval": {"source": "scenes", "fingerprint": "def456"},
+        },
         finished_at=f"2026-01-01T00:00:{seed:02d}Z",
     )  # fmt: skip

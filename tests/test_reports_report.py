@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from reports import plots
 from reports.claims import judge
-from reports.ledger import Ledger
+from reports.ledger import Ledger, write_whole
 from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
@@ -39,6 +40,13 @@ def cells(report: str, heading: str, first: str, second: str | None = None) -> l
         if name == first and second in (None, row[1]):
             return row[2:] if second else row[1:]
     raise AssertionError(f"no line {first!r} {second!r} under {heading!r}")
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time, so only the two studies with their own class have it done."""
+    if request.cls is None:
+        monkeypatch.setattr(plots, "_save", lambda figure, path: write_whole(path, "picture") or path)
 
 
 @pytest.fixture(scope="module")
@@ -227,10 +235,22 @@ def test_two_protocols_never_share_a_column(tmp_path: Path):
 def test_pruned_trials_are_no_results(tmp_path: Path):
     info = make_results(tmp_path, rows=[BASELINE])
     recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(BEST).overrides)
-    Ledger(tmp_path / LEDGER).write(make_record(recipe, 1, {"STS12": 99.0}, status="pruned"))
+    record = make_record(recipe, 1, {"STS12": 99.0}, status="pruned")
+    training = {**record.training, "stopped": "stopped at rung 2"}
+    Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, training=training))
     report = write_report(tmp_path).read_text()
     assert "99.00" not in report
-    assert "stopped early by the scheduler" in report
+    assert f"`{BEST}`: stopped at rung 2." in report
+
+
+def test_changed_data_is_said(tmp_path: Path):
+    info = make_results(tmp_path, rows=[BASELINE, BEST])
+    ledger = Ledger(tmp_path / LEDGER)
+    record = ledger.get(str(info.row_hashes[BEST]), 1)
+    assert record is not None
+    assert "The data changed" not in write_report(tmp_path).read_text()
+    ledger.write(dataclasses.replace(record, data={**record.data, "nli": {"source": "scenes", "fingerprint": "other"}}))
+    assert "**The data changed between trials (nli)" in write_report(tmp_path).read_text()
 
 
 @pytest.mark.parametrize("name", SPACES)
