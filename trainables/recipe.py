@@ -11,6 +11,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -266,6 +267,6 @@ def _fits(value: Any, options: tuple[Any, ...]) -> bool:
         return True
     if isinstance(value, tuple):
         return any(get_origin(option) is tuple for option in options) and all(isinstance(v, str) for v in value)
-    if isinstance(value, float) and value != value:
+    if isinstance(value, float) and not math.isfinite(value):
         return False
     return type(value) in options

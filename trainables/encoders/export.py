@@ -26,6 +26,9 @@ def save_sentence_transformer(encoder: TransformerEncoder, folder: Path) -> None
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
+    from trainables.encoders.transformer import quieten
+
+    quieten()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         plain = Path(scratch) / "transformer"
@@ -47,12 +50,9 @@ def _adjustments(encoder: TransformerEncoder) -> list[Any]:
     from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling, WordWeights
 
     if encoder.mode == "mean_without_cls":
-        vocabulary = encoder.tokenizer.get_vocab()
-        size = max(encoder.backbone.config.vocab_size, *(index + 1 for index in vocabulary.values()))
-        words = [f"unused-{index}" for index in range(size)]
-        for word, index in vocabulary.items():
-            words[index] = word
-        return [WordWeights(words, {encoder.tokenizer.cls_token: 0.0})]
+        # The module looks words up by id; naming them by it keeps a token that spells like [CLS] out of this.
+        words = [str(index) for index in range(max(encoder.backbone.config.vocab_size, len(encoder.tokenizer)))]
+        return [WordWeights(words, {str(encoder.tokenizer.cls_token_id): 0.0})]
     if encoder.mode == "first_last_mean":
         count = encoder.backbone.config.num_hidden_layers
         weights = torch.zeros(count)  # one for every layer's output, the embedding layer left out

@@ -45,10 +45,14 @@ class TransformerEncoder(nn.Module):
             backbone, tokenizer = hub_errors(config.name, lambda: _from_pretrained(config.name))
         if tokenizer.pad_token_id is None:
             raise UserError(f"the tokenizer of {config.name!r} has no padding token; give one that has")
+        if pooling.mode == "mean_without_cls" and tokenizer.cls_token_id is None:
+            raise UserError(f"pooling.mode 'mean_without_cls' needs a [CLS] token, which {config.name!r} has not")
         if config.layers is not None:
             _keep_layers(backbone, config)
+        # RoBERTa has two positions more than it can use; only its tokenizer knows.
         longest = getattr(backbone.config, "max_position_embeddings", config.max_length)
-        encoder = cls(backbone, tokenizer, pooling.mode, min(config.max_length, longest))
+        max_length = min(config.max_length, longest, tokenizer.model_max_length)
+        encoder = cls(backbone, tokenizer, pooling.mode, max_length)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
@@ -132,16 +136,26 @@ def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[in
 
 def _from_pretrained(name: str) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
+
+    quieten()
+    if (Path(name) / "0_Transformer").is_dir():
+        name = str(Path(name) / "0_Transformer")
+    # Said outright, for otherwise transformers would ask on the console whether to run a model's own code.
+    backbone = AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False)
+    if getattr(backbone, "pooler", None) is not None:
+        backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where the files are missing
+        raise UserError(f"the encoder {name!r} has no tokenizer files")
+    return backbone, tokenizer
+
+
+def quieten() -> None:
+    """No progress bars and load reports of transformers on the console."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    if (Path(name) / "0_Transformer").is_dir():
-        name = str(Path(name) / "0_Transformer")
-    backbone = AutoModel.from_pretrained(name, dtype=torch.float32)
-    if getattr(backbone, "pooler", None) is not None:
-        backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
-    return backbone, AutoTokenizer.from_pretrained(name)
 
 
 def _keep_layers(backbone: Any, config: EncoderConfig) -> None:

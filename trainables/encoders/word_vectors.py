@@ -42,15 +42,19 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
     rows: list[np.ndarray] = []
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
-            word, *numbers = line.rstrip().split(" ")
+            first, *numbers = line.rstrip().split(" ")
             if number == 1 and len(numbers) == 1:
                 continue  # word2vec's text format opens with its counts
+            # Some of GloVe's larger files have words with spaces in them, `. . .` for one.
+            spaces = next((i for i, part in enumerate(numbers) if _is_number(part)), len(numbers))
+            word, numbers = " ".join([first, *numbers[:spaces]]), numbers[spaces:]
             try:
                 row = np.array(numbers, dtype=np.float32)
             except ValueError:
                 raise UserError(f"{path}, line {number}: after the word {word!r} only numbers may follow") from None
-            if rows and len(row) != len(rows[0]):
-                raise UserError(f"{path}, line {number}: {len(row)} numbers where the lines above have {len(rows[0])}")
+            if len(row) != len(rows[0] if rows else row) or not len(row):
+                wanted = len(rows[0]) if rows else "at least one"
+                raise UserError(f"{path}, line {number}: {len(row)} numbers after the word {word!r}, not {wanted}")
             words.append(word)
             rows.append(row)
     if not rows:
@@ -58,11 +62,27 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
     return words, np.stack(rows)
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
-    vectors = np.load(path, allow_pickle=False).astype(np.float32)
+    try:
+        vectors = np.load(path, allow_pickle=False).astype(np.float32)
+    except (ValueError, EOFError) as error:
+        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({error})") from None
+    if vectors.ndim != 2:
+        raise UserError(f"{path} holds an array of shape {vectors.shape}, not a matrix (words, dim)")
     beside = [p for p in sorted(path.parent.iterdir()) if p.suffix in (".parquet", ".json", ".txt")]
     for candidate in beside:
-        words = _read_words(candidate)
+        try:
+            words = _read_words(candidate)
+        except (ValueError, OSError):  # some other file that happens to lie there
+            continue
         if len(words) == len(vectors):
             return words, vectors
     raise UserError(
@@ -73,9 +93,10 @@ def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
 def _read_words(path: Path) -> list[str]:
     """Words in row order: one a line, a JSON list, or a Parquet table (a text column, or a word per named row)."""
     if path.suffix == ".txt":
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")  # some words are other line breaks
     if path.suffix == ".json":
-        return [str(word) for word in json.loads(path.read_text(encoding="utf-8"))]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return [str(word) for word in content] if isinstance(content, list) else []
     import pandas as pd
 
     table = pd.read_parquet(path)

@@ -46,8 +46,8 @@ def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer)
     for position, parameter in enumerate(_parameters(optimiser)):
         prefix = f"optimiser.{position}."
         state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
-        if state:  # `step` stays on the CPU, as the optimiser made it
-            optimiser.state[parameter] = {n: v if n == "step" else v.to(parameter.device) for n, v in state.items()}
+        if state:  # a fused optimiser wants all of it, `step` too, where the parameter is
+            optimiser.state[parameter] = {name: value.to(parameter.device) for name, value in state.items()}
     return Progress(**json.loads((folder / NUMBERS).read_text()))
 
 
