@@ -89,15 +89,16 @@ def run_trial(
         return TrialResult(stopped, training=training, cost=cost, data=data.description)
     if team.rank == 0 and model_folder is not None and training:
         encoder.save(model_folder)
-    from trainables.senteval import evaluate, selection_score
+    from trainables.senteval import evaluate, fingerprint, selection_score
 
-    evaluation = _together(
-        encoder,
-        team,
-        lambda encode: evaluate(encode, data.senteval, recipe.evaluation.tasks, recipe.evaluation.protocol),
-    )
+    wanted = recipe.evaluation
+    evaluation = _together(encoder, team, lambda encode: evaluate(encode, data.senteval, wanted.tasks, wanted.protocol))
     if evaluation is None:
         return TrialResult()
+    data.description["senteval"] = {
+        "source": recipe.evaluation.senteval,
+        "fingerprint": fingerprint(data.senteval, wanted.tasks),
+    }
     return TrialResult(
         scores=evaluation.tasks,
         averages=evaluation.averages,
@@ -169,7 +170,7 @@ class _Rungs:
             scores = _together(
                 self.encoder, self.team, lambda encode: development(encode, self.data.senteval, ("STSBenchmark",))
             )
-            score = None if scores is None else next(iter(scores.values()))
+            score = None if scores is None else scores["score"]
         due = self.team.from_first(time.perf_counter() - self.saved > CHECKPOINT_SECONDS)
         with tempfile.TemporaryDirectory() as scratch:
             if due:
@@ -192,11 +193,18 @@ def _together(encoder: Encoder, team: Team, evaluate: Callable[[Callable[..., np
     if team.rank > 0:
         _encode_share(encoder, team, team.from_first(None))
         return None
+    asked = False
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
+        nonlocal asked
+        asked = True
         return _encode_share(encoder, team, team.from_first(list(sentences)))
 
-    return evaluate(encode)
+    try:
+        return evaluate(encode)
+    finally:
+        if not asked:  # without data, or where it fails early; the others wait for a list all the same
+            encode([])
 
 
 def _encode_share(encoder: Encoder, team: Team, sentences: Sequence[str]) -> np.ndarray:
