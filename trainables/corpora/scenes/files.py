@@ -3,14 +3,16 @@
     senteval/downstream/{MR,CR,...}   senteval/probing/*.txt   nli/{train,dev}.jsonl   docs/docs.jsonl
 
 Each writer draws from a stream of its own (`<seed>/<name>`), so that a change to one leaves the others as
-they were. No sentence pair, and in single-sentence tasks no sentence, stands in two splits.
+they were. A sentence (of a pair task: a pair) belongs to one split by its hash, so that none stands in two,
+at any size.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -45,7 +47,10 @@ from trainables.corpora.scenes.questions import CLASSES, question
 from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN
 
 T = TypeVar("T")
-Item = TypeVar("Item", bound=Hashable)
+
+# Which part of all sentences each split draws from.
+_SHARES = {"train": (0.0, 0.6), "dev": (0.6, 0.75), "test": (0.75, 1.0), "all": (0.0, 1.0)}
+_PATIENCE = 1000
 
 Writer = Callable[[Path, Random, "_Counts"], None]
 
@@ -116,9 +121,8 @@ def _polarity(positive: str, negative: str, share: float, draw: Callable[[Random
     def write(folder: Path, rng: Random, count: _Counts) -> None:
         total = count(400)
         many = round(total * share)
-        taken: set[str] = set()
         for name, label, n in ((positive, True, many), (negative, False, total - many)):
-            _lines(folder / name, _distinct((draw(rng, label) for _ in _forever()), n, taken))
+            _lines(folder / name, _draw((draw(rng, label) for _ in cycle([None])), n, "all", key=str))
 
     return write
 
@@ -129,17 +133,15 @@ def _write_sst_binary(folder: Path, rng: Random, count: _Counts) -> None:
             form = phrase_opinion if phrases and rng.random() < 0.3 else film_opinion
             yield form(rng, good), int(good)
 
-    taken: set[str] = set()
     for split, n in (("train", 400), ("dev", 100), ("test", 200)):
-        rows = _distinct(draw(split == "train"), count(n), taken, key=lambda row: row[0])
+        rows = _draw(draw(split == "train"), count(n), split, key=lambda row: row[0])
         _lines(folder / f"sentiment-{split}", [f"{text}\t{label}" for text, label in rows])
 
 
 def _write_sst_fine(folder: Path, rng: Random, count: _Counts) -> None:
-    taken: set[str] = set()
     for split, n in (("train", 400), ("dev", 100), ("test", 200)):
         drawn = ((grade, graded_opinion(rng, grade)) for grade in cycle((1, 3, 0, 4, 1, 2, 3)))
-        rows = _distinct(drawn, count(n), taken, key=lambda row: row[1])
+        rows = _draw(drawn, count(n), split, key=lambda row: row[1])
         _lines(folder / f"sentiment-{split}", [f"{grade} {text}" for grade, text in rows])
 
 
@@ -149,22 +151,21 @@ def _write_sst(folder: Path, rng: Random, count: _Counts) -> None:
 
 
 def _write_trec(folder: Path, rng: Random, count: _Counts) -> None:
-    taken: set[str] = set()
-    for name, n in (("train_5500.label", 400), ("TREC_10.label", 120)):
+    for name, split, n in (("train_5500.label", "train", 400), ("TREC_10.label", "test", 120)):
         drawn = ((kind, question(rng, kind)) for kind in cycle(CLASSES))
-        rows = _distinct(drawn, count(n), taken, key=lambda row: row[1])
+        rows = _draw(drawn, count(n), split, key=lambda row: row[1])
         rng.shuffle(rows)
         _lines(folder / name, [f"{kind} {text}" for kind, text in rows])
 
 
 def _write_mrpc(folder: Path, rng: Random, count: _Counts) -> None:
-    pairs, taken = paraphrase_pairs(rng), set[frozenset[str]]()
-    for name, n in (("msr_paraphrase_train.txt", 400), ("msr_paraphrase_test.txt", 200)):
-        rows = _distinct(pairs, count(n), taken, key=lambda row: frozenset(row[0].texts))
+    pairs = paraphrase_pairs(rng)
+    for split, n in (("train", 400), ("test", 200)):
+        rows = _draw(pairs, count(n), split, key=lambda row: _pair_key(row[0].texts))
         lines = ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String"]
         for i, (pair, same) in enumerate(rows):
             lines.append("\t".join((str(int(same)), str(100000 + 2 * i), str(100001 + 2 * i), *pair.texts)))
-        _lines(folder / name, lines)
+        _lines(folder / f"msr_paraphrase_{split}.txt", lines)
 
 
 def _write_sick(folder: Path, rng: Random, count: _Counts) -> None:
@@ -172,21 +173,19 @@ def _write_sick(folder: Path, rng: Random, count: _Counts) -> None:
     graded = graded_pairs(rng, Mix(SPREAD, (PLAIN, CAPTION), 0.4))
     judged = (pair for group in nli_groups(rng) for pair in group[:2])
     pairs = (next(source) for source in cycle((graded, judged)))
-    taken: set[frozenset[str]] = set()
     number = 0
-    for name, n in (("SICK_train.txt", 400), ("SICK_trial.txt", 100), ("SICK_test_annotated.txt", 300)):
+    for name, split, n in (("train", "train", 400), ("trial", "dev", 100), ("test_annotated", "test", 300)):
         lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"]
-        for pair in _distinct(pairs, count(n), taken, key=lambda p: frozenset(p.texts)):
+        for pair in _draw(pairs, count(n), split, key=lambda p: _pair_key(p.texts)):
             number += 1
             relatedness = f"{1 + pair.score * 0.8:.1f}".removesuffix(".0")
             lines.append("\t".join((str(number), *pair.texts, relatedness, pair.label.upper())))
-        _lines(folder / name, lines, end="\r\n" if "annotated" in name else "\n")
+        _lines(folder / f"SICK_{name}.txt", lines, end="\r\n" if split == "test" else "\n")
 
 
 def _write_snli(folder: Path, rng: Random, count: _Counts) -> None:
-    pairs, taken = (pair for group in nli_groups(rng) for pair in group), set[tuple[str, str]]()
     for split, n in (("train", 1200), ("dev", 200), ("test", 300)):
-        rows = _distinct(pairs, count(n), taken, key=lambda p: p.texts)
+        rows = _draw_pairs(rng, count(n), split)
         _lines(folder / f"s1.{split}", [pair.texts[0] for pair in rows])
         _lines(folder / f"s2.{split}", [pair.texts[1] for pair in rows])
         _lines(folder / f"labels.{split}", [pair.label for pair in rows])
@@ -194,15 +193,10 @@ def _write_snli(folder: Path, rng: Random, count: _Counts) -> None:
 
 def _write_sts(folder: Path, rng: Random, count: _Counts) -> None:
     for year, parts in STS.items():
-        taken: set[frozenset[str]] = set()
         with_gaps = year in ("STS15", "STS16")
         for part, (n, mix) in parts.items():
-            rows = _distinct(
-                graded_pairs(rng, mix),
-                count(n, least=10) * (2 if with_gaps else 1),
-                taken,
-                lambda p: frozenset(p.texts),
-            )
+            pairs = count(n, least=10) * (2 if with_gaps else 1)
+            rows = _draw(graded_pairs(rng, mix), pairs, "all", key=lambda p: _pair_key(p.texts))
             gold = [f"{pair.score:.1f}" for pair in rows]
             if with_gaps:  # only every second pair was scored
                 gold = [score if i % 2 else "" for i, score in enumerate(gold)]
@@ -223,9 +217,8 @@ def _write_sts_benchmark(folder: Path, rng: Random, count: _Counts) -> None:
         for genre, file, pairs in cycle(genres):
             yield genre, file, next(pairs)
 
-    taken: set[frozenset[str]] = set()
     for split, n in (("train", 400), ("dev", 150), ("test", 150)):
-        rows = _distinct(draw(), count(n), taken, key=lambda row: frozenset(row[2].texts))
+        rows = _draw(draw(), count(n), split, key=lambda row: _pair_key(row[2].texts))
         lines = [
             "\t".join((genre, file, "scenes", f"{i:04d}", f"{pair.score:.3f}", *pair.texts))
             for i, (genre, file, pair) in enumerate(rows)
@@ -237,12 +230,12 @@ def _write_probe(
     file: Path, generator: Callable[[Random], Iterator[tuple[str, str]]], seed: int, count: _Counts
 ) -> None:
     rng = Random(f"{seed}/{file.stem}")
-    drawn, taken = _balanced(generator(rng)), set[str]()
+    drawn = _balanced(generator(rng))
     lines = []
-    for split, n in (("tr", 400), ("va", 100), ("te", 200)):
-        rows = _distinct(drawn, count(n), taken, key=lambda row: row[1])
+    for mark, split, n in (("tr", "train", 400), ("va", "dev", 100), ("te", "test", 200)):
+        rows = _draw(drawn, count(n), split, key=lambda row: row[1])
         rng.shuffle(rows)
-        lines += [f"{split}\t{label}\t{text}" for label, text in rows]
+        lines += [f"{mark}\t{label}\t{text}" for label, text in rows]
     _lines(file, lines)
 
 
@@ -254,15 +247,9 @@ def _write_images(folder: Path, seed: int, count: _Counts) -> None:
 
 
 def _write_nli(folder: Path, rng: Random, count: _Counts) -> None:
-    groups, premises = nli_groups(rng), set[str]()
     for split, n in (("train", 6000), ("dev", 600)):
-        rows: list[Pair] = []
-        while len(rows) < count(n):
-            group = next(groups)
-            if group[0].texts[0] not in premises:
-                premises.add(group[0].texts[0])
-                rows += group
-        records = [{"premise": p.texts[0], "hypothesis": p.texts[1], "label": p.label} for p in rows[: count(n)]]
+        rows = _draw_pairs(rng, count(n), split)
+        records = [{"premise": p.texts[0], "hypothesis": p.texts[1], "label": p.label} for p in rows]
         _lines(folder / f"{split}.jsonl", [json.dumps(record) for record in records])
 
 
@@ -287,10 +274,6 @@ _WRITERS: dict[str, Writer] = {
 }
 
 
-def _forever() -> Iterator[None]:
-    return cycle([None])
-
-
 def _balanced(drawn: Iterator[tuple[str, str]], ahead: float = 1.5) -> Iterator[tuple[str, str]]:
     """Pass over an example whose label has come `ahead` times as often as the mean label."""
     seen: dict[str, int] = {}
@@ -300,21 +283,47 @@ def _balanced(drawn: Iterator[tuple[str, str]], ahead: float = 1.5) -> Iterator[
             yield label, text
 
 
-def _distinct(
-    drawn: Iterable[T],
-    count: int,
-    taken: set[Item],
-    key: Callable[[T], Item] = lambda item: item,  # type: ignore[assignment,return-value]
-) -> list[T]:
-    """The next `count` items whose key is not in `taken`, and add their keys to it."""
-    items: list[T] = []
-    for item in drawn:
-        if key(item) not in taken:
-            taken.add(key(item))
-            items.append(item)
-            if len(items) == count:
-                break
-    return items
+def _belongs(text: str, split: str) -> bool:
+    low, high = _SHARES[split]
+    return low <= zlib.crc32(text.encode()) / 2**32 < high
+
+
+def _draw(items: Iterable[T], count: int, split: str, key: Callable[[T], str]) -> list[T]:
+    """The next `count` items of this split; one may come again only once nothing new has come for long."""
+    drawn: list[T] = []
+    seen: set[str] = set()
+    repeats = 0
+    for item in items:
+        name = key(item)
+        if not _belongs(name, split):
+            continue
+        if name in seen and repeats < _PATIENCE:
+            repeats += 1
+            continue
+        if name not in seen:
+            repeats = 0
+        seen.add(name)
+        drawn.append(item)
+        if len(drawn) == count:
+            break
+    return drawn
+
+
+def _draw_pairs(rng: Random, count: int, split: str) -> list[Pair]:
+    """The next `count` NLI pairs; a premise comes once, in one split."""
+    seen: set[str] = set()
+    groups = nli_groups(rng, lambda premise: _belongs(premise, split) and premise not in seen)
+    drawn: list[Pair] = []
+    for group in groups:
+        seen.add(group[0].texts[0])
+        drawn += group
+        if len(drawn) >= count:
+            break
+    return drawn[:count]
+
+
+def _pair_key(texts: tuple[str, str]) -> str:
+    return "\t".join(sorted(texts))
 
 
 def _lines(file: Path, lines: Iterable[str], end: str = "\n") -> None:

@@ -91,7 +91,7 @@ _GOODS_WORDS = {"it": _GOODS, True: GOOD[:6] + _GOODS_GOOD, False: BAD[:6] + _GO
 def film_opinion(rng: Random, good: bool) -> str:
     """A sentence about a film, or about the scene that it shows."""
     text = _sentence(rng, good, _FILM_WORDS)
-    if rng.random() < 0.25:
+    if rng.random() < 0.15:
         text = f"when {tell(sample(rng, 0.2), rng, Style(forms=('simple',), stop=False))} , {text}"
     return text
 
@@ -153,11 +153,11 @@ def _sentence(rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> 
         return _fill(rng.choice(_CLAUSES), rng, polarity, words)
 
     kind = rng.random()
-    if kind < 0.5:
-        return f"{clause(good)} ."
     if kind < 0.6:
+        return f"{clause(good)} ."
+    if kind < 0.68:
         return f"{clause(not good)} , but {clause(good)} ."
-    if kind < 0.7:
+    if kind < 0.75:
         return f"although {clause(not good)} , {clause(good)} ."
     return f"{clause(good)} and {clause(good)} ."
 

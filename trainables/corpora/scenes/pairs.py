@@ -46,11 +46,16 @@ class Pair:
         return similarity(self.first, self.second)
 
 
-def nli_groups(rng: Random) -> Iterator[list[Pair]]:
-    """Endless groups of one premise with 3 to 6 hypotheses; labels vary, some groups have no entailment."""
+def nli_groups(rng: Random, keep: Callable[[str], bool] = lambda premise: True) -> Iterator[list[Pair]]:
+    """Endless groups of one premise with 3 to 6 hypotheses; labels vary, some groups have no entailment.
+
+    `keep` says which premises are wanted; their hypotheses alone are made.
+    """
     while True:
         premise = sample(rng, richness=0.6)
         text = tell(premise, rng)
+        if not keep(text):
+            continue
         wanted = rng.sample(LABELS, 3) if rng.random() < 0.6 else [rng.choice(LABELS) for _ in range(3)]
         wanted += [rng.choice(LABELS) for _ in range(rng.choice((0, 0, 0, 1, 2, 3)))]
         group: dict[str, Pair] = {}

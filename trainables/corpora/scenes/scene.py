@@ -30,6 +30,10 @@ Slot = Literal["same", "wider", "narrower", "excluded", "open"]
 """A part of scene B seen from scene A: the same, a generalisation, a specialisation, excluded, or undecided."""
 
 
+Step = tuple[str, Any]
+"""A part of a scene, by name, and its new value."""
+
+
 @dataclass(frozen=True)
 class Entity:
     """So many of a kind, with traits in the lexicon's order."""
@@ -118,62 +122,64 @@ def sample(rng: Random, richness: float = 0.5, actions: list[str] | None = None)
 
 def generalise(scene: Scene, rng: Random) -> Scene | None:
     """One step up: a wider concept, one detail less, or a smaller count. None where nothing is left to widen."""
-    steps: list[Scene] = [
-        put(scene, name, parent)
+    steps: list[Step] = [
+        (name, parent)
         for name, tree in (("action", VERB_TREE), ("place", PLACE_TREE))
         if (value := getattr(scene, name)) and (parent := tree.parent[value])
     ]
-    steps += [put(scene, name, None) for name in ("place", "time", "manner") if getattr(scene, name)]
+    steps += [(name, None) for name in ("place", "time", "manner") if getattr(scene, name)]
     for role, entity in _entities(scene):
         if parent := NOUN_TREE.parent[entity.kind]:
             fit = tuple(trait for trait in entity.traits if trait in traits_for(parent))
-            steps.append(put(scene, role, replace(entity, kind=parent, traits=fit)))
-        steps += [put(scene, role, _without(entity, trait)) for trait in entity.traits]
+            steps.append((role, Entity(parent, entity.count, fit)))
+        steps += [(role, _without(entity, trait)) for trait in entity.traits]
         if entity.count > 1:
-            steps.append(put(scene, role, replace(entity, count=rng.randint(1, entity.count - 1))))
+            steps.append((role, Entity(entity.kind, rng.randint(1, entity.count - 1), entity.traits)))
     if scene.patient and FRAMES[scene.action].optional:
-        steps.append(replace(scene, patient=None))
-    return _pick(steps, rng)
+        steps.append(("patient", None))
+    return _pick(scene, steps, rng)
 
 
 def enrich(scene: Scene, rng: Random) -> Scene | None:
     """One step down: a narrower concept or one detail more."""
-    steps: list[Scene] = []
+    steps: list[Step] = []
     for name, tree in (("action", VERB_TREE), ("place", PLACE_TREE)):
         value = getattr(scene, name)
         if value and (narrower := tree.children(value)):
-            steps.append(put(scene, name, rng.choice(narrower)))
+            steps.append((name, rng.choice(narrower)))
     for name, values in (("place", PLACE_TREE.parent), ("time", TIME_TREE.parent), ("manner", MANNER_DIMENSION)):
         if not getattr(scene, name):
-            steps.append(put(scene, name, rng.choice(list(values))))
+            steps.append((name, rng.choice(list(values))))
     for role, entity in _entities(scene):
         if narrower := NOUN_TREE.children(entity.kind):
-            steps.append(put(scene, role, replace(entity, kind=rng.choice(narrower))))
+            steps.append((role, Entity(rng.choice(narrower), entity.count, entity.traits)))
         taken = {TRAIT_DIMENSION[trait] for trait in entity.traits}
         if free := [trait for trait in traits_for(entity.kind) if TRAIT_DIMENSION[trait] not in taken]:
-            steps.append(put(scene, role, _with(entity, rng.choice(free))))
+            steps.append((role, _with(entity, rng.choice(free))))
     frame = FRAMES[scene.action]
     if frame.optional and not scene.patient:
-        steps.append(replace(scene, patient=Entity(rng.choice(kinds_of(frame.patients)))))
-    return _pick(steps, rng)
+        steps.append(("patient", Entity(rng.choice(kinds_of(frame.patients)))))
+    return _pick(scene, steps, rng)
 
 
 def contradict(scene: Scene, rng: Random) -> Scene | None:
     """One incompatible change: another action, agent, patient, place, time or trait, or the roles exchanged."""
-    steps: list[Scene] = []
+    steps: list[Step] = []
     for name, tree in (("action", VERB_TREE), ("place", PLACE_TREE), ("time", TIME_TREE)):
         if value := getattr(scene, name):
             weight = 3 if name == "action" else 1
-            steps += [put(scene, name, v) for v in rng.sample(_rivals(tree, value), weight)]
+            steps += [(name, other) for other in rng.sample(_rivals(tree, value), weight)]
     for role, entity in _entities(scene):
         for kind in rng.sample(_rivals(NOUN_TREE, entity.kind), 2):
             fit = tuple(trait for trait in entity.traits if trait in traits_for(kind))
-            steps.append(put(scene, role, replace(entity, kind=kind, traits=fit)))
+            steps.append((role, Entity(kind, entity.count, fit)))
         for trait in entity.traits:
             opposites = [t for t, d in TRAIT_DIMENSION.items() if d == TRAIT_DIMENSION[trait] and t != trait]
-            steps.append(put(scene, role, _with(_without(entity, trait), rng.choice(opposites))))
-    steps += [swapped] * 4 if (swapped := swap(scene)) else []
-    return _pick(steps, rng)
+            steps.append((role, _with(_without(entity, trait), rng.choice(opposites))))
+    swapped = swap(scene)
+    if swapped and rng.random() < 4 / (len(steps) + 4):
+        return swapped
+    return _pick(scene, steps, rng)
 
 
 def swap(scene: Scene) -> Scene | None:
@@ -229,11 +235,11 @@ def _entity(rng: Random, roots: tuple[str, ...], richness: float) -> Entity:
 
 def _with(entity: Entity, trait: str) -> Entity:
     order = list(TRAIT_DIMENSION)
-    return replace(entity, traits=tuple(sorted((*entity.traits, trait), key=order.index)))
+    return Entity(entity.kind, entity.count, tuple(sorted((*entity.traits, trait), key=order.index)))
 
 
 def _without(entity: Entity, trait: str) -> Entity:
-    return replace(entity, traits=tuple(t for t in entity.traits if t != trait))
+    return Entity(entity.kind, entity.count, tuple(t for t in entity.traits if t != trait))
 
 
 @cache
@@ -245,9 +251,13 @@ def _rivals(tree: Tree, concept: str) -> tuple[str, ...]:
     )
 
 
-def _pick(steps: list[Scene], rng: Random) -> Scene | None:
-    steps = [step for step in steps if possible(step)]
-    return rng.choice(steps) if steps else None
+def _pick(scene: Scene, steps: list[Step], rng: Random) -> Scene | None:
+    """The scene after one of the steps, drawn among those that leave it possible."""
+    while steps:
+        edited = put(scene, *steps.pop(rng.randrange(len(steps))))
+        if possible(edited):
+            return edited
+    return None
 
 
 def _slots(a: Scene, b: Scene) -> Iterator[tuple[str, Slot]]:

@@ -97,8 +97,8 @@ def depth(node: Constituent) -> int:
 
 
 def top(node: Constituent) -> str:
-    """The labels right below the root, as the probing task writes them: `NP_VP_.`."""
-    return "_".join(child[0] for child in node[1:])
+    """The labels right below the root, inner punctuation left out, as the probing task writes them: `NP_VP_.`."""
+    return "_".join(child[0] for child in node[1:] if child[0] != ",")
 
 
 def _walk(node: Constituent) -> Iterator[str]:

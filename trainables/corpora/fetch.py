@@ -1,0 +1,250 @@
+"""Real data from where it is published: the SentEval folder, and SNLI with MultiNLI.
+
+    fetch_senteval(Path("senteval"))   # senteval/downstream, senteval/probing
+    fetch_nli(Path("nli"))             # nli/snli/train.parquet, nli/multi_nli/train.parquet, ...
+
+A file shows under its name once it is whole and its counts are right; until then it waits in `.fetch/`, where
+an interrupted download goes on. What is there already is not fetched again. `HF_ENDPOINT` names a mirror of
+the hub.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trainables.errors import UserError
+
+TIMEOUT_SECONDS = 30.0
+_CHUNK = 1 << 20
+
+SENTEVAL_TAR = "datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
+PROBING = "https://raw.githubusercontent.com/facebookresearch/SentEval/main/data/probing"
+CAPTIONS = "https://dl.fbaipublicfiles.com/senteval/coco_r101_feat"
+
+# File below `downstream/` to published number of lines (header lines included).
+DOWNSTREAM_LINES: dict[str, int] = {
+    "MR/rt-polarity.pos": 5331,
+    "MR/rt-polarity.neg": 5331,
+    "CR/custrev.pos": 2407,
+    "CR/custrev.neg": 1368,
+    "SUBJ/subj.subjective": 5000,
+    "SUBJ/subj.objective": 5000,
+    "MPQA/mpqa.pos": 3312,
+    "MPQA/mpqa.neg": 7294,
+    "SST/binary/sentiment-train": 67349,
+    "SST/binary/sentiment-dev": 872,
+    "SST/binary/sentiment-test": 1821,
+    "SST/fine/sentiment-train": 8544,
+    "SST/fine/sentiment-dev": 1101,
+    "SST/fine/sentiment-test": 2210,
+    "TREC/train_5500.label": 5452,
+    "TREC/TREC_10.label": 500,
+    "MRPC/msr_paraphrase_train.txt": 4077,
+    "MRPC/msr_paraphrase_test.txt": 1726,
+    "SICK/SICK_train.txt": 4501,
+    "SICK/SICK_trial.txt": 501,
+    "SICK/SICK_test_annotated.txt": 4928,
+    "SNLI/s1.train": 549367,
+    "SNLI/s1.dev": 9842,
+    "SNLI/s1.test": 9824,
+    "STS/STSBenchmark/sts-train.csv": 5749,
+    "STS/STSBenchmark/sts-dev.csv": 1500,
+    "STS/STSBenchmark/sts-test.csv": 1379,
+    "STS/STS12-en-test/STS.input.MSRpar.txt": 750,
+    "STS/STS12-en-test/STS.input.MSRvid.txt": 750,
+    "STS/STS12-en-test/STS.input.SMTeuroparl.txt": 459,
+    "STS/STS12-en-test/STS.input.surprise.OnWN.txt": 750,
+    "STS/STS12-en-test/STS.input.surprise.SMTnews.txt": 399,
+    "STS/STS13-en-test/STS.input.FNWN.txt": 189,
+    "STS/STS13-en-test/STS.input.headlines.txt": 750,
+    "STS/STS13-en-test/STS.input.OnWN.txt": 561,
+    "STS/STS14-en-test/STS.input.deft-forum.txt": 450,
+    "STS/STS14-en-test/STS.input.deft-news.txt": 300,
+    "STS/STS14-en-test/STS.input.headlines.txt": 750,
+    "STS/STS14-en-test/STS.input.images.txt": 750,
+    "STS/STS14-en-test/STS.input.OnWN.txt": 750,
+    "STS/STS14-en-test/STS.input.tweet-news.txt": 750,
+    "STS/STS15-en-test/STS.input.answers-forums.txt": 2000,
+    "STS/STS15-en-test/STS.input.answers-students.txt": 1500,
+    "STS/STS15-en-test/STS.input.belief.txt": 2000,
+    "STS/STS15-en-test/STS.input.headlines.txt": 1500,
+    "STS/STS15-en-test/STS.input.images.txt": 1500,
+    "STS/STS16-en-test/STS.input.answer-answer.txt": 1572,
+    "STS/STS16-en-test/STS.input.headlines.txt": 1498,
+    "STS/STS16-en-test/STS.input.plagiarism.txt": 1271,
+    "STS/STS16-en-test/STS.input.postediting.txt": 3287,
+    "STS/STS16-en-test/STS.input.question-question.txt": 1555,
+}
+PROBING_FILES = (
+    "sentence_length",
+    "word_content",
+    "tree_depth",
+    "top_constituents",
+    "bigram_shift",
+    "past_present",
+    "subj_number",
+    "obj_number",
+    "odd_man_out",
+    "coordination_inversion",
+)
+PROBING_LINES = {"tr": 100_000, "va": 10_000, "te": 10_000}
+"""Published lines of a probing file by split; a few files have some more or less."""
+PROBING_SLACK = 0.01
+
+# File below the target to (path on the hub, published rows).
+NLI_FILES: dict[str, tuple[str, int]] = {
+    "snli/train.parquet": ("datasets/stanfordnlp/snli/resolve/main/plain_text/train-00000-of-00001.parquet", 550_152),
+    "snli/dev.parquet": ("datasets/stanfordnlp/snli/resolve/main/plain_text/validation-00000-of-00001.parquet", 10_000),
+    "snli/test.parquet": ("datasets/stanfordnlp/snli/resolve/main/plain_text/test-00000-of-00001.parquet", 10_000),
+    "multi_nli/train.parquet": ("datasets/nyu-mll/multi_nli/resolve/main/data/train-00000-of-00001.parquet", 392_702),
+}
+
+Say = Callable[[str], None]
+
+
+def fetch_senteval(to: Path, say: Say = print) -> None:
+    """`to/downstream` and `to/probing` in SentEval's layout; tasks the archive lacks are named, not invented."""
+    if not (to / "downstream").is_dir():
+        archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", say)
+        missing = _unpack(archive, to / "downstream", DOWNSTREAM_LINES)
+        archive.unlink()
+        if missing:
+            say(f"not in the published archive: {', '.join(missing)}")
+    for name in PROBING_FILES:
+        _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, _check_probing, say)
+    for split in ("train", "valid", "test"):  # pickles: size checked by the download, content by the restricted reader
+        file = to / "downstream" / "COCO" / f"{split}.pkl"
+        _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, lambda _: None, say)
+    shutil.rmtree(to / ".fetch", ignore_errors=True)
+    say(f"SentEval's data is complete in {to}")
+
+
+def fetch_nli(to: Path, say: Say = print) -> None:
+    """SNLI and MultiNLI as Parquet; `--nli TO/snli` then trains on SNLI, `--nli TO` on both."""
+    for name, (path, rows) in NLI_FILES.items():
+        _fetch_file(f"{_hub()}/{path}", to / name, to, lambda file, rows=rows: _check_parquet(file, rows), say)  # type: ignore[misc]
+    shutil.rmtree(to / ".fetch", ignore_errors=True)
+    say(f"SNLI and MultiNLI are complete in {to}")
+
+
+def _hub() -> str:
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+
+
+def _fetch_file(url: str, file: Path, to: Path, check: Callable[[Path], None], say: Say) -> None:
+    if file.exists():
+        return
+    got = _download(url, to / ".fetch" / file.relative_to(to), say)
+    try:
+        check(got)
+    except UserError:
+        got.unlink()  # it is whole and wrong: going on with it would not help
+        raise
+    file.parent.mkdir(parents=True, exist_ok=True)
+    got.replace(file)
+
+
+def _download(url: str, file: Path, say: Say) -> Path:
+    """The whole file, from where an earlier try stopped."""
+    if file.exists():
+        return file
+    part = file.with_name(file.name + ".part")
+    have = part.stat().st_size if part.exists() else 0
+    say(f"{'going on with' if have else 'fetching'} {url}")
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+            resumed = getattr(answer, "status", 200) == 206
+            length = answer.headers.get("Content-Length")
+            expected = int(length) + (have if resumed else 0) if length else None
+            _make_folder(part.parent)
+            with part.open("ab" if resumed else "wb") as stream:
+                shutil.copyfileobj(answer, stream, _CHUNK)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # the part is not a beginning of what is published now
+            part.unlink()
+            return _download(url, file, say)
+        raise UserError(f"{url} answers {error.code} ({error.reason}); is it still published there?") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise UserError(
+            f"cannot reach {url} ({reason}); fetch needs a network: run it where there is one (it goes on where it "
+            "stopped), or copy the data here in the same layout"
+        ) from None
+    size = part.stat().st_size
+    if expected is not None and size != expected:
+        raise UserError(f"{url} broke off after {size:,} of {expected:,} bytes; the same command goes on from there")
+    part.replace(file)
+    return file
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}") from None
+
+
+def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
+    """Extract, check and move into place the folder that holds the tasks; returns the tasks it lacks."""
+    draft = archive.with_name("unpacked")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        with tarfile.open(archive) as tar:
+            tar.extractall(draft, filter="data")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        archive.unlink()
+        raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
+    roots = [draft, *sorted(folder for folder in draft.rglob("*") if folder.is_dir())]
+    root = next((folder for folder in roots if (folder / "MR").is_dir() or (folder / "STS").is_dir()), None)
+    if root is None:
+        archive.unlink()
+        raise UserError(f"{archive.name} holds no SentEval tasks (no folder with MR or STS); it was deleted")
+    missing = []
+    for name, expected in lines.items():
+        if not (root / name).is_file():
+            missing.append(name)
+        elif (found := _count_lines(root / name)) != expected:
+            archive.unlink()
+            raise UserError(f"{archive.name}: {name} has {found:,} lines, published are {expected:,}; it was deleted")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    root.rename(target)
+    shutil.rmtree(draft, ignore_errors=True)
+    return missing
+
+
+def _count_lines(file: Path) -> int:
+    with file.open("rb") as stream:
+        return sum(1 for _ in stream)
+
+
+def _check_probing(file: Path) -> None:
+    counts = dict.fromkeys(PROBING_LINES, 0)
+    with file.open("rb") as stream:
+        for line in stream:
+            split = line.split(b"\t", 1)[0].decode("latin-1")
+            if split not in counts:
+                raise UserError(f"{file.name} is no probing file: a line begins with {split[:20]!r}")
+            counts[split] += 1
+    for split, expected in PROBING_LINES.items():
+        if abs(counts[split] - expected) > PROBING_SLACK * expected:
+            raise UserError(f"{file.name} has {counts[split]:,} lines of {split!r}, published are {expected:,}")
+
+
+def _check_parquet(file: Path, expected: int) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows = pyarrow.parquet.read_metadata(file).num_rows
+    except (pyarrow.ArrowException, OSError) as error:
+        raise UserError(f"{file.name} is no readable Parquet file ({error})") from None
+    if rows != expected:
+        raise UserError(f"{file.name} has {rows:,} rows, published are {expected:,}")
