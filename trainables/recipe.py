@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import hashlib
 import json
 import math
 import types
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -193,7 +193,8 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     return key, _parse(key, raw.strip())
 
 
-def key_types() -> dict[str, Any]:
+@functools.cache
+def key_types() -> Mapping[str, Any]:
     """The type annotation of every flat key."""
     return {
         f"{section}.{name}": hint
@@ -246,9 +247,9 @@ def _describe(hint: Any) -> str:
 
 
 def _validate(section: str, config: Any) -> None:
-    hints = typing.get_type_hints(type(config))
     for item in dataclasses.fields(config):
-        key, value, hint = f"{section}.{item.name}", getattr(config, item.name), hints[item.name]
+        key, value = f"{section}.{item.name}", getattr(config, item.name)
+        hint = key_types()[key]
         if float in _options(hint) and type(value) is int:
             value = float(value)
             object.__setattr__(config, item.name, value)  # 1 and 1.0 must hash alike
