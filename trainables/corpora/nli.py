@@ -17,7 +17,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, overload
@@ -100,16 +100,14 @@ def load_nli(source: str, limit: int | None = None) -> NLIPairs:
 
 
 def check_nli(source: str) -> None:
-    """Raise `UserError` if `load_nli(source)` could not even begin. Quick: no data is downloaded."""
+    """Raise `UserError` if `load_nli(source)` would. Local files are read to their end; nothing is downloaded."""
     if source == SCENES:
         return
     files = _local_files(source)
     if files is None:
         _hub(source, "load_dataset_builder")
         return
-    for file in files:
-        if next(_read(file), False) is False:
-            raise UserError(f"{file} is empty; it needs rows with premise, hypothesis and label")
+    load_nli(source)
 
 
 class Batches(Sequence[Batch]):
@@ -233,8 +231,8 @@ def _jsonl(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with file.open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.reader(stream, strict=True)
+    with file.open("rb") as stream:
+        reader = csv.reader(_decoded(stream, file), strict=True)
         header: list[str] | None = None
         try:
             for fields in reader:
@@ -245,8 +243,16 @@ def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     raise UserError(f"{file}, line {reader.line_num}: {wrong}")
                 else:
                     yield reader.line_num, dict(zip(header, fields, strict=True))
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise UserError(f"{file}, line {reader.line_num + 1}: not CSV in UTF-8 ({error})") from None
+        except csv.Error as error:
+            raise UserError(f"{file}, line {reader.line_num}: not CSV ({error})") from None
+
+
+def _decoded(stream: Iterable[bytes], file: Path) -> Iterator[str]:
+    for number, line in enumerate(stream, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{file}, line {number}: not UTF-8 ({error.reason})") from None
 
 
 def _parquet(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
