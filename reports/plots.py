@@ -122,7 +122,7 @@ def _curves(
     ours: list[tuple[float, float, float | None]] = []
     published: list[tuple[float, float]] = []
     for _, label in table.rows:
-        x = float(results.recipe(label).flat()[table.curve or ""])  # type: ignore[arg-type]
+        x = float(results.recipe(label)[table.curve or ""])
         cell = results.cell(table, label, column)
         if results.comparable:
             y, printed = (None if cell is None else cell.mean), results.published(table, label, column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from reports.statistics import Measured, Noise
 from reports.study_file import LEDGER, StudyInfo
 from search_spaces.space import Column, Space, Table
 from trainables.errors import UserError
-from trainables.recipe import SCENES, Recipe, Value
+from trainables.recipe import SCENES, Value
 
 # Keys that say where something lies or how it is computed, not what is measured.
 _NO_DIFFERENCE = {"evaluation.senteval", "evaluation.tasks", "optimisation.precision"}
@@ -197,12 +197,10 @@ class Results:
         """Whether the space carries a paper's figures at all."""
         return any(row.published for row in self.space.rows)
 
-    def recipe(self, label: str) -> Recipe:
-        """A row's recipe in this study: as its trials ran it, else as it would run."""
+    def recipe(self, label: str) -> Mapping[str, Any]:
+        """A row's flat recipe in this study: as its trials ran it, else as it would run."""
         records = self.of_row(label)
-        if records:
-            return Recipe.from_flat(records[0].recipe)
-        return Recipe.from_flat(self.info.base).override(self.space.row(label).overrides)
+        return records[0].recipe if records else {**self.info.base, **self.space.row(label).overrides}
 
 
 def score(record: Record, table: Table, column: Column) -> float | None:

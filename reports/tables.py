@@ -36,8 +36,8 @@ def measured_table(results: Results) -> str:
     """How many positives and negatives the anchors really had, beside the caps that the recipes set."""
     lines = []
     for label in results.asked_rows:
-        records, objective = results.of_row(label), results.recipe(label).objective
-        capped = objective.name != "ce"
+        records, recipe = results.of_row(label), results.recipe(label)
+        capped = recipe["objective.name"] != "ce"
 
         def mean(name: str, digits: int, records: Sequence = records) -> str:
             values = [r.training[name] for r in records if r.training.get(name) is not None]
@@ -46,9 +46,9 @@ def measured_table(results: Results) -> str:
         lines.append(
             [
                 label,
-                _cap(objective.positives) if capped else DASH,
+                _cap(recipe["objective.positives"]) if capped else DASH,
                 mean("positives_per_anchor", 2),
-                _cap(objective.negatives) if capped else DASH,
+                _cap(recipe["objective.negatives"]) if capped else DASH,
                 mean("negatives_per_anchor", 2),
                 mean("anchors", 0),
                 mean("batches_without_anchor", 0),
