@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainables.errors import UserError, answer_user_errors
 from trainables.recipe import EncoderConfig, PoolingConfig
-from trainables.senteval.evaluation import Evaluation, check_data, evaluate
+from trainables.senteval.evaluation import Evaluation, evaluate
+from trainables.senteval.files import MissingData, check_folder, check_task
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
 from trainables.senteval.tasks import GROUPS, TASKS, task_names
 
@@ -93,16 +94,16 @@ def _line(scores: Mapping[str, Any]) -> str:
 
 
 def _check(data: Path, names: Sequence[str]) -> None:
-    """Nothing at all to score is found before an encoder is loaded; a broken task is left to `evaluate`."""
-    if len(names) == 1:
-        check_data(data, names)
-        return
+    """That there is nothing at all to score is said before an encoder loads; one bad task is left to `evaluate`."""
+    check_folder(data)
+    problems = []
     for name in names:
         try:
-            return check_data(data, [name])
-        except UserError:
-            continue
-    check_data(data, names)
+            check_task(TASKS[name], data)
+        except (MissingData, UserError) as problem:
+            problems.append(str(problem))
+    if len(problems) == len(names):
+        raise UserError(problems[0])
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

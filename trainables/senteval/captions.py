@@ -100,11 +100,12 @@ def fit_projections(
         order = random.permutation(len(texts))
         for low in range(0, len(order), _BATCH):
             batch = torch.from_numpy(order[low : low + _BATCH]).to(device)
+            contrast_images = _others(order, low, random).to(device)  # drawn before the texts, as in the original
+            contrast_texts = _others(order, low, random).to(device)
             loss = _ranking_loss(
-                _project(image_layer, images[owner[batch]]),
-                _project(text_layer, texts[batch]),
-                _project(image_layer, images[owner[_others(order, low, random).to(device)]]),
-                _project(text_layer, texts[_others(order, low, random).to(device)]),
+                _project_unique(image_layer, images, owner[torch.cat([batch, contrast_images])]),
+                _project_unique(text_layer, texts, torch.cat([batch, contrast_texts])),
+                len(batch),
             )
             optimiser.zero_grad()
             loss.backward()
@@ -143,12 +144,20 @@ def _project(layer: nn.Module, rows: Tensor) -> Tensor:
     return nn.functional.normalize(layer(rows), dim=1)
 
 
-def _ranking_loss(images: Tensor, texts: Tensor, other_images: Tensor, other_texts: Tensor) -> Tensor:
-    """Sum of hinges: (batch, space) pairs against (batch * contrasts, space) others."""
-    anchor = (images * texts).sum(dim=1, keepdim=True)  # (batch, 1)
-    against = other_texts.view(len(images), _CONTRASTS, -1), other_images.view(len(images), _CONTRASTS, -1)
-    text_cost = _MARGIN - anchor + torch.einsum("bd,bcd->bc", images, against[0])
-    image_cost = _MARGIN - anchor + torch.einsum("bd,bcd->bc", texts, against[1])
+def _project_unique(layer: nn.Module, rows: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row is projected once however often it is drawn: (unique, space), and where each index went."""
+    unique, where = index.unique(return_inverse=True)
+    return _project(layer, rows[unique]), where
+
+
+def _ranking_loss(images: tuple[Tensor, Tensor], texts: tuple[Tensor, Tensor], batch: int) -> Tensor:
+    """Sum of hinges. The first `batch` indices are pairs, the rest their contrasts, `_CONTRASTS` for each."""
+    (image_rows, image_at), (text_rows, text_at) = images, texts
+    similarity = image_rows[image_at[:batch]] @ text_rows.T  # (batch, unique texts)
+    other_way = text_rows[text_at[:batch]] @ image_rows.T  # (batch, unique images)
+    anchor = similarity.gather(1, text_at[:batch, None])  # (batch, 1)
+    text_cost = _MARGIN - anchor + similarity.gather(1, text_at[batch:].view(batch, -1))
+    image_cost = _MARGIN - anchor + other_way.gather(1, image_at[batch:].view(batch, -1))
     return text_cost.clamp(min=0).sum() + image_cost.clamp(min=0).sum()
 
 

@@ -75,16 +75,19 @@ def evaluate(
     predictions: dict[str, np.ndarray] = {}
     gold: dict[str, np.ndarray] = {}
     for name in names:
-        task, started = TASKS[name], time.perf_counter()
+        started = time.perf_counter()
         if name in read:
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
-            scores = KINDS[task.kind](Embedded(task, read[name], embeddings, lookup), settings, seed)
-            predictions[name], gold[name] = scores.predictions, scores.gold
-            results[name] = {**scores.numbers, "seconds": round(time.perf_counter() - started, 3)}
-        else:
-            reason = missing.get(name) or errors[name]
-            results[name] = {**dict.fromkeys(NUMBERS[task.kind]), "seconds": 0.0, "examples": None, "reason": reason}
+            try:
+                scores = KINDS[TASKS[name].kind](Embedded(TASKS[name], read[name], embeddings, lookup), settings, seed)
+            except UserError as problem:
+                errors[name] = str(problem)
+            else:
+                predictions[name], gold[name] = scores.predictions, scores.gold
+                results[name] = {**scores.numbers, "seconds": round(time.perf_counter() - started, 3)}
+        if name not in results:
+            results[name] = _dash(TASKS[name], missing.get(name) or errors[name])
     return Evaluation(
         protocol,
         results,
@@ -97,7 +100,7 @@ def evaluate(
     )
 
 
-NUMBERS: Mapping[str, tuple[str, ...]] = {
+_NUMBERS: Mapping[str, tuple[str, ...]] = {
     "nested_cv": ("dev_accuracy", "test_accuracy"),
     "kfold": ("dev_accuracy", "test_accuracy"),
     "split": ("dev_accuracy", "test_accuracy"),
@@ -105,13 +108,16 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "relatedness": (
         "dev_spearman_cosine",
         "test_spearman_cosine",
-        "dev_pearson_regressor",
         "test_spearman_regressor",
         "test_pearson_regressor",
     ),
     "retrieval": ("test_recall",),
 }
-"""The numbers of each kind; MRPC has `test_f1` besides."""
+
+
+def _dash(task: Task, reason: str) -> dict[str, Any]:
+    numbers = (*_NUMBERS[task.kind], *(("test_f1",) if task.layout == "mrpc" else ()))
+    return {**dict.fromkeys(numbers), "seconds": 0.0, "examples": None, "reason": reason}
 
 
 def selection_score(tasks: Mapping[str, Mapping[str, Any]]) -> float | None:
@@ -192,12 +198,11 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
     missing: dict[str, str] = {}
     errors = repeated_files(data, names)
     for name in names:
-        task: Task = TASKS[name]
         if name in errors:
             continue
         try:
-            check_task(task, data)
-            read[name] = read_task(task, data)
+            check_task(TASKS[name], data)
+            read[name] = read_task(TASKS[name], data)
         except MissingData as reason:
             missing[name] = str(reason)
         except UserError as problem:

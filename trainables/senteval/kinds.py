@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trainables.errors import UserError
 from trainables.senteval.correlation import cosine, pearson, spearman
 from trainables.senteval.features import Pairs, Singles
 from trainables.senteval.heads import Fold, Rows, fast_precision, fit_heads, hold_out
@@ -195,6 +196,8 @@ def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
     """The split never follows the seed of the heads: every model is scored on the same folds."""
     from sklearn.model_selection import StratifiedKFold
 
+    if np.bincount(labels).max() < folds:
+        raise UserError(f"{len(labels)} examples are too few for {folds} folds with every class in each")
     parts = StratifiedKFold(n_splits=folds, shuffle=True, random_state=1111).split(np.zeros(len(labels)), labels)
     return [Fold(train, dev) for train, dev in parts]
 

@@ -46,7 +46,11 @@ def read_task(task: Task, data: Path) -> TaskData:
     result = _READERS[task.layout](task, paths)
     for name, split in result.splits.items():
         if not len(split):
-            raise UserError(f"{task.name}: the {name} part is empty in {paths[0].parent}")
+            raise UserError(f"{task.name}: {paths[0].parent} holds no example for {name}")
+    if result.classes:
+        name, split = next(iter(result.splits.items()))
+        if len(np.unique(split.labels)) < 2:
+            raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {paths[0]} have one label")
     return result
 
 
@@ -99,29 +103,25 @@ def _mrpc(task: Task, paths: Sequence[Path]) -> TaskData:
     return TaskData({"train": parse(paths[0]), "test": parse(paths[1])}, len(task.labels))
 
 
-def _sst(task: Task, paths: Sequence[Path], parse: Callable[[str], tuple[str, str, str]], expected: str) -> TaskData:
-    def read(path: Path) -> Split:
-        examples: list[_Example] = []
-        for number, line in _lines(path):
-            text, separator, label = parse(line.strip())
-            if not separator:
-                raise _bad(path, number, f"expected {expected}, found {_shown(line)}")
-            examples.append((text.split(), None, _label(task, label, path, number)))
-        return _split(examples)
-
-    return TaskData(_three(read, paths), len(task.labels))
-
-
 def _sst2(task: Task, paths: Sequence[Path]) -> TaskData:
-    return _sst(task, paths, lambda line: line.rpartition("\t"), "'sentence<TAB>label'")
+    def parse(path: Path) -> Split:
+        rows = _rows(path, 2)
+        return _split([(text.split(), None, _label(task, label, path, number)) for number, (text, label) in rows])
+
+    return TaskData(_three(parse, paths), len(task.labels))
 
 
 def _sst5(task: Task, paths: Sequence[Path]) -> TaskData:
-    def parse(line: str) -> tuple[str, str, str]:
-        label, space, text = line.partition(" ")
-        return text, space, label
+    def parse(path: Path) -> Split:
+        examples: list[_Example] = []
+        for number, line in _lines(path):
+            label, space, text = line.strip().partition(" ")
+            if not space:
+                raise _bad(path, number, f"expected 'label sentence', found {_shown(line)}")
+            examples.append((text.split(), None, _label(task, label, path, number)))
+        return _split(examples)
 
-    return _sst(task, paths, parse, "'label sentence'")
+    return TaskData(_three(parse, paths), len(task.labels))
 
 
 def _snli(task: Task, paths: Sequence[Path]) -> TaskData:
@@ -167,7 +167,7 @@ def _stsb(task: Task, paths: Sequence[Path]) -> TaskData:
     def parse(path: Path) -> Split:
         examples: list[_Example] = [
             (fields[5].split(), fields[6].split(), _score(fields[4], path, number, 0, 5))
-            for number, fields in _rows(path, 7)
+            for number, fields in _rows(path, 7, more=True)
         ]
         return _split(examples, np.float64)
 
@@ -183,8 +183,8 @@ def _sts(task: Task, paths: Sequence[Path]) -> TaskData:
             raise UserError(f"{gold} has {len(scores):,} lines, but {texts.name} has {len(rows):,}")
         examples: list[_Example] = []
         for (number, fields), score in zip(rows, scores, strict=True):
-            if len(fields) < 2:
-                raise _bad(texts, number, f"expected two sentences with a tab between them, found {len(fields)}")
+            if len(fields) != 2:
+                raise _bad(texts, number, f"expected 2 columns with a tab between them, found {len(fields)}")
             if score.strip():
                 value = _score(score, gold, number, 0, 5)
                 examples.append((fields[0].split(), fields[1].split(), value))
@@ -255,11 +255,12 @@ def _lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]:
     return list(enumerate(lines[:-1] if not lines[-1] else lines, start=1))
 
 
-def _rows(path: Path, columns: int, header: bool = False) -> list[tuple[int, list[str]]]:
+def _rows(path: Path, columns: int, header: bool = False, more: bool = False) -> list[tuple[int, list[str]]]:
+    """Line numbers and fields; `more` admits further columns."""
     rows = []
     for number, line in _lines(path)[1 if header else 0 :]:
         fields = line.strip().split("\t")
-        if len(fields) < columns:
+        if len(fields) < columns or (len(fields) > columns and not more):
             raise _bad(path, number, f"expected {columns} columns with tabs between them, found {len(fields)}")
         rows.append((number, fields))
     return rows
