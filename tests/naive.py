@@ -1,0 +1,118 @@
+"""The objectives of Liao 2021 as plain loops over sentences, written from the paper's equations (the oracle)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from trainables.objectives.batch import EmbeddedBatch
+from trainables.objectives.classifier import PairClassifier
+from trainables.recipe import ObjectiveConfig
+
+Drawn = list[tuple[int, list[int], list[int]]]
+"""For each anchor: its sentence, the rows whose hypotheses are its positives, and those of its negatives."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What an anchor may draw from."""
+
+    anchor: int
+    required: list[int]
+    positives: list[int]
+    negatives: list[int]
+
+
+def pools(batch: EmbeddedBatch, config: ObjectiveConfig) -> list[Pool]:
+    """Who may be contrasted with whom, in the order of the anchors."""
+    premise, hypothesis, label = batch.premise.tolist(), batch.hypothesis.tolist(), batch.label.tolist()
+    rows = range(len(label))
+    if config.fidelity == "released":
+        return [
+            Pool(
+                premise[row],
+                [row],
+                [r for r in rows if premise[r] == premise[row] and label[r] == 0],
+                [r for r in rows if not (premise[r] == premise[row] and label[r] == 0)],
+            )
+            for row in rows
+            if label[row] == 0
+        ]
+    found = []
+    for anchor in sorted(set(premise)):
+        entailed = [r for r in rows if premise[r] == anchor and label[r] == 0]
+        sentences = {hypothesis[r] for r in entailed}
+        if entailed:
+            found.append(Pool(anchor, [], entailed, [r for r in rows if hypothesis[r] not in sentences]))
+    return found
+
+
+def cross_entropy(u: Tensor, v: Tensor, label: int, classifier: PairClassifier) -> Tensor:
+    """One pair's term of eq. 1: minus the log of the probability of its label."""
+    first, second = (layer for layer in classifier.layers)
+    assert isinstance(first, nn.Linear)
+    assert isinstance(second, nn.Linear)
+    x = torch.cat([u, v, (u - v).abs()])
+    y = second.weight @ (first.weight @ x + first.bias) + second.bias  # no activation between
+    return -torch.log(torch.exp(y[label]) / sum(torch.exp(y[c]) for c in range(3)))
+
+
+def ce(batch: EmbeddedBatch, classifier: PairClassifier) -> Tensor:
+    """Eq. 1."""
+    total = batch.embeddings.sum() * 0
+    for p, h, label in zip(batch.premise.tolist(), batch.hypothesis.tolist(), batch.label.tolist(), strict=True):
+        total = total + cross_entropy(batch.embeddings[p], batch.embeddings[h], label, classifier)
+    return total / len(batch.label)
+
+
+def scl(batch: EmbeddedBatch, drawn: Drawn, temperature: float) -> Tensor:
+    """Eq. 2, averaged over the anchors; 0 where there is none."""
+    total = batch.projected.sum() * 0
+    for anchor, positives, negatives in drawn:
+
+        def term(row: int, anchor: int = anchor) -> Tensor:
+            sentence = int(batch.hypothesis[row])
+            dot = sum(
+                batch.projected[anchor][d] * batch.projected[sentence][d] for d in range(batch.projected.shape[1])
+            )
+            return torch.exp(dot / temperature)
+
+        denominator = sum(term(row) for row in [*positives, *negatives])
+        total = total + sum(-torch.log(term(row) / denominator) for row in positives) / len(positives)
+    return total / max(len(drawn), 1)
+
+
+def augment(batch: EmbeddedBatch, drawn: Drawn, classifier: PairClassifier) -> Tensor:
+    """Eq. 1 over the pairs that SCL's positives and negatives form."""
+    terms = []
+    for anchor, positives, negatives in drawn:
+        for row in [*positives, *negatives]:
+            own = int(batch.premise[row]) == anchor
+            label = 0 if row in positives else int(batch.label[row]) if own else 2
+            u, v = batch.embeddings[anchor], batch.embeddings[int(batch.hypothesis[row])]
+            terms.append(cross_entropy(u, v, label, classifier))
+    return sum(terms, batch.embeddings.sum() * 0) / max(len(terms), 1)
+
+
+def naive_loss(
+    batch: EmbeddedBatch, config: ObjectiveConfig, drawn: Drawn, classifier: PairClassifier | None
+) -> Tensor:
+    """The whole objective that `config` names."""
+    losses: dict[str, Callable[[], Tensor]] = {
+        "ce": lambda: ce(batch, _there(classifier)),
+        "ce_augment": lambda: augment(batch, drawn, _there(classifier)),
+        # Eq. 3. Where lambda is 1 the classifier does not exist.
+        "scl": lambda: (
+            config.weight * scl(batch, drawn, config.temperature)
+            + ((1 - config.weight) * ce(batch, classifier) if classifier is not None else 0)
+        ),
+    }
+    return losses[config.name]()
+
+
+def _there(classifier: PairClassifier | None) -> PairClassifier:
+    assert classifier is not None
+    return classifier
