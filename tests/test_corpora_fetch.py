@@ -1,0 +1,254 @@
+"""Fetching real data, against a server on this machine that has it in the published layout (with tiny counts)."""
+
+import http.server
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from trainables.corpora import fetch
+from trainables.corpora.__main__ import main
+from trainables.errors import UserError
+
+LINES = {"MR/rt-polarity.pos": 3, "MR/rt-polarity.neg": 2, "STS/STS12-en-test/STS.input.MSRpar.txt": 2}
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves `files`; knows ranges; breaks an answer off after `cut` bytes, once."""
+
+    files: dict[str, bytes]
+    cut: int | None = None
+    asked: list[tuple[str, str | None]]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.server.asked.append((self.path, wanted))
+        content = self.server.files.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted else 0
+        if wanted and start >= len(content):
+            self.send_error(416)
+            return
+        self.send_response(206 if wanted else 200)
+        body = content[start:]
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.server.cut is not None:
+            body, self.server.cut = body[: self.server.cut], None
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    server = Server(("127.0.0.1", 0), Handler)
+    server.files, server.asked = {}, []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("HF_ENDPOINT", base)
+    monkeypatch.setattr(fetch, "PROBING", f"{base}/probing")
+    monkeypatch.setattr(fetch, "CAPTIONS", f"{base}/coco")
+    monkeypatch.setattr(fetch, "DOWNSTREAM_LINES", LINES)
+    monkeypatch.setattr(fetch, "PROBING_LINES", {"tr": 4, "va": 1, "te": 1})
+    server.files[f"/{fetch.SENTEVAL_TAR}"] = archive({name: b"a line\n" * count for name, count in LINES.items()})
+    for name in fetch.PROBING_FILES:
+        server.files[f"/probing/{name}.txt"] = b"tr\tO\ta b\n" * 4 + b"va\tI\tb\nte\tO\tc\n"
+    for split in ("train", "valid", "test"):
+        server.files[f"/coco/{split}.pkl"] = b"features of " + split.encode()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def archive(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            tar.addfile(member)
+    return packed.getvalue()
+
+
+def names(folder: Path) -> set[str]:
+    return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+
+
+WHOLE = (
+    {f"downstream/{name}" for name in LINES}
+    | {f"probing/{name}.txt" for name in fetch.PROBING_FILES}
+    | {f"downstream/COCO/{split}.pkl" for split in ("train", "valid", "test")}
+)
+
+
+def test_the_whole_folder_and_nothing_twice(server, tmp_path):
+    main(["fetch", "senteval", "--to", str(tmp_path)])
+    assert names(tmp_path) == WHOLE
+    asked = len(server.asked)
+    main(["fetch", "senteval", "--to", str(tmp_path)])
+    assert len(server.asked) == asked
+
+
+def test_an_archive_with_a_folder_around_the_tasks(server, tmp_path):
+    files = {f"data/downstream/{name}": b"a line\n" * count for name, count in LINES.items()}
+    server.files[f"/{fetch.SENTEVAL_TAR}"] = archive(files)
+    fetch.fetch_senteval(tmp_path, say=lambda _: None)
+    assert names(tmp_path) == WHOLE
+
+
+def test_a_download_that_breaks_off_goes_on_where_it_stopped(server, tmp_path):
+    server.cut = 1000
+    with pytest.raises(UserError, match=r"broke off after 1,000 of .* bytes; the same command goes on from there"):
+        fetch.fetch_senteval(tmp_path)
+    assert not (tmp_path / "downstream").exists()
+    fetch.fetch_senteval(tmp_path)
+    assert names(tmp_path) == WHOLE
+    assert server.asked[1] == (f"/{fetch.SENTEVAL_TAR}", "bytes=1000-")
+
+
+def test_a_part_longer_than_what_is_published_is_begun_again(server, tmp_path):
+    part = tmp_path / ".fetch" / "senteval.tar.part"
+    part.parent.mkdir()
+    part.write_bytes(b"x" * 10**6)
+    fetch.fetch_senteval(tmp_path)
+    assert names(tmp_path) == WHOLE
+
+
+def test_a_task_the_archive_lacks_is_named(server, tmp_path):
+    server.files[f"/{fetch.SENTEVAL_TAR}"] = archive(
+        {"MR/rt-polarity.pos": b"a\n" * 3, "MR/rt-polarity.neg": b"a\n" * 2}
+    )
+    said: list[str] = []
+    fetch.fetch_senteval(tmp_path, said.append)
+    assert "not in the published archive: STS/STS12-en-test/STS.input.MSRpar.txt" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"no archive at all", "senteval.tar is no readable archive"),
+        (archive({"MR/rt-polarity.pos": b"a\n"}), "MR/rt-polarity.pos has 1 lines, published are 3"),
+        (archive({"readme.txt": b"a\n"}), "holds no SentEval tasks"),
+        (archive({"MR/../../../escaped.txt": b"a\n"}), "senteval.tar is no readable archive"),
+        (archive({"MR/x": b"a"}, {"MR/link": "/etc/passwd"}), "senteval.tar is no readable archive"),
+    ],
+)
+def test_a_wrong_archive_leaves_nothing(server, tmp_path, content, sentence):
+    server.files[f"/{fetch.SENTEVAL_TAR}"] = content
+    target = tmp_path / "senteval"
+    with pytest.raises(UserError, match=sentence):
+        fetch.fetch_senteval(target)
+    assert not (target / "downstream").exists()
+    assert not list(tmp_path.rglob("escaped.txt"))
+    assert not (target / ".fetch" / "senteval.tar").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"tr\tO\ta\n", "word_content.txt has 1 lines of 'tr', published are 4"),
+        (b"<html>moved</html>\n", "word_content.txt is no probing file"),
+    ],
+)
+def test_a_wrong_probing_file_is_not_kept(server, tmp_path, content, sentence):
+    right = server.files["/probing/word_content.txt"]
+    server.files["/probing/word_content.txt"] = content
+    with pytest.raises(UserError, match=sentence):
+        fetch.fetch_senteval(tmp_path)
+    assert "probing/word_content.txt" not in names(tmp_path)
+    server.files["/probing/word_content.txt"] = right
+    fetch.fetch_senteval(tmp_path)
+    assert names(tmp_path) == WHOLE
+
+
+def test_nli_is_fetched_checked_and_read_by_the_corpus(server, tmp_path, monkeypatch):
+    import pyarrow
+    import pyarrow.parquet
+
+    from trainables.corpora.nli import load_nli
+
+    table = pyarrow.table({"premise": ["a", "a", "b"], "hypothesis": ["x", "y", "z"], "label": [0, -1, 2]})
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(table, content)
+    monkeypatch.setattr(fetch, "NLI_FILES", {name: (path, 3) for name, (path, _) in fetch.NLI_FILES.items()})
+    for path, _ in fetch.NLI_FILES.values():
+        server.files[f"/{path}"] = content.getvalue()
+    main(["fetch", "nli", "--to", str(tmp_path)])
+    assert names(tmp_path) == set(fetch.NLI_FILES)
+    assert (len(load_nli(str(tmp_path / "snli"))), len(load_nli(str(tmp_path)))) == (2, 4)
+
+
+@pytest.mark.parametrize("content", [b"PAR1 no", None])
+def test_nli_with_wrong_content(server, tmp_path, content):
+    import pyarrow
+    import pyarrow.parquet
+
+    if content is None:
+        few = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table({"premise": ["a"]}), few)
+        content = few.getvalue()
+    path, _ = fetch.NLI_FILES["snli/train.parquet"]
+    server.files[f"/{path}"] = content
+    with pytest.raises(UserError, match=r"no readable Parquet file|has 1 rows, published are 550,152"):
+        fetch.fetch_nli(tmp_path)
+    assert names(tmp_path) == set()
+
+
+def test_what_is_no_longer_published_is_said(server, tmp_path):
+    server.files.clear()
+    with pytest.raises(UserError, match=r"senteval.tar answers 404 \(Not Found\)"):
+        fetch.fetch_senteval(tmp_path)
+
+
+@pytest.mark.parametrize("what", ["senteval", "nli"])
+def test_without_network_one_sentence_and_no_folder(tmp_path, what):
+    """A port that nobody listens on stands for the hub."""
+    command = [sys.executable, "-m", "trainables.corpora", "fetch", what, "--to", str(tmp_path / "new")]
+    environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot reach http://127.0.0.1:9/")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_help_is_light():
+    program = (
+        "import sys\nfrom trainables.corpora.__main__ import main\n"
+        "try: main(['--help'])\nexcept SystemExit as end: assert end.code == 0\n"
+        "known = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'ray', 'datasets', 'numpy'}\n"
+        "heavy = known & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "fetch senteval --to" in done.stdout
+
+
+SHARED = Path("../shared/data/senteval/downstream")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/senteval")
+def test_published_counts_are_those_of_the_real_files():
+    partial = {"SNLI/s1.train"}
+    for name, lines in fetch.DOWNSTREAM_LINES.items():
+        if name not in partial:
+            assert fetch._count_lines(SHARED / name) == lines, name

@@ -1,0 +1,251 @@
+"""NLI pairs: grouping, batches, every source, every bad input."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainables.corpora import nli
+from trainables.corpora.nli import LABELS, NLIPairs, batches, check_nli, count_table, load_nli
+from trainables.errors import UserError
+
+TEXT = st.sampled_from([f"sentence {letter}" for letter in "abcdefg"])
+ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
+
+
+def write_jsonl(path: Path, rows: list[tuple[object, object, object]]) -> str:
+    records = [dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def as_rows(pairs: NLIPairs) -> list[tuple[str, str, int]]:
+    return list(zip(pairs.premises, pairs.hypotheses, pairs.labels.tolist(), strict=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS)
+def test_grouping_keeps_rows_and_orders_premises_by_first_appearance(tmp_path_factory, rows):
+    source = write_jsonl(tmp_path_factory.mktemp("nli") / "train.jsonl", rows)
+    pairs = load_nli(source)
+    assert Counter(as_rows(pairs)) == Counter(rows)
+    order = list(dict.fromkeys(premise for premise, _, _ in rows))
+    assert as_rows(pairs) == [row for premise in order for row in rows if row[0] == premise]
+    alone = [row for i, row in enumerate(rows) if row[0] not in {p for p, _, _ in rows[:i]}]
+    runs = [i for i, row in enumerate(rows) if i == 0 or rows[i - 1][0] != row[0]]
+    assert (pairs.moved == 0) == (len(runs) == len(alone))
+    assert pairs.moved <= len(rows) - len(order)
+    assert pairs.labels.dtype == np.int8
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS, batch_size=st.integers(1, 45))
+def test_batches_hold_every_pair_in_order_and_each_sentence_once(rows, batch_size):
+    premises, hypotheses, labels = (list(column) for column in zip(*rows, strict=True))
+    pairs = NLIPairs(premises, hypotheses, np.array(labels, dtype=np.int8), 0, 0, "", "test")
+    cut = batches(pairs, batch_size)
+    assert len(cut) == -(-len(rows) // batch_size)
+    seen = []
+    for step, batch in enumerate(cut):
+        size = len(batch.label)
+        assert size == (batch_size if step < len(cut) - 1 else len(rows) - batch_size * (len(cut) - 1))
+        assert len(set(batch.sentences)) == len(batch.sentences)
+        appearing = [s for i in range(size) for s in (batch.premise[i], batch.hypothesis[i])]
+        assert list(dict.fromkeys(appearing)) == list(range(len(batch.sentences)))
+        told = [(batch.sentences[p], batch.sentences[h]) for p, h in zip(batch.premise, batch.hypothesis, strict=True)]
+        seen += [(p, h, label) for (p, h), label in zip(told, batch.label.tolist(), strict=True)]
+        for i in range(size):
+            for j in range(size):
+                assert (batch.premise_id[i] == batch.premise_id[j]) == (told[i][0] == told[j][0])
+        assert {a.dtype for a in (batch.premise, batch.hypothesis, batch.premise_id)} == {np.dtype(np.int64)}
+    assert seen == rows
+
+
+def test_premise_ids_are_the_same_in_every_batch():
+    pairs = NLIPairs(["a", "b", "b"], ["x", "y", "z"], np.zeros(3, np.int8), 0, 0, "", "test")
+    first, second = batches(pairs, 2)
+    assert first.premise_id[1] == second.premise_id[0] != first.premise_id[0]
+    assert batches(pairs, 2)[-1].sentences == ["b", "z"]
+    with pytest.raises(IndexError):
+        batches(pairs, 2)[2]
+
+
+def test_count_table():
+    rows = [("a", "entailment"), ("a", "entailment"), ("a", "contradiction"), ("b", "neutral"), ("c", "neutral")]
+    pairs = NLIPairs(
+        [p for p, _ in rows], ["h"] * 5, np.array([LABELS.index(x) for _, x in rows], np.int8), 0, 0, "", ""
+    )
+    assert count_table(pairs) == {(2, 1): 1, (0, 0): 2}
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [("entailment", 0), ("NEUTRAL", 1), ("contradiction", 2), (0, 0), ("1", 1), (2.0, 2)]
+    + [(missing, None) for missing in ("-", -1, "-1", "", None, float("nan"))],
+)
+def test_labels(tmp_path, raw, code):
+    pairs = load_nli(write_jsonl(tmp_path / "a.jsonl", [("p", "h", "neutral"), ("p", "k", raw)]))
+    assert pairs.labels.tolist() == ([1] if code is None else [1, code])
+    assert pairs.dropped == (code is None)
+
+
+def test_limit_counts_labelled_pairs_and_changes_the_fingerprint(tmp_path):
+    rows = [("p", "h1", 0), ("p", "h2", "-"), ("q", "h3", 1), ("p", "h4", 2)]
+    source = write_jsonl(tmp_path / "a.jsonl", rows)
+    assert as_rows(load_nli(source, limit=2)) == [("p", "h1", 0), ("q", "h3", 1)]
+    whole = load_nli(source)
+    assert (len(whole), whole.dropped, whole.moved) == (3, 1, 1)
+    assert whole.fingerprint == load_nli(source).fingerprint != load_nli(source, limit=2).fingerprint
+
+
+def test_one_content_in_every_form_reads_alike(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [("a, b", "the \u00e9nd", 0), ("c", 'say "no"', 2)]
+    write_jsonl(tmp_path / "train.jsonl", rows)
+    (tmp_path / "mine.csv").write_text(
+        'id,premise,hypothesis,label\n1,"a, b",the \u00e9nd,0\n2,c,"say ""no""",2\n', "utf-8"
+    )
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(("premise", "hypothesis", "label"))}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "mine.parquet")
+    original = [
+        {"gold_label": LABELS[label], "sentence1": p, "sentence2": h, "annotator_labels": []} for p, h, label in rows
+    ]
+    (tmp_path / "original.jsonl").write_text("".join(json.dumps(row) + "\n" for row in original))
+    sources = [tmp_path / name for name in ("train.jsonl", "mine.csv", "mine.parquet", "original.jsonl")]
+    assert {load_nli(str(source)).fingerprint for source in sources} == {load_nli(str(tmp_path)).fingerprint}
+    assert len(load_nli(",".join(map(str, sources)))) == 8
+
+
+BAD_FILES = {
+    "json.jsonl": ('{"premise": "a", "hypothesis": "b", "label": 0}\n{"premise": \n', "line 2: not a JSON object"),
+    "list.jsonl": ("[1, 2]\n", "line 1: not a JSON object but list"),
+    "column.jsonl": ('{"premise": "a", "label": 0}\n', "line 1: column 'hypothesis' is missing"),
+    "later.jsonl": (
+        '{"premise": "a", "hypothesis": "b", "label": 0}\n\n{"premise": "a", "hypothesis": "b"}\n',
+        "line 3: column 'label' is missing",
+    ),
+    "strange.jsonl": ('{"text": "a"}\n', r"line 1: no columns premise, hypothesis and label \(found: text\)"),
+    "label.jsonl": (
+        '{"premise": "a", "hypothesis": "b", "label": "maybe"}\n',
+        "line 1: unknown label 'maybe'; known: ",
+    ),
+    "number.jsonl": ('{"premise": "a", "hypothesis": "b", "label": 3}\n', "line 1: unknown label 3"),
+    "truth.jsonl": ('{"premise": "a", "hypothesis": "b", "label": true}\n', "line 1: unknown label True"),
+    "text.jsonl": ('{"premise": 7, "hypothesis": "b", "label": 0}\n', "line 1: premise is not text but 7"),
+    "blank.jsonl": ('{"premise": "a", "hypothesis": " ", "label": 0}\n', "line 1: hypothesis is empty"),
+    "bytes.jsonl": (b'{"premise": "\xff"}\n', "line 1: not a JSON object"),
+    "count.csv": ("premise,hypothesis,label\na,b,0\na,b\n", "line 3: 2 columns where the header has 3"),
+    "quote.csv": ('premise,hypothesis,label\n"a"x,b,0\n', "line 2: not CSV"),
+    "bytes.csv": (b"premise,hypothesis,label\n\xff,b,0\n", "line 2: not UTF-8"),
+    "header.csv": ("one,two\na,b\n", "line 2: no columns premise"),
+    "broken.parquet": ("PAR1 nonsense", "not a readable Parquet file"),
+    "empty.jsonl": ("", "is empty"),
+    "unlabelled.jsonl": (
+        '{"premise": "a", "hypothesis": "b", "label": "-"}\n',
+        r"only rows without a gold label \(1\)",
+    ),
+    "header-only.csv": ("premise,hypothesis,label\n", "it holds no rows"),
+    "mine.xlsx": ("x", "is no .jsonl, .csv or .parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_broken_file_is_refused_with_file_and_line(tmp_path, name):
+    content, sentence = BAD_FILES[name]
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError, match=sentence) as caught:
+        load_nli(str(tmp_path / name))
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("source", ["./nothing", "/no/where", "nothing.jsonl", "a/b/c", "x.jsonl,y.jsonl", "~/no-such"])
+@pytest.mark.parametrize("ask", [load_nli, check_nli])
+def test_a_path_that_is_not_there_is_never_asked_of_the_hub(monkeypatch, source, ask):
+    monkeypatch.setattr(nli, "_hub", lambda *_, **__: pytest.fail("asked the hub"))
+    with pytest.raises(UserError, match="no such file or folder"):
+        ask(source)
+
+
+def test_a_folder_without_train_files(tmp_path):
+    (tmp_path / "dev.jsonl").write_text("{}")
+    with pytest.raises(UserError, match="holds no train file"):
+        check_nli(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["column.jsonl", "header-only.csv", "empty.jsonl", "strange.jsonl"])
+def test_the_check_before_a_study_reads_the_first_row(tmp_path, name):
+    (tmp_path / name).write_text(str(BAD_FILES[name][0]))
+    with pytest.raises(UserError):
+        check_nli(str(tmp_path / name))
+
+
+def test_empty_source_and_bad_batch_size(tmp_path):
+    with pytest.raises(UserError, match="source is empty"):
+        load_nli(" ")
+    with pytest.raises(UserError, match="batch size must be at least 1"):
+        batches(load_nli(write_jsonl(tmp_path / "a.jsonl", [("p", "h", 0)])), 0)
+
+
+def test_hub_labels_go_by_their_names(monkeypatch):
+    import datasets
+
+    features = datasets.Features(
+        premise=datasets.Value("string"),
+        hypothesis=datasets.Value("string"),
+        label=datasets.ClassLabel(names=["contradiction", "entailment", "neutral"]),
+    )
+    data = datasets.Dataset.from_dict(
+        {"premise": ["a", "a", "b"], "hypothesis": ["x", "y", "z"], "label": [0, 1, -1]}, features=features
+    )
+    monkeypatch.setattr(nli, "_hub", lambda *_, **__: data)
+    pairs = load_nli("owner/name")
+    assert (as_rows(pairs), pairs.dropped) == ([("a", "x", 2), ("a", "y", 0)], 1)
+
+
+@pytest.mark.parametrize("function", ["load_nli", "check_nli"])
+def test_without_network_one_sentence_soon_and_nothing_else(tmp_path, function):
+    """A port that nobody listens on stands for the hub, so that the test says the same with a network."""
+    program = (
+        f"from trainables.corpora.nli import {function}\nfrom trainables.errors import answer_user_errors\n"
+        f"raise SystemExit(answer_user_errors(lambda: {function}('stanfordnlp/snli')))"
+    )
+    environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)}
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "error: the NLI data 'stanfordnlp/snli' is neither a local path nor in the hub's cache"
+    )
+    assert done.stderr.count("\n") == 1
+    assert time.monotonic() - began < 20
+
+
+def test_the_built_in_corpus(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    check_nli("scenes")
+    pairs = load_nli("scenes", limit=500)
+    assert (len(pairs), pairs.dropped, pairs.moved) == (500, 0, 0)
+    table = count_table(pairs)
+    assert {entailments for entailments, _ in table} >= {0, 1, 2}
+
+
+SHARED = Path("../shared/data/nli")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/nli")
+def test_real_snli():
+    pairs = load_nli(str(SHARED / "snli_dev.jsonl"))
+    assert (len(pairs), pairs.dropped, pairs.moved) == (9842, 0, 0)
+    first = batches(pairs, 64)[0]
+    assert len(first.sentences) < 2 * 64

@@ -1,0 +1,406 @@
+"""The built-in corpus: labels proved by a second checker, layouts, determinism, no leakage."""
+
+import hashlib
+import io
+import itertools
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainables.corpora import scenes
+from trainables.corpora.scenes import lexicon, pairs, probing, text
+from trainables.corpora.scenes.files import STS
+from trainables.corpora.scenes.scene import Entity, Scene, possible, relation, sample, similarity, swap
+from trainables.errors import UserError
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus") / "small"
+    scenes.write(folder, seed=3, size=0.2)
+    return folder
+
+
+# A second reading of the corpus's rules, on sets of facts instead of slots: a scene states everything that its
+# parts and their generalisations say; what follows is a subset, what contradicts has a fact that the other rules out.
+
+
+def up(parents: dict[str, str | None], concept: str | None) -> set[str]:
+    found = set()
+    while concept is not None:
+        found.add(concept)
+        concept = parents[concept]
+    return found
+
+
+def facts(scene: Scene) -> set[tuple[str, str]]:
+    stated = {("action", x) for x in up(lexicon.VERB_TREE.parent, scene.action)}
+    stated |= {("place", x) for x in up(lexicon.PLACE_TREE.parent, scene.place)}
+    stated |= {("time", x) for x in up(lexicon.TIME_TREE.parent, scene.time)}
+    stated |= {("manner", scene.manner)} if scene.manner else set()
+    stated |= {("tense", str(scene.past))}
+    for role, entity in (("agent", scene.agent), ("patient", scene.patient)):
+        if entity:
+            stated |= {(f"{role} kind", x) for x in up(lexicon.NOUN_TREE.parent, entity.kind)}
+            stated |= {(f"{role} trait", x) for x in entity.traits}
+            stated |= {(f"{role} count", str(n)) for n in range(1, entity.count + 1)}
+    return stated
+
+
+def rule_out(part: str, a: str, b: str) -> bool:
+    trees = {
+        "kind": lexicon.NOUN_TREE,
+        "action": lexicon.VERB_TREE,
+        "place": lexicon.PLACE_TREE,
+        "time": lexicon.TIME_TREE,
+    }
+    what = part.split()[-1]
+    if what in ("trait", "manner"):
+        dimension = {"trait": lexicon.TRAIT_DIMENSION, "manner": lexicon.MANNER_DIMENSION}[what]
+        return a != b and dimension[a] == dimension[b]
+    if what not in trees:
+        return False
+    tree = trees[what]
+    if a == b or a in up(tree.parent, b) or b in up(tree.parent, a):
+        return False
+    # the lines of descent part at siblings of one axis
+    return any(
+        x != y and tree.parent[x] == tree.parent[y] and tree.axis[x] == tree.axis[y]
+        for x in up(tree.parent, a)
+        for y in up(tree.parent, b)
+    )
+
+
+def second_opinion(premise: Scene, hypothesis: Scene) -> str:
+    known, claimed = facts(premise), facts(hypothesis)
+    if hypothesis.negated:
+        return "contradiction" if claimed <= known else "neutral"
+    if any(p == q and rule_out(p, a, b) for p, a in known for q, b in claimed):
+        return "contradiction"
+    return "entailment" if claimed <= known else "neutral"
+
+
+def test_every_label_is_proved_twice():
+    groups = list(itertools.islice(pairs.nli_groups(Random(11)), 150))
+    judged = [pair for group in groups for pair in group]
+    assert [pair.label for pair in judged] == [second_opinion(pair.first, pair.second) for pair in judged]
+    counts = Counter(pair.label for pair in judged)
+    assert min(counts.values()) > len(judged) / 5
+    assert {len(group) for group in groups} == {3, 4, 5, 6}
+    entailments = Counter(sum(pair.label == "entailment" for pair in group) for group in groups)
+    assert {0, 1, 2} <= set(entailments)
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_relation_agrees_with_the_second_checker_on_any_two_scenes(seed):
+    rng = Random(seed)
+    a = sample(rng)
+    b = rng.choice((sample(rng), sample(rng, 0.1, [a.action]), swap(a) or a))
+    assert relation(a, b) == second_opinion(a, b)
+    assert relation(a, a) == "entailment"
+    assert possible(a)
+
+
+def test_the_second_checker_can_object():
+    man, woman, doctor = (Scene(Entity(kind), "sleep") for kind in ("man", "woman", "doctor"))
+    assert second_opinion(man, woman) == "contradiction"
+    assert second_opinion(man, doctor) == "neutral"
+    assert second_opinion(man, Scene(Entity("person"), "rest")) == "entailment"
+    assert second_opinion(Scene(Entity("person"), "rest"), man) == "neutral"
+    assert second_opinion(man, Scene(Entity("adult"), "sleep", negated=True)) == "contradiction"
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_similarity_is_symmetric_bounded_and_full_only_for_the_same(seed):
+    rng = Random(seed)
+    pair = next(pairs.graded_pairs(rng, pairs.Mix(pairs.BROAD, (text.PLAIN, text.PLAIN))))
+    a, b = pair.first, pair.second
+    assert similarity(a, b) == pytest.approx(similarity(b, a))
+    assert 0 <= similarity(a, b) <= 5
+    assert similarity(a, a) == 5
+    if a != b:
+        assert similarity(a, b) < 5
+
+
+def test_exchanged_roles_are_the_same_words_and_little_alike():
+    a = Scene(Entity("dog"), "chase", Entity("cat"))
+    b = Scene(Entity("cat"), "chase", Entity("dog"))
+    assert similarity(a, b) < 2
+    assert similarity(a, Scene(Entity("animal"), "chase", Entity("cat"))) > 4
+    assert relation(a, b) == "contradiction"
+
+
+def test_the_lexicon_names_each_word_once():
+    for listed in (
+        [form for nouns in lexicon.NOUNS.values() for noun in nouns for form in (noun.singular, noun.plural)],
+        [verb.base for verbs in lexicon.VERBS.values() for verb in verbs],
+        [word for words in lexicon.TRAIT_WORDS.values() for word in words],
+        [word for words in lexicon.MANNER_WORDS.values() for word in words],
+        [phrase for words in lexicon.PLACE_TREE.words.values() for phrase in words],
+    ):
+        assert [word for word, count in Counter(listed).items() if count > 1] == []
+    roots = set(lexicon.NOUN_TREE.parent)
+    for frame in lexicon.FRAMES.values():
+        assert {*frame.agents, *frame.patients} <= roots
+    assert {kind for kinds in lexicon.TRAIT_FITS.values() for kind in kinds} <= roots
+
+
+def test_verb_and_noun_forms():
+    verbs = {verb.base: verb for verbs in lexicon.VERBS.values() for verb in verbs}
+    assert verbs["run"] == lexicon.Verb("run", "runs", "ran", "run", "running")
+    assert verbs["carry"] == lexicon.Verb("carry", "carries", "carried", "carried", "carrying")
+    assert verbs["chase"].ing == "chasing"
+    assert verbs["fix"].past == "fixed"
+    assert verbs["catch"].third == "catches"
+    assert lexicon.NOUNS["baby"][0].plural == "babies"
+
+
+def test_every_word_is_in_the_vocabulary(corpus):
+    known = set(scenes.vocabulary())
+    assert scenes.vocabulary() == sorted(known)
+    labels = re.compile(r"^(\S+:\S+ |\d ?|(tr|va|te)\t\S+\t)")
+    for file in corpus.rglob("*"):
+        if not file.is_file() or file.suffix == ".pkl" or file.name.startswith(("labels.", "STS.gs.", "SICK")):
+            continue
+        for number, line in enumerate(file.read_text("utf-8-sig").splitlines()):
+            if file.suffix == ".jsonl":
+                record = json.loads(line)
+                told = " ".join(value for key, value in record.items() if key != "label")
+            elif file.name.startswith("msr_"):
+                told = " ".join(line.split("\t")[3:]) if number else ""
+            elif file.name.startswith("sts-"):
+                told = " ".join(line.split("\t")[5:])
+            elif "binary" in file.parts:
+                told = line.rpartition("\t")[0]
+            else:
+                told = labels.sub("", line) if {"fine", "TREC", "probing"} & set(file.parts) else line
+            assert set(told.split()) <= known, file
+
+
+def read(file: Path) -> list[list[str]]:
+    return [line.split("\t") for line in file.read_bytes().decode("latin-1").split("\n")[:-1]]
+
+
+def test_single_sentence_layouts(corpus):
+    down = corpus / "senteval" / "downstream"
+    for task, good, bad in (
+        ("MR", "rt-polarity.pos", "rt-polarity.neg"),
+        ("CR", "custrev.pos", "custrev.neg"),
+        ("SUBJ", "subj.subjective", "subj.objective"),
+        ("MPQA", "mpqa.pos", "mpqa.neg"),
+    ):
+        assert sum(len(read(down / task / name)) for name in (good, bad)) == 80
+        assert all(len(row) == 1 and row[0] for name in (good, bad) for row in read(down / task / name))
+    for split, count in (("train", 80), ("dev", 20), ("test", 40)):
+        binary = read(down / "SST" / "binary" / f"sentiment-{split}")
+        assert len(binary) == count
+        assert {row[1] for row in binary} == {"0", "1"}
+        fine = read(down / "SST" / "fine" / f"sentiment-{split}")
+        assert {row[0][:2] for row in fine} == {"0 ", "1 ", "2 ", "3 ", "4 "}
+    for name in ("train_5500.label", "TREC_10.label"):
+        rows = read(down / "TREC" / name)
+        assert {row[0].split(":")[0] for row in rows} == {"ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"}
+        assert all(row[0].endswith(" ?") for row in rows)
+
+
+def test_pair_layouts(corpus):
+    down = corpus / "senteval" / "downstream"
+    train = (down / "MRPC" / "msr_paraphrase_train.txt").read_bytes()
+    assert train.startswith(b"\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n")
+    rows = read(down / "MRPC" / "msr_paraphrase_test.txt")[1:]
+    assert {len(row) for row in rows} == {5}
+    assert {row[0] for row in rows} == {"0", "1"}
+    for name, count in (("train", 80), ("trial", 20), ("test_annotated", 60)):
+        header, *rows = read(down / "SICK" / f"SICK_{name}.txt")
+        assert header[0] == "pair_ID"
+        assert len(rows) == count
+        assert all(1 <= float(row[3]) <= 5 for row in rows)
+        assert {row[4].strip() for row in rows} == {"ENTAILMENT", "NEUTRAL", "CONTRADICTION"}
+    for split, count in (("train", 240), ("dev", 40), ("test", 60)):
+        assert [len(read(down / "SNLI" / f"{part}.{split}")) for part in ("s1", "s2", "labels")] == [count] * 3
+        assert {row[0] for row in read(down / "SNLI" / f"labels.{split}")} == set(pairs.LABELS)
+    for split, count in (("train", 80), ("dev", 30), ("test", 30)):
+        rows = read(down / "STS" / "STSBenchmark" / f"sts-{split}.csv")
+        assert {len(row) for row in rows} == {7}
+        assert len(rows) == count
+        assert all(0 <= float(row[4]) <= 5 for row in rows)
+
+
+@pytest.mark.parametrize("year", STS)
+def test_sts_layout(corpus, year):
+    folder = corpus / "senteval" / "downstream" / "STS" / f"{year}-en-test"
+    sizes = set()
+    for part, (count, _) in STS[year].items():
+        told, gold = read(folder / f"STS.input.{part}.txt"), read(folder / f"STS.gs.{part}.txt")
+        assert len(told) == len(gold)
+        assert all(len(row) == 2 for row in told)
+        scored = [float(row[0]) for row in gold if row[0]]
+        assert all(0 <= score <= 5 for score in scored)
+        assert len(scored) == max(10, round(count * 0.2))
+        assert (len(scored) < len(gold)) == (year in ("STS15", "STS16"))
+        assert len(set(scored)) > 3
+        sizes.add(count)
+    assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("name", probing.PROBES)
+def test_probing_layout(corpus, name):
+    rows = read(corpus / "senteval" / "probing" / f"{name}.txt")
+    assert Counter(row[0] for row in rows) == {"tr": 80, "va": 20, "te": 40}
+    assert {len(row) for row in rows} == {3}
+    labels = {row[1] for row in rows}
+    exactly = {
+        "bigram_shift": {"O", "I"},
+        "coordination_inversion": {"O", "I"},
+        "odd_man_out": {"O", "C"},
+        "past_present": {"PAST", "PRES"},
+        "subj_number": {"NN", "NNS"},
+        "obj_number": {"NN", "NNS"},
+        "sentence_length": set("012345"),
+    }
+    assert labels == exactly.get(name, labels)
+    assert len(labels) > 1
+    for _, label, sentence in rows:
+        words = sentence.split()
+        if name == "sentence_length":
+            low, high = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))[int(label)]
+            assert low <= len(words) <= high
+        if name == "word_content":
+            assert words.count(label) == 1
+
+
+def test_captions(corpus):
+    class Restricted(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> object:
+            assert module.startswith("numpy") or (module, name) == ("_codecs", "encode"), (module, name)
+            return super().find_class(module, name)
+
+    for split in ("train", "valid", "test"):
+        content = (corpus / "senteval" / "downstream" / "COCO" / f"{split}.pkl").read_bytes()
+        data = Restricted(io.BytesIO(content), encoding="latin1").load()
+        features = data["features"]
+        assert features.shape[1] == 2048
+        assert features.dtype == np.float32
+        assert len(features) % 5 == 0
+        assert np.isfinite(features).all()
+        assert (features >= 0).all()
+        for image in range(len(features)):
+            ids = data["image_to_caption_ids"][image]
+            assert len(ids) == 5
+            assert all(data["captions"][i]["cleaned_caption"] for i in ids)
+
+
+def test_no_pair_and_no_sentence_in_two_splits(corpus):
+    down = corpus / "senteval" / "downstream"
+
+    def apart(*splits: list[object]) -> None:
+        for one, other in itertools.combinations(splits, 2):
+            assert not set(one) & set(other)
+
+    def of(rows: list[list[str]], *columns: int) -> list[object]:
+        return [tuple(sorted(row[i] for i in columns)) for row in rows]
+
+    for folder, column in (("binary", 0), ("fine", 0)):
+        apart(*(of(read(down / "SST" / folder / f"sentiment-{s}"), column) for s in ("train", "dev", "test")))
+    apart(*(of(read(down / "TREC" / name), 0) for name in ("train_5500.label", "TREC_10.label")))
+    apart(*(of(read(down / "MRPC" / f"msr_paraphrase_{s}.txt")[1:], 3, 4) for s in ("train", "test")))
+    apart(*(of(read(down / "SICK" / f"SICK_{s}.txt")[1:], 1, 2) for s in ("train", "trial", "test_annotated")))
+    apart(*(of(read(down / "STS" / "STSBenchmark" / f"sts-{s}.csv"), 5, 6) for s in ("train", "dev", "test")))
+    apart(*(of(read(down / "SNLI" / f"s1.{s}"), 0) for s in ("train", "dev", "test")))
+    for name in probing.PROBES:
+        rows = read(corpus / "senteval" / "probing" / f"{name}.txt")
+        apart(*([row[2] for row in rows if row[0] == split] for split in ("tr", "va", "te")))
+    nli = [[json.loads(line)["premise"] for line in (corpus / "nli" / f"{s}.jsonl").open()] for s in ("train", "dev")]
+    apart(*nli)
+
+
+def test_documents(corpus):
+    stories = [json.loads(line)["text"] for line in (corpus / "docs" / "docs.jsonl").open()]
+    assert len(stories) == 40
+    assert all("\n" not in story and len(story.split()) > 120 for story in stories)
+
+
+def digest(folder: Path) -> str:
+    found = hashlib.sha256()
+    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+        found.update(str(file.relative_to(folder)).encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+def test_the_same_seed_is_the_same_corpus_in_any_process_and_another_seed_another(tmp_path, corpus):
+    for hash_seed in ("1", "2"):
+        command = [sys.executable, "-m", "trainables.corpora", "write-scenes", "--seed", "3", "--size", "0.2", "--to"]
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        done = subprocess.run([*command, str(tmp_path / hash_seed)], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert digest(tmp_path / hash_seed) == digest(corpus)
+    scenes.write(tmp_path / "other", seed=4, size=0.05)
+    scenes.write(tmp_path / "another", seed=5, size=0.05)
+    assert digest(tmp_path / "other") != digest(tmp_path / "another")
+
+
+def test_ensure_writes_once_whole_and_under_its_version(tmp_path, monkeypatch):
+    from trainables.corpora.scenes import files
+
+    def small(folder: Path, seed: int, size: float) -> None:
+        calls.append(folder)
+        (folder / "docs").mkdir()
+
+    calls: list[Path] = []
+    monkeypatch.setattr(files, "write_all", small)
+    place = scenes.ensure(tmp_path)
+    assert place == scenes.ensure(tmp_path) == tmp_path / f"scenes-{scenes.version()}"
+    assert len(calls) == 1
+    assert [p.name for p in tmp_path.iterdir()] == [place.name]
+
+
+def test_nothing_half_written_is_left(tmp_path, monkeypatch):
+    from trainables.corpora.scenes import files
+
+    def broken(folder: Path, seed: int, size: float) -> None:
+        (folder / "docs").mkdir()
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(files, "write_all", broken)
+    with pytest.raises(RuntimeError):
+        scenes.ensure(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_process_that_was_faster_is_no_error(tmp_path, monkeypatch):
+    from trainables.corpora.scenes import files
+
+    def overtaken(folder: Path, seed: int, size: float) -> None:
+        (folder / "docs").mkdir()
+        other = tmp_path / f"scenes-{scenes.version()}" / "docs"
+        other.mkdir(parents=True)
+
+    monkeypatch.setattr(files, "write_all", overtaken)
+    assert (scenes.ensure(tmp_path) / "docs").is_dir()
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_write_refuses_bad_places_and_sizes(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UserError, match="is a file"):
+        scenes.write(tmp_path / "file")
+    with pytest.raises(UserError, match="is not empty"):
+        scenes.write(tmp_path)
+    with pytest.raises(UserError, match="size must be above 0"):
+        scenes.write(tmp_path / "new", size=0)
+    with pytest.raises(UserError, match="cannot write to"):
+        scenes.write(tmp_path / "file" / "below" / "new")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
