@@ -74,10 +74,7 @@ def scl(batch: EmbeddedBatch, drawn: Drawn, temperature: float) -> Tensor:
     for anchor, positives, negatives in drawn:
 
         def term(row: int, anchor: int = anchor) -> Tensor:
-            sentence = int(batch.hypothesis[row])
-            dot = sum(
-                batch.projected[anchor][d] * batch.projected[sentence][d] for d in range(batch.projected.shape[1])
-            )
+            dot = torch.dot(batch.projected[anchor], batch.projected[int(batch.hypothesis[row])])
             return torch.exp(dot / temperature)
 
         denominator = sum(term(row) for row in [*positives, *negatives])

@@ -25,9 +25,7 @@ DIM = 5
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
-def make_batch(
-    rows: list[tuple[int, int, int]], seed: int = 0, scale: float = 1.0, share_of: Any = (0, 1)
-) -> EmbeddedBatch:
+def make_batch(rows: list[tuple[int, int, int]], seed: int = 0, scale: float = 1.0) -> EmbeddedBatch:
     """Rows of (premise sentence, hypothesis sentence, label), with random float64 embeddings."""
     random = torch.Generator().manual_seed(seed)
     premise, hypothesis, label = torch.tensor(rows).T
@@ -35,9 +33,7 @@ def make_batch(
     embeddings, projected = (
         (scale * torch.randn(sentences, DIM, generator=random, dtype=torch.float64)).requires_grad_() for _ in "ep"
     )
-    return EmbeddedBatch(
-        embeddings, projected, premise, hypothesis, label, torch.Generator().manual_seed(seed), *share_of
-    )
+    return EmbeddedBatch(embeddings, projected, premise, hypothesis, label, torch.Generator().manual_seed(seed))
 
 
 def random_rows(seed: int, premises: int = 5, repeats: bool = True) -> list[tuple[int, int, int]]:

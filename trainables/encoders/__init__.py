@@ -66,13 +66,15 @@ def check_encoder(config: EncoderConfig) -> None:
 
 def hub_errors(name: str, load: Callable[[], Any]) -> Any:
     """Run a load from the hub or a folder; turn what can go wrong there into one sentence."""
+    from pickle import UnpicklingError  # what torch says of weights that hold more than tensors
+
     from safetensors import SafetensorError
 
     try:
         return load()
     except UserError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError) as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise UserError(f"the encoder {name!r} cannot be loaded: {reason}") from error
 
