@@ -54,19 +54,21 @@ class Allotment:
 
 
 def find_cluster() -> Cluster:
-    """Join the running cluster that `RAY_ADDRESS`, a Ray job or this machine names; else describe this machine."""
+    """Join the cluster that `RAY_ADDRESS`, a Ray job or `ray start` names; where none is, describe this machine."""
     _quieten()
     import ray
 
     if not ray.is_initialized():
-        try:
-            ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
-        except ConnectionError:
-            if os.environ.get("RAY_ADDRESS"):
-                raise UserError(
-                    f"no Ray cluster answers at RAY_ADDRESS={os.environ['RAY_ADDRESS']}; start it or unset the variable"
-                ) from None
+        address = _running_cluster()
+        if address is None:
             return Cluster(False, ({"CPU": float(_local_cpus()), "GPU": float(_local_gpus())},))
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
+        except ConnectionError:
+            raise UserError(
+                f"no Ray cluster answers at {address}, which RAY_ADDRESS or an earlier `ray start` names; start it, "
+                "or unset RAY_ADDRESS and run `ray stop`"
+            ) from None
         except Exception as error:
             if "token" in str(error).lower():
                 raise UserError(
@@ -143,6 +145,17 @@ def hardware(cluster: Cluster) -> str:
 def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> int:
     by_cpu = node.get("CPU", 0.0) // cpus
     return int(min(by_cpu, math.floor(node.get("GPU", 0.0) / gpus + 1e-9)) if gpus else by_cpu)
+
+
+def _running_cluster() -> str | None:
+    """The cluster that RAY_ADDRESS or `ray start` on this machine names, as `ray.init()` itself looks for it.
+
+    `address="auto"` would also find the private cluster of another study on this machine, and die with it.
+    """
+    from ray._private.services import canonicalize_bootstrap_address
+
+    address: str | None = canonicalize_bootstrap_address(None)
+    return address
 
 
 def _local_cpus() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from search_spaces.space import Domain, Space
 from study.options import Request
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, parse_assignment
+
+LARGEST_GRID = 10_000
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,12 @@ def _grid(space: Space, base: Recipe) -> list[Recipe]:
     domains = [domain for domain in space.domains if domain.grid_values]
     if not domains:
         raise UserError(f"the space {space.name!r} has no grid: none of its domains lists values")
+    points = math.prod(len(domain.grid_values) for domain in domains)
+    if points > LARGEST_GRID:
+        raise UserError(
+            f"the grid of {space.name!r} has {points:,} points, more than the {LARGEST_GRID:,} that anybody would run; "
+            "take a smaller space, or --search optuna"
+        )
     recipes: dict[str, Recipe] = {}
     for values in itertools.product(*(domain.grid_values for domain in domains)):
         chosen: dict[str, Any] = {}
