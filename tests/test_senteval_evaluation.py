@@ -1,0 +1,427 @@
+"""All 28 tasks end to end on the built-in corpus, and what happens when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trainables.corpora import scenes
+from trainables.errors import UserError
+from trainables.senteval import (
+    GROUPS,
+    TASKS,
+    Evaluation,
+    check_data,
+    development,
+    evaluate,
+    fingerprint,
+    selection_score,
+    task_names,
+)
+from trainables.senteval.averages import AVERAGES, averages
+from trainables.senteval.captions import read_captions
+from trainables.senteval.read import read_task
+from trainables.senteval.tasks import _register
+
+
+def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
+    """A deterministic static encoder: each word has a random vector."""
+
+    def vector(word: str) -> np.ndarray:
+        return np.random.RandomState(zlib.crc32(word.encode())).randn(24)
+
+    known: dict[str, np.ndarray] = {}
+    found = []
+    for sentence in sentences:
+        vectors = [
+            known.setdefault(word, vector(word)) if word not in known else known[word] for word in sentence.split()
+        ]
+        found.append(np.mean(vectors, axis=0))
+    return np.array(found, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scenes") / "corpus"
+    scenes.write(folder)
+    return folder / "senteval"
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Path) -> Evaluation:
+    calls = []
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        calls.append(len(sentences))
+        assert len(set(sentences)) == len(sentences)
+        assert all(sentences)
+        return bag_of_words(sentences)
+
+    result = evaluate(encode, corpus, ["all"], "fast")
+    assert len(calls) == 1
+    return result
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_gives_its_numbers(whole: Evaluation, name: str) -> None:
+    scores, kind = whole.tasks[name], TASKS[name].kind
+    expected = {
+        "similarity": [f"{c}_{way}" for c in ("spearman", "pearson") for way in ("all", "mean", "wmean")],
+        "relatedness": [
+            "dev_spearman_cosine",
+            "test_spearman_cosine",
+            "test_spearman_regressor",
+            "test_pearson_regressor",
+        ],
+        "retrieval": ["test_recall"],
+    }.get(kind, ["dev_accuracy", "test_accuracy", *(["test_f1"] if name == "MRPC" else [])])
+    for number in expected:
+        assert isinstance(scores[number], float), number
+        assert -100 <= scores[number] <= 100
+    assert "reason" not in scores
+    assert scores["seconds"] >= 0
+    count = scores["examples"] if kind == "similarity" else scores["examples"][-1]
+    assert isinstance(count, int)
+    if kind != "retrieval":
+        assert len(whole.predictions[name]) == len(whole.gold[name]) == count
+    if kind in ("kfold", "split"):
+        accuracy = 100 * (whole.predictions[name] == whole.gold[name]).mean()
+        assert accuracy == pytest.approx(scores["test_accuracy"])
+
+
+def test_scores_are_better_than_chance_where_words_tell(whole: Evaluation) -> None:
+    assert whole.tasks["TREC"]["test_accuracy"] > 30
+    assert whole.tasks["STSBenchmark"]["test_spearman_cosine"] > 20
+    assert whole.tasks["ImageCaptionRetrieval"]["test_recall"] > 20
+
+
+def test_averages_are_the_papers(whole: Evaluation) -> None:
+    tasks = whole.tasks
+    assert set(whole.averages) == {average.name for average in AVERAGES} | {"declutr_all"}
+    assert all(value is not None for value in whole.averages.values())
+    years = [f"STS{year}" for year in range(12, 17)]
+    assert whole.averages["liao_sts"] == pytest.approx(np.mean([tasks[year]["spearman_wmean"] for year in years]))
+    supmpn = [tasks[year]["spearman_all"] for year in years]
+    supmpn += [tasks[name]["test_spearman_cosine"] for name in ("STSBenchmark", "SICKRelatedness")]
+    assert whole.averages["supmpn_sts"] == pytest.approx(np.mean(supmpn))
+    declutr = {average.name: average for average in AVERAGES}["declutr_downstream"]
+    assert {task for task, _ in declutr.cells} == set(GROUPS["downstream"])
+    without = {name: scores for name, scores in tasks.items() if name != "CR"}
+    assert averages(without)["liao_transfer"] is None
+    assert averages(without)["liao_sts"] is not None
+
+
+def test_selection_uses_development_scores_only(whole: Evaluation) -> None:
+    accuracy = np.mean([whole.tasks[name]["dev_accuracy"] for name in GROUPS["transfer"]])
+    similarity = whole.tasks["STSBenchmark"]["dev_spearman_cosine"]
+    assert selection_score(whole.tasks) == pytest.approx((accuracy + similarity) / 2)
+    assert selection_score({"STSBenchmark": whole.tasks["STSBenchmark"]}) == similarity
+    assert selection_score({"STS12": whole.tasks["STS12"]}) is None
+    spoiled = {name: {**scores, "test_accuracy": 0.0} for name, scores in whole.tasks.items()}
+    assert selection_score(spoiled) == selection_score(whole.tasks)
+
+
+def test_development_agrees_with_the_whole_evaluation(corpus: Path, whole: Evaluation) -> None:
+    score = development(bag_of_words, corpus, ["STSBenchmark"])["score"]
+    assert score == pytest.approx(whole.tasks["STSBenchmark"]["dev_spearman_cosine"])
+
+
+def test_same_seed_same_numbers(corpus: Path) -> None:
+    first, second = (evaluate(bag_of_words, corpus, ["CR", "TREC"], "fast") for _ in range(2))
+    for name in first.tasks:
+        assert first.tasks[name]["test_accuracy"] == second.tasks[name]["test_accuracy"]
+        assert (first.predictions[name] == second.predictions[name]).all()
+
+
+def test_registry_refuses_a_second_row_of_one_name() -> None:
+    with pytest.raises(ValueError, match="MR"):
+        _register([TASKS["MR"], TASKS["MR"]])
+
+
+def test_names_and_groups() -> None:
+    assert task_names(["sts", "STS12", "MR"]) == (*GROUPS["sts"], "MR")
+    assert [len(task_names([group])) for group in ("sts", "transfer", "downstream", "probing", "all")] == [
+        5,
+        8,
+        18,
+        10,
+        28,
+    ]
+    with pytest.raises(UserError, match="did you mean STS12"):
+        task_names(["STS-12"])
+    with pytest.raises(UserError, match="no task"):
+        task_names([])
+
+
+# What is wrong with the data: the task, the file, how it is spoiled, and what the sentence must say.
+Spoil = Callable[[list[str]], list[str]]
+
+
+def at(line: int, text: str) -> Spoil:
+    return lambda lines: [*lines[: line - 1], text, *lines[line:]]
+
+
+def cut(lines: list[str]) -> list[str]:
+    return lines[:-3]
+
+
+BROKEN: list[tuple[str, str, Spoil, str]] = [
+    ("TREC", "downstream/TREC/TREC_10.label", at(4, "no label here"), "TREC_10.label:4: expected 'COARSE:fine"),
+    ("TREC", "downstream/TREC/train_5500.label", at(2, "WHAT:x who ?"), "train_5500.label:2: label 'WHAT' is none of"),
+    ("MRPC", "downstream/MRPC/msr_paraphrase_train.txt", at(5, "1\t2\t3\tone"), "train.txt:5: expected 5 columns"),
+    ("MRPC", "downstream/MRPC/msr_paraphrase_test.txt", at(3, "x\t2\t3\ta\tb"), "test.txt:3: label 'x'"),
+    ("SST2", "downstream/SST/binary/sentiment-dev", at(7, "a film"), "sentiment-dev:7: expected 2 columns"),
+    (
+        "SST2",
+        "downstream/SST/binary/sentiment-test",
+        at(1, "a film\t3"),
+        "sentiment-test:1: label '3' is none of 0 or 1",
+    ),
+    ("SST5", "downstream/SST/fine/sentiment-train", at(9, "good film"), "sentiment-train:9: label 'good'"),
+    ("SNLI", "downstream/SNLI/s2.dev", cut, "s2.dev has"),
+    ("SNLI", "downstream/SNLI/labels.test", at(2, "-"), "labels.test:2: label '-'"),
+    ("SICKEntailment", "downstream/SICK/SICK_trial.txt", at(4, "1\ta\tb\t3\tMAYBE"), "SICK_trial.txt:4: label 'MAYBE'"),
+    (
+        "SICKRelatedness",
+        "downstream/SICK/SICK_trial.txt",
+        at(4, "1\ta\tb\tthree\tNEUTRAL"),
+        "SICK_trial.txt:4: score 'three'",
+    ),
+    (
+        "STSBenchmark",
+        "downstream/STS/STSBenchmark/sts-dev.csv",
+        at(6, "a\tb\tc\td\t9.5\te\tf"),
+        "sts-dev.csv:6: score 9.5",
+    ),
+    (
+        "STSBenchmark",
+        "downstream/STS/STSBenchmark/sts-test.csv",
+        at(6, "a\tb\tc\td\t1"),
+        "sts-test.csv:6: expected 7 col",
+    ),
+    ("STS14", "downstream/STS/STS14-en-test/STS.input.images.txt", cut, "STS.gs.images.txt has"),
+    ("STS14", "downstream/STS/STS14-en-test/STS.input.OnWN.txt", at(2, "a\tb\tc"), "STS.input.OnWN.txt:2: expected 2"),
+    ("STS12", "downstream/STS/STS12-en-test/STS.gs.MSRvid.txt", at(3, "nan"), "STS.gs.MSRvid.txt:3: score nan"),
+    ("Length", "probing/sentence_length.txt", at(8, "xx\t1\tword"), "sentence_length.txt:8: expected 'tr|va|te"),
+    ("Tense", "probing/past_present.txt", lambda lines: [*lines, "te\tFUTURE\tword"], "label 'FUTURE' does not occur"),
+    ("CR", "downstream/CR/custrev.neg", lambda lines: [], "custrev.neg is empty"),
+    ("MR", "downstream/MR/rt-polarity.pos", lambda lines: ["", "", ""], "rt-polarity.pos is empty"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "spoil", "sentence"), BROKEN, ids=[f"{b[0]}-{i}" for i, b in enumerate(BROKEN)]
+)
+def test_broken_file_is_one_sentence_with_file_and_line(
+    corpus: Path, tmp_path: Path, name: str, file: str, spoil: Spoil, sentence: str
+) -> None:
+    copied = copy_tasks(corpus, tmp_path, [name])
+    read_task(TASKS[name], copied)
+    path = copied / file
+    lines = spoil(path.read_text(encoding="latin-1").splitlines())
+    path.write_text("".join(line + "\n" for line in lines), encoding="latin-1")
+    result = None
+    try:
+        read_task(TASKS[name], copied)
+    except UserError as error:
+        result = str(error)
+    assert result is not None
+    assert sentence in result
+    assert "\n" not in result
+
+
+def copy_tasks(corpus: Path, target: Path, names: Sequence[str]) -> Path:
+    for name in names:
+        for file in TASKS[name].files:
+            (target / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(corpus / file, target / file)
+    return target
+
+
+def test_one_bad_task_does_not_lose_the_others(corpus: Path, tmp_path: Path) -> None:
+    data = copy_tasks(corpus, tmp_path, ["STS16", "SST5", "STSBenchmark", "MRPC"])
+    (data / "downstream/SST/fine/sentiment-dev").write_text("5 too good\n")
+    (data / "downstream/MRPC/msr_paraphrase_test.txt").unlink()
+    result = evaluate(bag_of_words, data, ["STS16", "SST5", "CR", "STSBenchmark", "MRPC"], "fast")
+    assert result.tasks["STS16"]["spearman_all"] is not None
+    assert result.tasks["SST5"]["dev_accuracy"] is None
+    assert "sentiment-dev:1" in result.tasks["SST5"]["reason"]
+    assert result.tasks["CR"]["test_accuracy"] is None
+    assert "custrev.pos does not exist" in result.tasks["CR"]["reason"]
+    assert result.tasks["MRPC"]["test_f1"] is None
+    assert set(result.errors) == {"SST5", "MRPC"}, "data that is simply not there is no error"
+    assert result.averages["liao_transfer"] is None
+
+
+def test_check_data(corpus: Path, tmp_path: Path) -> None:
+    check_data(corpus, ["all"])
+    with pytest.raises(UserError, match="does not exist"):
+        check_data(tmp_path / "nowhere", ["MR"])
+    with pytest.raises(UserError, match="neither downstream"):
+        check_data(tmp_path, ["MR"])
+    data = copy_tasks(corpus, tmp_path, ["MR", "STS12"])
+    check_data(data, ["MR", "STS12", "CR"])
+    with pytest.raises(UserError, match="holds no task of CR"):
+        check_data(data, ["CR"])
+    (data / "downstream/MR/rt-polarity.neg").unlink()
+    with pytest.raises(UserError, match=r"rt-polarity\.neg missing"):
+        check_data(data, ["MR", "STS12"])
+
+
+def test_two_tasks_with_one_file(corpus: Path, tmp_path: Path) -> None:
+    data = copy_tasks(corpus, tmp_path, ["MR", "CR", "STS12"])
+    shutil.copy(data / "downstream/MR/rt-polarity.pos", data / "downstream/CR/custrev.pos")
+    result = evaluate(bag_of_words, data, ["MR", "CR", "STS12"], "fast")
+    assert set(result.errors) == {"MR", "CR"}
+    assert "same content" in result.errors["CR"]
+
+
+@pytest.mark.parametrize(
+    ("encode", "sentence"),
+    [
+        (lambda s: np.full((len(s), 4), np.nan, np.float32), "NaN or infinity"),
+        (lambda s: np.zeros((len(s), 4), np.float32), "zero vector"),
+        (lambda s: np.ones((len(s) + 1, 4), np.float32), "shape"),
+        (lambda s: np.ones(len(s), np.float32), "shape"),
+    ],
+)
+def test_unusable_embeddings_are_refused(corpus: Path, encode: Callable, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        evaluate(encode, corpus, ["STS16"], "fast")
+
+
+def test_some_zero_vectors_count_as_similarity_zero(corpus: Path) -> None:
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        found = bag_of_words(sentences)
+        found[::5] = 0
+        return found
+
+    result = evaluate(encode, corpus, ["STS16"], "fast")
+    assert np.isfinite(result.predictions["STS16"]).all()
+    assert (result.predictions["STS16"] == 0).any()
+
+
+def test_fingerprint_follows_content_only(corpus: Path, tmp_path: Path) -> None:
+    data = copy_tasks(corpus, tmp_path, ["TREC"])
+    assert fingerprint(data, ["TREC"]) == fingerprint(corpus, ["TREC"])
+    assert fingerprint(data, ["TREC"]) != fingerprint(corpus, ["TREC", "MR"])
+    before = fingerprint(data, ["TREC"])
+    with (data / TASKS["TREC"].files[0]).open("a") as file:
+        file.write("NUM:count How many ?\n")
+    assert fingerprint(data, ["TREC"]) != before
+
+
+class Harmful:
+    def __reduce__(self) -> tuple[Callable, tuple[str]]:
+        return print, ("this must never run",)
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_caption_files_admit_arrays_and_plain_containers_only(
+    tmp_path: Path, protocol: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = {
+        "features": {0: np.ones(3, np.float32), 1: np.zeros(3)},
+        "image_to_caption_ids": [[0, 1, 2, 3, 4, 5], (6, 7, 8, 9, 10)],
+        "captions": [{"cleaned_caption": f"caption {i}", "image": np.int64(i)} for i in range(11)],
+    }
+    path = tmp_path / "train.pkl"
+    path.write_bytes(pickle.dumps(good, protocol=protocol))
+    split = read_captions(path)
+    assert split.left[5] == "caption 6 ."
+    assert split.labels.tolist() == [0] * 5 + [1] * 5
+
+    for content, sentence in (
+        ({**good, "captions": Harmful()}, "neither an array"),
+        ({"features": []}, "must hold"),
+        ({**good, "image_to_caption_ids": [[0, 1], [2, 3]]}, "image 0 has 2 captions"),
+        ({**good, "features": [np.ones(3), np.ones(4)]}, "image 1"),
+        ({**good, "captions": []}, "image 0"),
+    ):
+        path.write_bytes(pickle.dumps(content, protocol=protocol))
+        with pytest.raises(UserError, match=sentence):
+            read_captions(path)
+    path.write_bytes(pickle.dumps(good, protocol=protocol)[:-20])
+    with pytest.raises(UserError, match=r"train\.pkl is no caption file"):
+        read_captions(path)
+    assert "never run" not in capsys.readouterr().out
+
+
+def door(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "trainables.senteval", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_door_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path: Path) -> None:
+    data = copy_tasks(corpus, tmp_path / "data", ["STS16", "STS12", "TREC"])
+    (data / "downstream/STS/STS12-en-test/STS.gs.MSRpar.txt").write_text("five\n")
+    words = {
+        word
+        for name in ("STS16", "TREC")
+        for text in read_task(TASKS[name], corpus).sentences()
+        for word in text.split()
+    }
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text(
+        "".join(f"{word.lower()} {len(word)} {zlib.crc32(word.encode()) % 97} 1\n" for word in sorted(words))
+    )
+    out = tmp_path / "out.json"
+    options = ["--word-vectors", str(vectors), "--data", str(data), "--protocol", "fast", "--quiet"]
+    ended = door(*options, "--tasks", "STS16,STS12,TREC,CR", "--json", str(out))
+    assert ended.returncode == 2
+    assert [line for line in ended.stderr.splitlines() if line.startswith("error:")] == ended.stderr.splitlines()
+    assert "STS.gs.MSRpar.txt has 1 lines" in ended.stderr
+    written = json.loads(out.read_text())
+    assert written["protocol"] == "fast"
+    assert written["encoder"] == str(vectors)
+    assert written["tasks"]["STS16"]["spearman_wmean"] is not None
+    assert written["tasks"]["STS12"]["spearman_all"] is None
+    assert written["tasks"]["TREC"]["examples"][1] > 0
+    assert "reason" in written["tasks"]["CR"]
+    assert "liao_sts" in written["averages"]
+    assert "—" in ended.stdout
+
+    ended = door(*options, "--tasks", "CR")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: ")
+    assert "custrev.pos" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--tasks", "NoSuch"], "no SentEval task"),
+        (["--protocol", "slow"], "no SentEval protocol"),
+        (["--data", "no/such/folder"], "does not exist"),
+        (["--json", "no/such/folder/out.json"], "does not exist"),
+    ],
+)
+def test_door_refuses_at_once(corpus: Path, arguments: list[str], sentence: str) -> None:
+    ended = door("--encoder", "scenes-small", "--data", str(corpus), *arguments)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert sentence in ended.stderr
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, runpy\n"
+        "sys.argv = ['senteval', '--help']\n"
+        "try:\n    runpy.run_module('trainables.senteval', run_name='__main__')\n"
+        "except SystemExit as end:\n    assert not end.code\n"
+        "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'sklearn', 'matplotlib', 'ray'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "examples:" in ended.stdout
