@@ -77,7 +77,9 @@ def _write_whole(place: Path, seed: int, size: float) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     except OSError as error:
-        raise UserError(f"cannot write to {place.parent}: {error.strerror}") from None
+        raise UserError(
+            f"cannot write to {place.parent}: {error.strerror}; name another folder (the cache follows XDG_CACHE_HOME)"
+        ) from None
     try:
         write_all(draft, seed, size)
         draft.chmod(0o755)

@@ -27,8 +27,8 @@ _GOODS = (
     "the manual",
     "the keyboard",
 )
-_GOODS_GOOD = listed("reliable sturdy handy cheap crisp fast excellent solid")
-_GOODS_BAD = listed("broken slow flimsy expensive noisy useless faulty poor")
+_GOODS_GOOD = listed("reliable sturdy handy crisp fast excellent")
+_GOODS_BAD = listed("broken slow noisy useless faulty")
 _LIKE = ("i love", "i enjoy", "i adore", "i recommend", "everyone praises", "viewers admire")
 _HATE = ("i hate", "i dislike", "i regret", "i detest", "nobody needs", "critics mock")
 _STRONG = ("very", "truly", "extremely", "deeply", "absolutely")
@@ -44,16 +44,17 @@ _NEUTRAL = (
 )
 _CLAUSES = (
     "{it} is {word}",
-    "{it} is {word}",
     "{it} is {strong} {word}",
     "{it} is {word} and {word}",
-    "{it} is not {other}",
+    "{it} is {word} , {word} and {word}",
     "{it} is {word} and {feel} it",
+    "{it} is not {other}",
     "{feel} {it}",
-    "{it} feels {word}",
+    "{feel} {it} because it is {word}",
+    "{it} feels {word} and {strong} {word}",
     "{it} could not be more {word}",
     "nothing about {it} is {other}",
-    "what a {word} surprise",
+    "what a {word} and {word} surprise",
 )
 _PHRASES = (
     "{word}",
@@ -85,7 +86,7 @@ _REPORTS = (
 )
 
 _FILM_WORDS = {"it": _FILM, True: GOOD, False: BAD}
-_GOODS_WORDS = {"it": _GOODS, True: GOOD[:6] + _GOODS_GOOD, False: BAD[:6] + _GOODS_BAD}
+_GOODS_WORDS = {"it": _GOODS, True: GOOD[:4] + _GOODS_GOOD, False: BAD[:4] + _GOODS_BAD}
 
 
 def film_opinion(rng: Random, good: bool) -> str:
