@@ -1,0 +1,197 @@
+"""One of several gloo processes on the CPU: `python -m tests.team_worker JOB RANK WORKERS FOLDER`.
+
+Each process answers with `FOLDER/answer-RANK.pt`. A job also runs alone, in the test's own process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from trainables.recipe import Recipe
+from trainables.training.loop import train
+from trainables.training.model import StudyModel, TokenizedBatch
+from trainables.training.team import Team
+
+OBJECTIVE_CASES = [
+    {"objective.name": "scl"},
+    {"objective.name": "scl", "objective.positives": 1, "objective.negatives": 2, "head.kind": "mlp", "head.dim": 7},
+    {"objective.name": "scl", "objective.weight": 1.0, "objective.temperature": 0.1, "head.kind": "linear"},
+    {"objective.name": "scl", "objective.fidelity": "released", "objective.positives": 2},
+    {"objective.name": "ce"},
+    {"objective.name": "ce_augment", "objective.positives": 1, "objective.negatives": 3},
+]
+
+# Batches of (premise, hypothesis, label); sentences differ in length.
+BATCHES = {
+    "odd number of sentences": [(0, 1, 0), (0, 2, 1), (0, 3, 2), (4, 5, 0), (4, 6, 0), (7, 8, 0), (7, 1, 1)],
+    "no more sentences than workers": [(0, 1, 0)],
+    "fewer sentences than workers": [(0, 0, 0)],
+    "one anchor": [(0, 1, 0), (2, 3, 1), (4, 5, 2)],
+    "no anchor": [(0, 1, 1), (2, 3, 2), (0, 4, 1)],
+}
+
+
+class Tiny(nn.Module):
+    """The part of an encoder that a study model needs: mean word embeddings through one layer, without dropout."""
+
+    dim = 6
+    device = torch.device("cpu")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.EmbeddingBag(40, self.dim, mode="mean")
+        self.layer = nn.Linear(self.dim, self.dim)
+
+    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
+        return [[len(word) for word in sentence.split()] for sentence in sentences]
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+        starts = np.cumsum([0, *map(len, tokens)])[:-1]
+        flat = torch.tensor([word for ids in tokens for word in ids])
+        return torch.tanh(self.layer(self.words(flat, torch.tensor(starts))))
+
+
+def model_of(changes: dict[str, Any]) -> StudyModel:
+    torch.manual_seed(5)
+    return StudyModel(Recipe().override(changes), Tiny())  # type: ignore[arg-type]
+
+
+def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
+    premise, hypothesis, label = torch.tensor(rows).T
+    count = int(max(premise.max(), hypothesis.max())) + 1
+    tokens = [[(7 * n + k) % 40 for k in range(2 + (5 * n) % 9)] for n in range(count)]
+    return TokenizedBatch(tokens, premise, hypothesis, label)
+
+
+def losses(team: Team) -> dict[str, Any]:
+    """Loss, counts and gradients of every objective on every batch."""
+    answers = {}
+    for number, changes in enumerate(OBJECTIVE_CASES):
+        for name, rows in BATCHES.items():
+            model = model_of(changes)
+            loss = model.loss(batch_of(rows), team, torch.Generator().manual_seed(9))
+            loss.value.backward()
+            team.sum_gradients(model.parameters())
+            answers[f"{number} {name}"] = {
+                "loss": team.total(loss.value),
+                "counts": dict(loss.counts),
+                "gradients": [_or_zeros(p) for p in model.parameters()],
+            }
+    return answers
+
+
+def halves(team: Team) -> dict[str, Any]:
+    """The negative control: each worker sees only its own rows, the losses averaged as is usual."""
+    rows = BATCHES["odd number of sentences"]
+    mine = rows[len(rows) * team.rank // team.workers : len(rows) * (team.rank + 1) // team.workers]
+    model = model_of(OBJECTIVE_CASES[0])
+    value = model.loss(batch_of(mine), Team(), torch.Generator().manual_seed(9)).value / team.workers
+    value.backward()
+    team.sum_gradients(model.parameters())
+    return {"loss": team.total(value), "gradients": [_or_zeros(p) for p in model.parameters()]}
+
+
+def steps(team: Team) -> dict[str, Any]:
+    """Training from the loop itself; 13 pairs in batches of 5, so that the last one is uneven."""
+    from tests.conftest import ROWS, pairs_of
+
+    model = model_of({})
+    recipe = Recipe().override(
+        {
+            "optimisation.batch_size": 5,
+            "optimisation.learning_rate": 0.01,
+            "optimisation.warmup": 0.0,
+            "optimisation.weight_decay": 0.1,
+            "optimisation.clip_norm": 0.5,
+            "objective.negatives": 3,
+        }
+    )
+    watcher = Quiet()
+    progress = train(model, pairs_of(ROWS), recipe, 3, watcher, team)
+    return {
+        "parameters": [p.detach() for p in model.parameters()],
+        "sums": progress.sums,
+        "told": watcher.told,
+        "rungs": watcher.rungs,
+    }
+
+
+class Quiet:
+    """Counts what it is told."""
+
+    def __init__(self) -> None:
+        self.told = self.rungs = 0
+
+    def step(self, step: int, scalars: dict[str, float]) -> None:
+        self.told += 1
+
+    def rung(self, number: int, save: Any) -> bool:
+        self.rungs += 1
+        return True
+
+
+def exchanges(team: Team) -> dict[str, Any]:
+    """Each exchange by itself."""
+    shares = {1: [[2, 0, 1]], 2: [[2, 0], [1]], 3: [[2, 0], [], [1]]}[team.workers]
+    local = torch.tensor([[float(i), 10.0 * i] for i in shares[team.rank]]).reshape(-1, 2).requires_grad_()
+    gathered = team.gather(local, shares)
+    weights = torch.arange(6.0).reshape(3, 2) + 100 * team.rank
+    (gathered * weights).sum().backward()
+    with_gradient = nn.Parameter(torch.ones(2, 3))
+    with_gradient.grad = torch.full((2, 3), float(team.rank + 1))
+    without = nn.Parameter(torch.ones(2))
+    if team.rank == 0:
+        without.grad = torch.ones(2)
+    frozen = nn.Parameter(torch.ones(1), requires_grad=False)
+    team.sum_gradients([with_gradient, without, frozen])
+    return {
+        "gathered": gathered.detach(),
+        "gradient": local.grad,
+        "summed": with_gradient.grad,
+        "summed one": without.grad,
+        "frozen": frozen.grad,
+        "total": team.total(torch.tensor([float(team.rank), 1.0])),
+        "from first": team.from_first(["a", None] if team.rank == 0 else None),
+        "arrays": team.gather_arrays(np.full((team.rank, 2), team.rank)),
+    }
+
+
+def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+
+
+JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges)}
+
+
+def run(job: str, team: Team) -> dict[str, Any]:
+    """In float64, whatever the process is used to."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return JOBS[job](team)
+    finally:
+        torch.set_default_dtype(before)
+
+
+if __name__ == "__main__":
+    jobs, rank, workers, folder = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder / 'meeting'}",
+        rank=rank,
+        world_size=workers,
+        timeout=timedelta(seconds=120),
+    )
+    team = Team.joined()
+    torch.save({job: run(job, team) for job in jobs}, folder / f"answer-{rank}.pt")
+    dist.destroy_process_group()

@@ -1,0 +1,125 @@
+"""Several workers equal one: two and three gloo processes on the CPU against a single one, in float64."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.team_worker import BATCHES, OBJECTIVE_CASES, run
+from trainables.objectives import OBJECTIVES
+from trainables.training.team import Team
+
+ROOT = Path(__file__).resolve().parents[1]
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+
+Answers = dict[int, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """What each worker of a team of 2 and of a team of 3 found."""
+    found, running = {}, {}
+    for workers, jobs in ((2, "losses,halves,steps,exchanges"), (3, "losses,exchanges")):
+        folder = tmp_path_factory.mktemp(f"team-{workers}")
+        running[workers] = (
+            folder,
+            [
+                subprocess.Popen(
+                    [sys.executable, "-m", "tests.team_worker", jobs, str(rank), str(workers), str(folder)],
+                    cwd=ROOT,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+                for rank in range(workers)
+            ],
+        )
+    for workers, (folder, processes) in running.items():
+        for process in processes:
+            output, _ = process.communicate(timeout=300)
+            assert process.returncode == 0, output
+        found[workers] = [torch.load(folder / f"answer-{r}.pt", weights_only=False) for r in range(workers)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, Any]:
+    return {job: run(job, Team()) for job in ("losses", "steps")}
+
+
+def test_every_objective_is_tried():
+    assert {changes["objective.name"] for changes in OBJECTIVE_CASES} == set(OBJECTIVES)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("case", range(len(OBJECTIVE_CASES)))
+def test_loss_and_gradients_equal_one_worker(
+    workers: int, batch: str, case: int, answers: Answers, alone: dict[str, Any]
+):
+    wanted = alone["losses"][f"{case} {batch}"]
+    if batch == "odd number of sentences":
+        assert any((gradient != 0).any() for gradient in wanted["gradients"])
+    for answer in answers[workers]:
+        ours = answer["losses"][f"{case} {batch}"]
+        torch.testing.assert_close(ours["loss"], wanted["loss"], **EXACT)
+        torch.testing.assert_close(ours["gradients"], wanted["gradients"], **EXACT)
+        assert ours["counts"] == wanted["counts"]
+
+
+def test_without_the_gather_they_would_differ(answers: Answers, alone: dict[str, Any]):
+    """The negative control: each worker contrasts within its own half only."""
+    wanted = alone["losses"]["0 odd number of sentences"]
+    ours = answers[2][0]["halves"]
+    assert abs(ours["loss"] - wanted["loss"]) > 1e-3
+    with pytest.raises(AssertionError):
+        torch.testing.assert_close(ours["gradients"], wanted["gradients"], rtol=1e-3, atol=1e-3)
+
+
+def test_three_steps_of_training_end_at_the_same_parameters(answers: Answers, alone: dict[str, Any]):
+    wanted = alone["steps"]
+    assert wanted["sums"]["pairs"] == 13
+    for rank, answer in enumerate(answers[2]):
+        ours = answer["steps"]
+        torch.testing.assert_close(ours["parameters"], wanted["parameters"], rtol=1e-9, atol=1e-9)
+        assert ours["sums"] == pytest.approx(wanted["sums"], rel=1e-10)
+        assert ours["told"] == (3 if rank == 0 else 0)
+        assert ours["rungs"] == wanted["rungs"] == 3
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_exchanges(workers: int, answers: Answers):
+    team = [run("exchanges", Team())] if workers == 1 else [answer["exchanges"] for answer in answers[workers]]
+    shares = {1: [[2, 0, 1]], 2: [[2, 0], [1]], 3: [[2, 0], [], [1]]}[workers]
+    weights = workers * torch.arange(6.0).reshape(3, 2) + 100 * sum(range(workers))
+    for rank, answer in enumerate(team):
+        assert answer["gathered"].tolist() == [[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]]
+        assert answer["gradient"].tolist() == weights[shares[rank]].reshape(-1, 2).tolist()
+        assert (answer["summed"] == workers * (workers + 1) / 2).all()
+        assert answer["summed one"].tolist() == [1.0, 1.0]
+        assert answer["frozen"] is None
+        assert answer["total"].tolist() == [sum(range(workers)), workers]
+        assert answer["from first"] == ["a", None]
+        if rank:
+            assert answer["arrays"] is None
+        else:
+            assert [array.tolist() for array in answer["arrays"]] == [
+                np.full((r, 2), r).tolist() for r in range(workers)
+            ]
+
+
+@given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 7))
+def test_shares_are_a_partition_with_alike_many_tokens(lengths: list[int], workers: int):
+    shares = [Team(rank, workers).share(lengths) for rank in range(workers)]
+    assert all(share == shares[0] for share in shares)
+    assert sorted(i for share in shares[0] for i in share) == list(range(len(lengths)))
+    tokens = [sum(lengths[i] for i in share) for share in shares[0]]
+    assert max(tokens) - min(tokens) <= max(lengths, default=0)
