@@ -86,6 +86,7 @@ def start_cluster(cluster: Cluster) -> None:
         return
     import ray
 
+    os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # one process less for each trial
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
     node = cluster.nodes[0]

@@ -50,7 +50,9 @@ def check_data(recipe: Recipe) -> None:
     """Refuse, quickly and before anything runs, data that is missing or of the wrong kind."""
     from trainables.corpora.nli import check_nli
     from trainables.senteval import check_data as check_senteval
+    from trainables.senteval import task_names
 
+    task_names(recipe.evaluation.tasks)
     if recipe.optimisation.epochs and recipe.encoder.kind == "transformer":
         check_nli(recipe.corpus.nli)
     if recipe.evaluation.senteval != SCENES:

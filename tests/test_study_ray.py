@@ -1,0 +1,188 @@
+"""Real studies on a real Ray cluster, as small as they can be. Each test starts processes, so there are few.
+
+The studies run as a person would run them, in processes of their own: kill -9 included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SMALL = (
+    *("--scale", "laptop"),
+    *("--set", "optimisation.max_steps=8"),
+    *("--set", "evaluation.tasks=STS13,TREC,STSBenchmark"),
+)
+
+
+def command(results: Path, *arguments: str) -> list[str]:
+    return [sys.executable, str(ROOT / "study" / "run.py"), *SMALL, "--results", str(results), *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """No cluster of somebody else's, no hub."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+    return {**kept, "HF_HUB_OFFLINE": "1", **more}
+
+
+def run(results: Path, *arguments: str, timeout: float = 280) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(results, *arguments),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        cwd=results.parent,
+    )
+
+
+def records(results: Path) -> dict[str, dict]:
+    return {path.name: json.loads(path.read_text()) for path in sorted((results / "ledger").glob("*.json"))}
+
+
+def test_two_workers_explore_stop_and_report(tmp_path: Path) -> None:
+    """Workers 2, the rows, Optuna and ASHA in one study: a stopped trial frees its workers for the next."""
+    results = tmp_path / "results"
+    arguments = ("--space", "scl_tau", "--only", "allpalln-lambda0.5-SCL", "--workers", "2")
+    arguments += ("--search", "optuna", "--trials", "3", "--scheduler", "asha")
+    done = run(results, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = records(results)
+    assert len(found) == 4
+    statuses = sorted(record["status"] for record in found.values())
+    assert set(statuses) <= {"finished", "pruned"}
+    assert "pruned" in statuses  # the test would prove nothing if no trial had been stopped
+    study = json.loads((results / "study.json").read_text())
+    row = next(value for value in study["row_hashes"].values() if value)
+    assert found[f"{row}-0.json"]["status"] == "finished"  # rows are never stopped
+    for record in found.values():
+        assert record["cost"]["workers"] == 2
+        stopped = record["status"] == "pruned"
+        assert (record["selection"] is None) == stopped
+        assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
+    assert (results / "report.md").is_file()
+    assert "[4/4]" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) < 15  # no flood
+    finished = next(record for record in found.values() if record["status"] == "finished")
+    assert (results / finished["checkpoint"] / "modules.json").is_file()
+    assert (results / finished["predictions"]).is_file()
+    assert list((results / "tensorboard").rglob("events.*"))
+
+
+def test_kill_9_half_way_loses_no_finished_trial(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    rows = ("SBERT baseline", "3p3n-lambda0.5-SCL", "allpalln-lambda0.5-SCL", "allpalln-lambda1.0-SCL")
+    arguments = ("--space", "scl_npos_nneg", *(part for row in rows for part in ("--only", row)), "--concurrent", "1")
+    study = subprocess.Popen(
+        command(results, *arguments),
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd=tmp_path,
+    )
+    try:
+        deadline = time.monotonic() + 200
+        while not records(results):
+            assert study.poll() is None, "the study ended before it could be killed"
+            assert time.monotonic() < deadline, "no trial finished in time"
+            time.sleep(0.2)
+    finally:
+        study.send_signal(signal.SIGKILL)
+        study.wait()
+    before = records(results)
+    written = {name: (results / "ledger" / name).stat().st_mtime_ns for name in before}
+    assert 1 <= len(before) < 4
+    time.sleep(3)  # Ray's own processes end with the one that was killed
+
+    done = run(results, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"4 trials (4 fixed, 0 recipes from Optuna, 1 seed), {len(before)} of them done" in done.stdout
+    after = records(results)
+    assert len(after) == 4
+    for name, record in before.items():
+        assert after[name] == record
+        assert (results / "ledger" / name).stat().st_mtime_ns == written[name]  # not run again
+    report = (results / "report.md").read_text()
+    assert "4 of 9 rows finished" in report or "4 of 4 rows finished" in report
+    assert not [path for path in results.rglob("*.tmp*") if "ledger" in path.parts]
+
+    again = run(results, *arguments, timeout=90)  # nothing left: no Ray, only the report
+    assert again.returncode == 0
+    assert records(results) == after
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def head(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """`ray start --head` with token authentication, as the README says; yields the environment of its users."""
+    token = tmp_path / "token"
+    token.write_text("a-token-for-this-test-only-0123456789abcdef")
+    ray = str(Path(sys.executable).parent / "ray")
+    dashboard = free_port()
+    shared = environment(
+        RAY_AUTH_MODE="token",
+        RAY_AUTH_TOKEN_PATH=str(token),
+        RAY_ENABLE_UV_RUN_RUNTIME_ENV="0",
+        PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    )
+    start = [ray, "start", "--head", "--block", f"--port={free_port()}", "--dashboard-host=127.0.0.1"]
+    start += [f"--dashboard-port={dashboard}", "--num-cpus=2", f"--temp-dir=/tmp/ray-test-{os.getpid()}"]
+    # --block and a process group of its own: `ray stop` would end every other cluster of this machine too.
+    head = subprocess.Popen(
+        start, env=shared, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while socket.socket().connect_ex(("127.0.0.1", dashboard)):
+            assert head.poll() is None, "ray start ended"
+            assert time.monotonic() < deadline, "the dashboard does not answer"
+            time.sleep(0.5)
+        yield {**shared, "RAY_API_SERVER_ADDRESS": f"http://127.0.0.1:{dashboard}"}
+    finally:
+        os.killpg(head.pid, signal.SIGTERM)
+        head.wait(timeout=60)
+
+
+def test_ray_job_submit_with_token_authentication(head: dict[str, str], tmp_path: Path) -> None:
+    """The README's line, from a bare checkout, to its end."""
+    results = tmp_path / "results"
+    job = [
+        "ray",
+        "job",
+        "submit",
+        "--working-dir",
+        str(ROOT),
+        "--",
+        "python",
+        "study/run.py",
+        "--space",
+        "scl_ablation",
+    ]
+    job += [*SMALL, "--only", "SBERT baseline", "--only", "3p3n-Augment", "--results", str(results)]
+    denied = subprocess.run(
+        job, env={**head, "RAY_AUTH_MODE": "disabled"}, capture_output=True, text=True, timeout=120, cwd=tmp_path
+    )
+    assert denied.returncode != 0  # the token is really asked for
+    done = subprocess.run(job, env=head, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "succeeded" in done.stdout + done.stderr
+    assert "scale laptop" in done.stdout
+    assert len(records(results)) == 2
+    assert (results / "report.md").is_file()
