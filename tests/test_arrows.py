@@ -1,0 +1,136 @@
+"""The house's arrows (DESIGN: study -> reports -> search_spaces -> trainables.recipe), light doors, short files."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("study", "reports", "search_spaces", "trainables", "benchmarks")
+SHARED = ("trainables.recipe", "trainables.errors")
+
+# What a module may import of the project; the longest matching name decides.
+MAY_IMPORT = {
+    "study": ("study", "reports", "search_spaces", "trainables"),
+    "reports": ("reports", "search_spaces", *SHARED),
+    "search_spaces": ("search_spaces", *SHARED),
+    "benchmarks": ("benchmarks", "tests.senteval_oracle", "study", "reports", "search_spaces", "trainables"),
+    "trainables": ("trainables",),
+    "trainables.recipe": SHARED,
+    "trainables.errors": (),
+    "trainables.corpora": ("trainables.corpora", *SHARED),
+    "trainables.encoders": ("trainables.encoders", *SHARED),
+    "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),
+    "trainables.objectives": ("trainables.objectives", *SHARED),
+    "trainables.training": (
+        "trainables.training",
+        "trainables.corpora",
+        "trainables.encoders",
+        "trainables.objectives",
+        *SHARED,
+    ),
+    "trainables.senteval": ("trainables.senteval", *SHARED),
+    # The front doors name data and encoders, and may load them.
+    "trainables.senteval.__main__": ("trainables.senteval", "trainables.encoders", "trainables.corpora", *SHARED),
+}
+DOORS = (
+    ["study/run.py"],
+    ["-m", "trainables.senteval"],
+    ["-m", "trainables.corpora"],
+    ["-m", "reports"],
+    ["-m", "benchmarks"],
+)
+HEAVY = (
+    "torch",
+    "ray",
+    "transformers",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "matplotlib",
+    "datasets",
+    "sentence_transformers",
+)
+LONGEST_FILE = 500
+DATA_FILES = {"search_spaces/scl.py", "trainables/corpora/scenes/lexicon.py"}
+"""Tables of facts; the longer they are, the better."""
+
+FILES = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Full names of all that a file imports, at any depth of nesting."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports hide the arrows"
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def within(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def allowed(module: str) -> tuple[str, ...]:
+    return MAY_IMPORT[max((name for name in MAY_IMPORT if within(module, (name,))), key=len)]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+class TestEveryFile:
+    def test_imports_follow_the_arrows(self, file: Path):
+        module = module_of(file)
+        ours = [name for name in imports(file) if within(name, (*ROOMS, "tests"))]
+        assert [name for name in ours if not within(name, allowed(module))] == []
+
+    def test_only_study_imports_ray(self, file: Path):
+        # `benchmarks` measures studies, so it may start one; it imports Ray no more than the others.
+        if not within(module_of(file), ("study",)):
+            assert [name for name in imports(file) if within(name, ("ray",))] == []
+
+    def test_is_not_too_long_and_says_what_it_is(self, file: Path):
+        text = file.read_text(encoding="utf-8")
+        name = str(file.relative_to(ROOT))
+        if name not in DATA_FILES:
+            assert len(text.splitlines()) <= LONGEST_FILE
+        if text.strip():
+            assert ast.get_docstring(ast.parse(text)), "no module docstring"
+
+
+def test_the_check_can_fail(tmp_path: Path):
+    file = tmp_path / "bad.py"
+    file.write_text("def f():\n    import ray.train\n    from study import plan\n    from trainables import recipe\n")
+    found = list(imports(file))
+    assert found == ["ray.train", "study.plan", "trainables.recipe"]
+    assert not within("study.plan", allowed("reports.report"))
+    assert within("trainables.recipe", allowed("reports.report"))
+    assert not within("trainables.training.loop", allowed("trainables.objectives.scl"))
+    assert within("trainables.corpora.scenes", allowed("trainables.encoders.builtin"))
+    assert not within("trainables.recipes", ("trainables.recipe",))
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: " ".join(door))
+def test_help_has_examples_and_loads_nothing_heavy(door: list[str], tmp_path: Path):
+    if door == ["-m", "benchmarks"] and not (ROOT / "benchmarks" / "__main__.py").is_file():
+        pytest.skip("benchmarks has no front door yet")
+    # The real command line under an import trace: each loaded module is a line on stderr.
+    answer = subprocess.run(
+        [sys.executable, "-X", "importtime", *door, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    trace = [line for line in answer.stderr.splitlines() if line.startswith("import time:")]
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in trace}
+    assert len(loaded) > 20  # the trace was read
+    assert loaded.isdisjoint(HEAVY)
+    command = f"python {' '.join(door)}"
+    assert answer.stdout.count(command) >= 1, "no example"

@@ -1,0 +1,275 @@
+"""The loop: schedule, golden losses, exact resume, checkpoints without pickle, divergence."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from tests.conftest import ROWS, pairs_of
+from trainables.corpora.nli import NLIPairs
+from trainables.recipe import OptimisationConfig, Recipe
+from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
+from trainables.training.loop import RUNGS, TrainingDivergedError, learning_rate, total_steps, train
+from trainables.training.model import StudyModel, TokenizedBatch, _padding_share, decay_groups
+from trainables.training.team import Team
+
+BASE = Recipe().override(
+    {
+        "encoder.name": "scenes-small",
+        "optimisation.batch_size": 5,
+        "optimisation.epochs": 4,
+        "optimisation.learning_rate": 1e-3,
+        "objective.negatives": 3,
+    }
+)
+# The losses of a dozen steps of BASE over conftest's 13 pairs with seed 3 and without dropout.
+GOLDEN = [
+    0.901519,
+    1.465849,
+    0.635302,
+    1.276496,
+    0.562666,
+    0.484185,
+    1.06984,
+    0.456634,
+    0.419068,
+    0.822886,
+    0.42451,
+    0.398067,
+]
+
+
+class Recorder:
+    """Remembers what training tells; may save at one rung and stop there."""
+
+    def __init__(self, save_at: int | None = None, folder: Path | None = None, stop: bool = False) -> None:
+        self.save_at, self.folder, self.stop = save_at, folder, stop
+        self.steps: list[int] = []
+        self.losses: list[float] = []
+        self.rates: list[float] = []
+        self.rungs: list[int] = []
+
+    def step(self, step: int, scalars: dict[str, float]) -> None:
+        self.steps.append(step)
+        self.losses.append(scalars["loss"])
+        self.rates.append(scalars["learning_rate"])
+
+    def rung(self, number: int, save: Callable[[Path], None]) -> bool:
+        self.rungs.append(number)
+        if number == self.save_at and self.folder is not None:
+            save(self.folder)
+            return not self.stop
+        return True
+
+
+@pytest.fixture
+def study(make_encoder: Any) -> Callable[..., Any]:
+    """`study(recipe, recorder, ...)` trains a fresh model on the tiny corpus: (model, progress)."""
+
+    def run(
+        recipe: Recipe,
+        recorder: Recorder,
+        pairs: NLIPairs | None = None,
+        resume: Path | None = None,
+        seed: int = 3,
+        dropout: bool = True,
+    ) -> tuple[StudyModel, Progress]:
+        torch.manual_seed(seed)
+        model = StudyModel(recipe, make_encoder(recipe.pooling.mode))
+        if not dropout:
+            without_dropout(model)
+        return model, train(model, pairs or pairs_of(ROWS), recipe, seed, recorder, Team(), resume)
+
+    return run
+
+
+def without_dropout(model: torch.nn.Module) -> None:
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+
+
+class TestSchedule:
+    def test_linear_by_hand(self):
+        config = OptimisationConfig(learning_rate=1.0, warmup=0.2)
+        rates = [learning_rate(step, 10, config) for step in range(10)]
+        assert rates == pytest.approx([0, 0.5, 1, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125])
+
+    def test_constant_by_hand(self):
+        config = OptimisationConfig(learning_rate=2.0, warmup=0.5, schedule="constant")
+        assert [learning_rate(step, 4, config) for step in range(4)] == [0, 1, 2, 2]
+
+    @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.25, 1.0])
+    def test_equals_the_schedule_that_the_released_setups_name(self, warmup: float):
+        from transformers import get_linear_schedule_with_warmup
+
+        steps, config = 37, OptimisationConfig(learning_rate=3e-4, warmup=warmup)
+        optimiser = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=3e-4)
+        theirs = get_linear_schedule_with_warmup(optimiser, int(warmup * steps), steps)
+        for step in range(steps):
+            assert learning_rate(step, steps, config) == pytest.approx(theirs.get_last_lr()[0])
+            optimiser.step()
+            theirs.step()
+
+    @given(st.integers(1, 500), st.floats(0, 1), st.sampled_from(["linear", "constant"]))
+    def test_never_passes_the_peak(self, steps: int, warmup: float, schedule: Any):
+        config = OptimisationConfig(learning_rate=1.0, warmup=warmup, schedule=schedule)
+        assert all(0 <= learning_rate(step, steps, config) <= 1 for step in range(steps))
+
+    @pytest.mark.parametrize(
+        ("pairs", "batch", "epochs", "most", "steps"),
+        [(64, 64, 1, None, 1), (65, 64, 1, None, 2), (65, 64, 3, None, 6), (65, 64, 3, 4, 4), (65, 64, 1, 9, 2)],
+    )
+    def test_total_steps(self, pairs: int, batch: int, epochs: int, most: int | None, steps: int):
+        assert total_steps(pairs, OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)) == steps
+
+
+class TestParts:
+    def test_decay_is_for_matrices_only(self, make_encoder: Any):
+        model = StudyModel(BASE, make_encoder())
+        decayed, plain = decay_groups(model, 0.1)
+        assert (decayed["weight_decay"], plain["weight_decay"]) == (0.1, 0.0)
+        names = {id(p): name for name, p in model.named_parameters()}
+        assert not any("bias" in names[id(p)] or "LayerNorm" in names[id(p)] for p in decayed["params"])  # type: ignore[attr-defined]
+        assert all("bias" in names[id(p)] or "LayerNorm" in names[id(p)] for p in plain["params"])  # type: ignore[attr-defined]
+        assert len(decayed["params"]) + len(plain["params"]) == len(names)  # type: ignore[arg-type]
+
+    def test_released_training_divides_by_the_padded_length(self, make_encoder: Any):
+        """Premises and hypotheses are padded apart, and a sum over real tokens is divided by the padded length - 1."""
+        encoder = make_encoder("mean_without_cls")
+        recipe = BASE.override({"objective.fidelity": "released"})
+        tokens = encoder.tokenize(["a man runs", "a man", "a man runs in the park", "two dogs"])
+        batch = TokenizedBatch(tokens, torch.tensor([0, 1]), torch.tensor([2, 3]), torch.tensor([0, 2]))
+        lengths = [len(ids) - 1 for ids in tokens]
+        wanted = [1.0, lengths[1] / lengths[0], 1.0, lengths[3] / lengths[2]]
+        assert _padding_share(batch).flatten().tolist() == pytest.approx(wanted)
+        seen = []
+        for choice in (BASE, recipe):
+            model = StudyModel(choice, encoder)
+            model.objective.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].embeddings.detach()))
+            model.loss(batch, Team(), torch.Generator())
+        torch.testing.assert_close(seen[1], seen[0] * torch.tensor(wanted).unsqueeze(1))
+
+    def test_other_poolings_do_not_shrink(self, make_encoder: Any):
+        recipe = BASE.override({"objective.fidelity": "released", "pooling.mode": "cls"})
+        assert not StudyModel(recipe, make_encoder("cls")).shrinks
+
+
+class TestTraining:
+    def test_golden_losses(self, study: Any, monkeypatch: pytest.MonkeyPatch):
+        words = sorted({word for premise, hypothesis, _ in ROWS for word in (premise + " " + hypothesis).split()})
+        monkeypatch.setattr("trainables.corpora.scenes.vocabulary", lambda: words)  # whatever that grammar becomes
+        recorder = Recorder()
+        _, progress = study(BASE, recorder, dropout=False)
+        assert recorder.losses == pytest.approx(GOLDEN, abs=1e-4)
+        assert recorder.steps == list(range(1, 13))
+        assert recorder.rates == [learning_rate(step, 12, BASE.optimisation) for step in range(12)]
+        assert recorder.rungs == list(range(1, RUNGS + 1))
+        assert progress.sums["pairs"] == 4 * len(ROWS)
+        assert progress.sums["loss"] == pytest.approx(sum(recorder.losses))
+        assert progress.sums["anchors"] == 4 * (2 + 1 + 1)
+        assert progress.sums["negatives"] <= 3 * progress.sums["anchors"]
+
+    def test_the_loss_falls(self, study: Any):
+        recorder = Recorder()
+        study(BASE.override({"optimisation.epochs": 12, "optimisation.warmup": 0.0}), recorder, dropout=False)
+        assert sum(recorder.losses[-3:]) < 0.7 * sum(recorder.losses[:3])
+
+    def test_the_seed_decides_everything(self, study: Any):
+        runs = [Recorder() for _ in range(3)]
+        for recorder, seed in zip(runs, (1, 1, 2), strict=True):
+            study(BASE, recorder, seed=seed)
+        assert runs[0].losses == runs[1].losses
+        assert runs[0].losses != runs[2].losses
+
+    @pytest.mark.parametrize("rung", [1, 5, RUNGS])
+    def test_resumed_equals_unbroken(self, rung: int, study: Any, tmp_path: Path):
+        """With dropout, drawn negatives, decay and clipping: losses and parameters equal to the last bit."""
+        recipe = BASE.override({"optimisation.weight_decay": 0.1, "optimisation.clip_norm": 1.0, "head.kind": "mlp"})
+        unbroken, first, second = Recorder(), Recorder(rung, tmp_path, stop=True), Recorder()
+        whole, end = study(recipe, unbroken)
+        _, halfway = study(recipe, first)
+        resumed, resumed_end = study(recipe, second, resume=tmp_path)
+        assert first.losses + second.losses == unbroken.losses
+        assert halfway.step == 12 * rung // RUNGS
+        assert {**resumed_end.sums} == end.sums
+        assert resumed_end.step == end.step == 12
+        assert resumed_end.seconds >= halfway.seconds
+        for (name, ours), (_, theirs) in zip(resumed.state_dict().items(), whole.state_dict().items(), strict=True):
+            assert torch.equal(ours, theirs), name
+
+    def test_a_checkpoint_is_tensors_and_numbers(self, study: Any, tmp_path: Path):
+        model, _ = study(BASE, Recorder(2, tmp_path, stop=True))
+        assert {p.name for p in tmp_path.iterdir()} == {TENSORS, NUMBERS}
+        tensors = load_file(tmp_path / TENSORS)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        assert sum(name.startswith("optimiser.") for name in tensors) == 3 * len(trained)
+        assert {name[6:] for name in tensors if name.startswith("model.")} == set(model.state_dict())
+        assert json.loads((tmp_path / NUMBERS).read_text())["step"] == 3
+
+    def test_clipping_bounds_the_gradient(self, study: Any, monkeypatch: pytest.MonkeyPatch):
+        norms: list[float] = []
+        clip = torch.nn.utils.clip_grad_norm_
+
+        def watch(parameters: Any, most: float) -> Any:
+            kept = list(parameters)
+            before = clip(kept, most)
+            norms.append(float(torch.nn.utils.get_total_norm([p.grad for p in kept if p.grad is not None])))
+            assert before > most
+            return before
+
+        monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", watch)
+        study(BASE.override({"optimisation.clip_norm": 1e-3, "optimisation.max_steps": 3}), Recorder())
+        assert len(norms) == 3
+        assert max(norms) <= 1e-3 * 1.001
+
+    def test_max_steps_ends_the_schedule_too(self, study: Any):
+        recorder = Recorder()
+        _, progress = study(BASE.override({"optimisation.max_steps": 4, "optimisation.warmup": 0.0}), recorder)
+        assert progress.step == 4
+        assert recorder.rates == pytest.approx([1e-3, 0.75e-3, 0.5e-3, 0.25e-3])
+
+    def test_batches_without_anchor_are_counted_and_survived(self, study: Any):
+        rows = [(f"a man {n}", "a dog runs", 1 + n % 2) for n in range(6)]
+        recipe = BASE.override({"objective.weight": 1.0, "optimisation.epochs": 1})
+        model, progress = study(recipe, Recorder(), pairs_of(rows))
+        assert progress.sums["batches_without_anchor"] == 2
+        assert progress.sums["loss"] == 0
+        assert all(torch.isfinite(p).all() for p in model.parameters())
+
+    @pytest.mark.parametrize("rate", [1e30, 1e38])
+    def test_divergence(self, rate: float, study: Any):
+        recorder = Recorder()
+        with pytest.raises(TrainingDivergedError, match=r"the loss is (nan|inf) at step \d"):
+            study(BASE.override({"optimisation.learning_rate": rate}), recorder)
+        assert all(loss == loss for loss in recorder.losses)
+
+    def test_no_thread_is_left_behind(self, study: Any, tmp_path: Path):
+        """Neither where training is stopped at a rung, nor where it fails."""
+        study(BASE, Recorder(2, tmp_path, stop=True))
+        with pytest.raises(TrainingDivergedError):
+            study(BASE.override({"optimisation.learning_rate": 1e30}), Recorder())
+        waiting = [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
+        for thread in waiting:
+            thread.join(timeout=10)
+        assert not any(thread.is_alive() for thread in waiting)
+
+
+def test_heads_and_classifier_do_not_outlive_training(study: Any, tmp_path: Path):
+    recipe = BASE.override({"head.kind": "mlp", "head.dim": 7, "optimisation.max_steps": 1})
+    model, _ = study(recipe, Recorder())
+    model.encoder.save(tmp_path / "model")
+    saved = {name for file in (tmp_path / "model").rglob("*.safetensors") for name in load_file(file)}
+    trained = {name.removeprefix("encoder.backbone.") for name in model.state_dict()}
+    assert saved & trained
+    assert not any("head" in name.split(".") or "classifier" in name for name in saved)
+    assert model.encoder.encode(["a man"]).shape == (1, model.encoder.dim)
