@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from reports.statistics import Measured
@@ -33,7 +34,13 @@ def spread(value: Measured | None, digits: int = 2) -> str:
 def code(value: Any) -> str:
     """A recipe's value as it is written in `--set`."""
     text = ",".join(value) if isinstance(value, tuple | list) else "none" if value is None else str(value)
-    return f"`{text}`"
+    return f"`{places(text)}`"
+
+
+def places(text: str) -> str:
+    """Absolute paths by their last two names: where a person's disk is mounted says nothing (study.json has it)."""
+    parts = [f"…/{'/'.join(Path(part).parts[-2:])}" if part.startswith("/") else part for part in text.split(",")]
+    return ",".join(parts)
 
 
 def count(how_many: int, noun: str) -> str:

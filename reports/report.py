@@ -12,7 +12,7 @@ from typing import Any
 
 from reports.claims import Judged, claims_table, judge
 from reports.ledger import Ledger, write_whole
-from reports.markdown import DASH, bullets, code, count, number, signed, table
+from reports.markdown import DASH, bullets, code, count, number, places, signed, table
 from reports.plots import curve_picture, rows_picture
 from reports.results import Difference, Results
 from reports.search import search_section
@@ -218,7 +218,7 @@ def _shown(value: Any) -> str:
         return "(" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + ")"
     if isinstance(value, list | tuple):
         return " ".join(map(_shown, value))
-    return DASH if value is None else str(value)
+    return DASH if value is None else places(str(value))
 
 
 def _recipe(read: Results) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from search_spaces import load_space
 from search_spaces.space import Domain, Space
+from study.cluster import inside_job
 from study.options import Request
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, parse_assignment
@@ -49,9 +50,9 @@ class Plan:
 
     @property
     def results(self) -> Path:
-        """The study's folder, absolute."""
-        name = f"{self.space.name}-{self.scale}"
-        return (self.request.results or Path("results") / name).expanduser().absolute()
+        """The study's folder, absolute. A Ray job's working directory is thrown away, so there it is under home."""
+        default = (Path.home() if inside_job() else Path()) / "results" / f"{self.space.name}-{self.scale}"
+        return (self.request.results or default).expanduser().absolute()
 
     @property
     def seeds(self) -> range:

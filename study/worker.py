@@ -29,6 +29,7 @@ PACKAGES = ("ray", "torch", "transformers", "sentence-transformers", "datasets",
 METRIC = "selection"
 RUNG = "rung"
 POLL_SECONDS = 0.05
+NO_RECORD = "its workers left no record in {}; on several machines --results must lie on storage that all of them mount"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def drive(config: dict[str, Any]) -> None:
         ).fit()
     record = ledger.get(recipe_hash, task.seed)
     if record is None:
-        reason = json.loads(failure.read_text())["reason"] if failure.exists() else "its workers left no record"
+        reason = json.loads(failure.read_text())["reason"] if failure.exists() else NO_RECORD.format(results)
         raise TrialFailedError(reason)
     shutil.rmtree(results / "train" / task.key, ignore_errors=True)  # the record makes its checkpoints useless
     tune.report({METRIC: record.selection, "status": record.status, RUNG: -1})
