@@ -69,7 +69,7 @@ def _scale(read: Results) -> str:
     else:
         base = f"the `{read.space.baseline}` row" if read.space.baseline else "each other"
         said.append("This study does not repeat the paper's setting:")
-        said.append(bullets(_in_words(item, read) for item in read.differences))
+        said.append(bullets([*(_in_words(item, read) for item in read.differences), *read.info.notes]))
         said.append(f"**So compare differences to {base}, not levels.**")
     return "\n\n".join(said)
 

@@ -39,6 +39,8 @@ class StudyInfo:
     versions: dict[str, str] = field(default_factory=dict)
     hardware: str = ""
     data: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """Sentences that a reader must know before any number, e.g. what the encoder was trained on already."""
     command: str = ""
     created_at: str = ""
     status_counts: dict[str, int] = field(default_factory=dict)

@@ -70,6 +70,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         explored=[recipe.hash for recipe in plan.grid],
         versions=versions(),
         hardware=machine,
+        notes=_notes(plan),
         command=shlex.join(["python", "study/run.py", *sys.argv[1:]]),
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
@@ -165,6 +166,17 @@ def _tune(plan: Plan, allotment: Allotment, searcher: Any, ledger: Ledger) -> in
     )
     tuner.fit()
     return console.failed
+
+
+def _notes(plan: Plan) -> list[str]:
+    """What a reader must know about the encoder."""
+    name = plan.base.encoder.name
+    if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):
+        return [
+            "the encoder is a finished sentence-transformers model, already tuned on sentence pairs (NLI may be among "
+            "them), so rows differ less than they would from a plain language model"
+        ]
+    return []
 
 
 def _own_file(plan: Plan) -> Path | None:
