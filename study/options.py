@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainables.errors import UserError
 
@@ -87,10 +88,10 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     where.add_argument(
         "--scheduler", choices=("none", "asha"), default="none", help="stop explored trials early (never the rows)"
     )
-    values = vars(parser.parse_args(arguments))
+    values: dict[str, Any] = vars(parser.parse_args(arguments))
     for name, least in (("trials", 1), ("seeds", 1), ("workers", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
     if values["gpus_per_worker"] is not None and values["gpus_per_worker"] < 0:
         raise UserError(f"--gpus-per-worker cannot be negative, but is {values['gpus_per_worker']:g}")
-    return Request(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    return Request(**{**values, "set": tuple(values["set"]), "only": tuple(values["only"])})

@@ -208,7 +208,8 @@ def _suggest(trial: optuna.Trial, domain: Domain) -> Any:
 
 def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Any], dict[str, BaseDistribution]] | None:
     """A recipe as a point of the search space; None where it is not one."""
-    flat, chosen = recipe.flat(), {}
+    flat = recipe.flat()
+    chosen: dict[str, Any] = {}
     distributions: dict[str, BaseDistribution] = {}
     for domain in plan.space.domains:
         if not resolve(domain, chosen, plan.base):
