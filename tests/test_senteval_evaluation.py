@@ -397,12 +397,44 @@ def test_door_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path
     assert len(ended.stderr.splitlines()) == 1
 
 
+def test_plain_sentence_transformers_folders_need_no_pipeline(tmp_path: Path) -> None:
+    from trainables.senteval.__main__ import _length, _plain_pooling
+
+    def modules(*names: str) -> None:
+        types = [{"type": f"sentence_transformers.models.{name}"} for name in names]
+        (tmp_path / "modules.json").write_text(json.dumps(types))
+
+    def pooling(**modes: bool | str) -> None:
+        (tmp_path / "1_Pooling").mkdir(exist_ok=True)
+        (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 8, **modes}))
+
+    assert _plain_pooling(str(tmp_path)) is None
+    assert _length(str(tmp_path)) == 256
+    modules("Transformer", "Pooling", "Normalize")
+    pooling(pooling_mode_cls_token=False, pooling_mode_mean_tokens=True)
+    found = _plain_pooling(str(tmp_path))
+    assert found is not None
+    assert found.mode == "mean"
+    pooling(pooling_mode="cls")
+    found = _plain_pooling(str(tmp_path))
+    assert found is not None
+    assert found.mode == "cls"
+    pooling(pooling_mode_cls_token=True, pooling_mode_mean_tokens=True)
+    assert _plain_pooling(str(tmp_path)) is None
+    modules("Transformer", "Pooling", "Dense")
+    assert _plain_pooling(str(tmp_path)) is None
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 77}')
+    assert _length(str(tmp_path)) == 77
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["--tasks", "NoSuch"], "no SentEval task"),
         (["--protocol", "slow"], "no SentEval protocol"),
         (["--data", "no/such/folder"], "does not exist"),
+        (["--pooling", "sum"], "pooling.mode must be"),
+        (["--max-length", "1"], "max_length must be at least"),
         (["--json", "no/such/folder/out.json"], "does not exist"),
     ],
 )

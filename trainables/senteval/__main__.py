@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainables.errors import UserError, answer_user_errors
-from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.files import MissingData, check_folder, check_task
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
@@ -44,9 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.word_vectors:
         config = EncoderConfig(kind="word_vectors", name=asked.word_vectors)
     else:
-        config = EncoderConfig(name=asked.encoder, max_length=asked.max_length)
+        length = asked.max_length or _length(asked.encoder)
+        config = Recipe().override({"encoder.name": asked.encoder, "encoder.max_length": length}).encoder
+    given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling else None
     check_encoder(config)
-    encoder = load_encoder(config, PoolingConfig(asked.pooling) if asked.pooling else None)
+    encoder = load_encoder(config, given or _plain_pooling(asked.encoder))
     result = evaluate(
         lambda sentences: encoder.encode(sentences, progress=not asked.quiet),
         asked.data,
@@ -93,6 +95,32 @@ def _line(scores: Mapping[str, Any]) -> str:
     return "  ".join([*shown, f"{scores['seconds']:.1f} s"])
 
 
+def _plain_pooling(name: str | None) -> PoolingConfig | None:
+    """The pooling of a sentence-transformers folder that holds a transformer and one pooling, else None.
+
+    Such a model needs no pipeline of its own. A last normalisation is left out: cosine does not see it, and
+    SentEval's heads are scored on embeddings as they are, of which the length is a part.
+    """
+    folder = Path(name or "")
+    modules = [module["type"].rpartition(".")[2] for module in _read_json(folder / "modules.json", [])]
+    if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        return None
+    pooling = _read_json(folder / "1_Pooling" / "config.json", {})
+    on = [key.removeprefix("pooling_mode_") for key, value in pooling.items() if value is True and "_mode_" in key]
+    known = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
+    mode = known.get(on[0]) if len(on) == 1 else pooling.get("pooling_mode")
+    return Recipe().override({"pooling.mode": mode}).pooling if mode in known.values() else None
+
+
+def _length(name: str) -> int:
+    """The sentence length, in tokens, that a sentence-transformers folder asks for, else 256."""
+    return int(_read_json(Path(name) / "sentence_bert_config.json", {}).get("max_seq_length") or 256)
+
+
+def _read_json(path: Path, missing: Any) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else missing
+
+
 def _check(data: Path, names: Sequence[str]) -> None:
     """That there is nothing at all to score is said before an encoder loads; one bad task is left to `evaluate`."""
     check_folder(data)
@@ -131,7 +159,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tasks", default="sts,transfer,STSBenchmark", help="names and groups, joined by commas")
     parser.add_argument("--protocol", default="full", help=f"{' or '.join(PROTOCOLS)} (default: full)")
     parser.add_argument("--pooling", help="mean, mean_without_cls, cls, max or first_last_mean (default: the model's)")
-    parser.add_argument("--max-length", type=int, default=128, help="tokens of a sentence; the rest is cut")
+    parser.add_argument(
+        "--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's, or 256)"
+    )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the scores there, too")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser
