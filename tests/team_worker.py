@@ -16,10 +16,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.training.loop import train
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.training.team import Team
+from trainables.trial import _together
 
 OBJECTIVE_CASES = [
     {"objective.name": "scl"},
@@ -165,11 +167,42 @@ def exchanges(team: Team) -> dict[str, Any]:
     }
 
 
+class Lengths:
+    """An encoder: a sentence's length, and the rank of the worker that encoded it."""
+
+    dim = 2
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return np.array([[len(sentence), self.rank] for sentence in sentences], dtype=np.float32).reshape(-1, 2)
+
+
+def evaluations(team: Team) -> dict[str, Any]:
+    """One evaluation after the other; the second asks for nothing and the third fails before it asks."""
+    sentences = ["a" * n for n in (3, 1, 4, 15, 9)]
+
+    def refuse(encode: Any) -> Any:
+        raise UserError("broken")
+
+    encoder: Any = Lengths(team.rank)
+    answers: dict[str, Any] = {"encoded": _together(encoder, team, lambda encode: encode(sentences))}
+    answers["nothing"] = _together(encoder, team, lambda encode: "nothing asked")
+    try:
+        answers["refused"] = _together(encoder, team, refuse)
+    except UserError as error:
+        answers["refused"] = str(error)
+    answers["few"] = _together(encoder, team, lambda encode: encode(sentences[:1]))
+    answers["after"] = team.from_first("still in step" if team.rank == 0 else None)
+    return answers
+
+
 def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges)}
+JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, evaluations)}
 
 
 def run(job: str, team: Team) -> dict[str, Any]:

@@ -27,7 +27,7 @@ Answers = dict[int, list[dict[str, Any]]]
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """What each worker of a team of 2 and of a team of 3 found."""
     found, running = {}, {}
-    for workers, jobs in ((2, "losses,halves,steps,exchanges"), (3, "losses,exchanges")):
+    for workers, jobs in ((2, "losses,halves,steps,exchanges,evaluations"), (3, "losses,exchanges,evaluations")):
         folder = tmp_path_factory.mktemp(f"team-{workers}")
         running[workers] = (
             folder,
@@ -114,6 +114,19 @@ def test_exchanges(workers: int, answers: Answers):
             assert [array.tolist() for array in answer["arrays"]] == [
                 np.full((r, 2), r).tolist() for r in range(workers)
             ]
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_workers_evaluate_together_and_stay_in_step(workers: int, answers: Answers):
+    """Also where the evaluation has no data to ask for, or fails before it asks."""
+    first, *others = (answer["evaluations"] for answer in answers[workers])
+    assert first["encoded"][:, 0].tolist() == [3, 1, 4, 15, 9]
+    assert set(first["encoded"][:, 1].tolist()) == set(range(workers))
+    assert first["nothing"] == "nothing asked"
+    assert first["refused"] == "broken"
+    assert first["few"].tolist() == [[3.0, 0.0]]
+    for other in others:
+        assert other == dict.fromkeys(("encoded", "nothing", "refused", "few")) | {"after": "still in step"}
 
 
 @given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 7))

@@ -1,0 +1,226 @@
+"""A whole trial on the scenes corpus: trained, stopped, resumed, evaluated, saved."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trainables import trial
+from trainables.data import check_data
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+from trainables.trial import Reporter, TrialResult, run_trial
+
+STEPS = 10
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small scenes corpus, and word vectors for its most frequent words."""
+    from trainables.corpora import scenes
+
+    folder = tmp_path_factory.mktemp("scenes") / "corpus"
+    scenes.write(folder, size=0.1)
+    random = np.random.default_rng(0)
+    lines = [f"{word} " + " ".join(f"{x:.3f}" for x in random.normal(size=8)) for word in scenes.vocabulary()]
+    (folder / "vectors.txt").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture
+def recipe(corpus: Path) -> Recipe:
+    return Recipe().override(
+        {
+            "encoder.name": "scenes-small",
+            "corpus.nli": str(corpus / "nli" / "train.jsonl"),
+            "corpus.limit": 16 * STEPS,
+            "objective.positives": 2,
+            "objective.negatives": 5,
+            "optimisation.batch_size": 16,
+            "optimisation.learning_rate": 1e-3,
+            "evaluation.senteval": str(corpus / "senteval"),
+            "evaluation.tasks": ("STS12", "STSBenchmark", "TREC"),
+            "evaluation.protocol": "fast",
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def _checkpoints_at_every_rung(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "CHECKPOINT_SECONDS", 0.0)
+
+
+class Scheduler(Reporter):
+    """Keeps what it is told, and ends the trial at a rung."""
+
+    def __init__(self, wants_rungs: bool = False, stop_at: int | None = None, keep: Path | None = None) -> None:
+        self.wants_rungs, self.stop_at, self.keep = wants_rungs, stop_at, keep
+        self.losses: list[float] = []
+        self.rungs: list[int] = []
+        self.scores: list[float | None] = []
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.losses.append(scalars["loss"])
+
+    def rung(self, number: int, score: float | None, checkpoint: Path | None) -> bool:
+        self.rungs.append(number)
+        self.scores.append(score)
+        if number == self.stop_at:
+            assert checkpoint is not None
+            if self.keep is not None:
+                shutil.copytree(checkpoint, self.keep)
+            return False
+        return True
+
+
+def numbers(result: TrialResult) -> dict[str, Any]:
+    """The scores, without the seconds that they took."""
+    return {
+        name: {key: value for key, value in scores.items() if key != "seconds"}
+        for name, scores in result.scores.items()
+    }
+
+
+def test_end_to_end(recipe: Recipe, tmp_path: Path):
+    reporter = Scheduler(wants_rungs=True)
+    result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
+    assert result.stopped is None
+    assert set(result.scores) == set(result.predictions) == {"STS12", "STSBenchmark", "TREC"}
+    dev = [result.scores["STSBenchmark"]["dev_spearman_cosine"], result.scores["TREC"]["dev_accuracy"]]
+    assert result.selection == pytest.approx(sum(dev) / 2)
+    assert reporter.rungs == list(range(1, 9))
+    assert all(score is not None and -100 <= score <= 100 for score in reporter.scores)
+    assert reporter.scores[-1] == pytest.approx(result.scores["STSBenchmark"]["dev_spearman_cosine"], abs=1e-3)
+
+    training = result.training
+    assert training["steps"] == STEPS == len(reporter.losses)
+    assert training["pairs"] == 16 * STEPS
+    assert training["loss"] == pytest.approx(sum(reporter.losses) / STEPS)
+    assert training["last_loss"] == reporter.losses[-1]
+    assert training["sentences"] < 2 * training["pairs"]  # each unique sentence of a batch once
+    assert training["tokens"] > training["sentences"]
+    assert 1 <= training["positives_per_anchor"] <= 2
+    assert 1 <= training["negatives_per_anchor"] <= 5
+    assert training["batches_without_anchor"] == 0
+    assert training["resumed_seconds"] == 0
+    cost = result.cost
+    assert cost["seconds"] == pytest.approx(cost["train_seconds"] + cost["evaluation_seconds"], abs=0.1)
+    assert (cost["workers"], cost["threads"]) == (1, 1)
+    assert cost["peak_memory_mb"] > 100
+    assert result.data["nli"]["pairs"] == 16 * STEPS
+    assert len(result.data["senteval"]["fingerprint"]) == 12
+
+    # The saved model is the evaluated one.
+    saved = recipe.override({"encoder.name": str(tmp_path / "model"), "optimisation.epochs": 0})
+    again = numbers(run_trial(saved, 1))
+    for task, scores in numbers(result).items():
+        for key, value in scores.items():
+            if isinstance(value, float):
+                assert again[task][key] == pytest.approx(value, abs=1.0), (task, key)
+    assert again["STS12"]["spearman_all"] == pytest.approx(result.scores["STS12"]["spearman_all"], abs=1e-3)
+
+
+def test_stopped_at_a_rung_then_resumed_equals_unbroken(recipe: Recipe, tmp_path: Path):
+    recipe = recipe.override({"evaluation.tasks": ("STSBenchmark",)})
+    unbroken, first, second = Scheduler(), Scheduler(stop_at=4, keep=tmp_path / "kept"), Scheduler()
+    whole = run_trial(recipe, 2, reporter=unbroken)
+    stopped = run_trial(recipe, 2, reporter=first, model_folder=tmp_path / "model")
+    assert stopped.stopped == "stopped at rung 4"
+    assert (stopped.scores, stopped.selection) == ({}, None)
+    assert stopped.training["steps"] == 5
+    assert not (tmp_path / "model").exists()
+    resumed = run_trial(recipe, 2, reporter=second, resume=tmp_path / "kept")
+    assert second.rungs == [5, 6, 7, 8]
+    assert first.losses + second.losses == unbroken.losses
+    assert numbers(resumed) == numbers(whole)
+    for key in ("steps", "loss", "tokens", "positives_per_anchor", "negatives_per_anchor"):
+        assert resumed.training[key] == whole.training[key]
+    assert resumed.training["seconds"] > stopped.training["seconds"] * 0.99
+    assert resumed.training["resumed_seconds"] > 0
+
+
+def test_no_score_is_computed_that_nobody_asked_for(recipe: Recipe):
+    reporter = Scheduler(stop_at=8)
+    result = run_trial(recipe, 1, reporter=reporter)
+    assert result.stopped == "stopped at rung 8"
+    assert reporter.scores == [None] * 8
+
+
+def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, tmp_path: Path):
+    recipe = recipe.override(
+        {"optimisation.epochs": 0, "corpus.nli": "./nothing.jsonl", "evaluation.tasks": ("STS12",)}
+    )
+    check_data(recipe)
+    reporter = Scheduler()
+    result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
+    assert result.training == {}
+    assert reporter.rungs == []
+    assert not (tmp_path / "model").exists()
+    assert result.scores["STS12"]["spearman_wmean"] is not None
+    assert result.selection is None  # STS12 has no development part
+    assert numbers(run_trial(recipe, 2)) == numbers(result)  # the built-in weights do not depend on the seed
+
+
+def test_word_vectors(recipe: Recipe, corpus: Path):
+    vectors = recipe.override({"encoder.kind": "word_vectors", "encoder.name": str(corpus / "vectors.txt")})
+    check_data(vectors)
+    result = run_trial(vectors, 1)
+    assert result.training == {}
+    assert all(scores["examples"] for scores in result.scores.values())
+    assert result.scores["STS12"]["spearman_wmean"] > 10  # shared words alone tell something
+
+
+def test_divergence_is_a_stopped_trial(recipe: Recipe, tmp_path: Path):
+    wild = recipe.override({"optimisation.learning_rate": 1e30})
+    result = run_trial(wild, 1, model_folder=tmp_path / "model")
+    assert result.stopped is not None
+    assert result.stopped.startswith("diverged: the loss is ")
+    assert (result.scores, result.selection) == ({}, None)
+    assert not (tmp_path / "model").exists()
+
+
+def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
+    recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+):
+    from trainables.encoders.transformer import TransformerEncoder
+
+    rates: dict[str, list[float]] = {"paper": [], "released": []}
+    padded: dict[str, set[bool]] = {"paper": set(), "released": set()}
+    encode = TransformerEncoder.encode
+    for fidelity in ("paper", "released"):
+
+        class Rates(Reporter):
+            def step(self, step: int, scalars: Mapping[str, float], seen: list[float] = rates[fidelity]) -> None:
+                seen.append(scalars["learning_rate"])
+
+        def watched(self: Any, sentences: Any, seen: set[bool] = padded[fidelity], **options: Any) -> Any:
+            seen.add(self.padded_inference)
+            return encode(self, sentences, **options)
+
+        monkeypatch.setattr(TransformerEncoder, "encode", watched)
+        chosen = recipe.override({"objective.fidelity": fidelity, "evaluation.tasks": ("STSBenchmark",)})
+        result = run_trial(chosen, 1, reporter=Rates())
+        # Released: every entailed row is an anchor, and N- has no effect.
+        assert (result.training["negatives_per_anchor"] > 5) == (fidelity == "released")
+    peak = recipe.optimisation.learning_rate
+    assert rates["released"] == [0.0, *[peak] * (STEPS - 1)]
+    assert rates["paper"][1] == peak
+    assert 0 < rates["paper"][-1] < 0.2 * peak
+    assert padded == {"paper": {False}, "released": {True}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"corpus.nli": "./nothing.jsonl"}, "no such file or folder"),
+        ({"evaluation.senteval": "./nowhere"}, "nowhere"),
+    ],
+)
+def test_missing_data_is_refused_before_anything_runs(recipe: Recipe, changes: dict[str, Any], sentence: str):
+    with pytest.raises(UserError, match=sentence):
+        check_data(recipe.override(changes))
