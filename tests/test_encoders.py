@@ -95,6 +95,40 @@ class TestEveryPooling:
         np.testing.assert_allclose(own.encode(SENTENCES), wanted, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["mean_without_cls", "first_last_mean"])
+@pytest.mark.parametrize("family", ["distilbert", "roberta"])
+def test_other_families_are_cut_saved_and_reloaded(family: str, mode: Any, make_encoder: Any, tmp_path: Path):
+    import transformers
+    from sentence_transformers import SentenceTransformer
+
+    tokenizer = make_encoder().tokenizer
+    tokenizer.model_max_length = 30
+    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": 32}
+    backbone = {
+        "distilbert": lambda: transformers.DistilBertModel(
+            transformers.DistilBertConfig(**sizes, dim=32, n_layers=3, n_heads=2, hidden_dim=64)
+        ),
+        "roberta": lambda: transformers.RobertaModel(
+            transformers.RobertaConfig(
+                **sizes,
+                hidden_size=32,
+                num_hidden_layers=3,
+                num_attention_heads=2,
+                intermediate_size=64,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+        ),
+    }[family]()
+    backbone.save_pretrained(tmp_path / "hub")
+    tokenizer.save_pretrained(tmp_path / "hub")
+    encoder = load_encoder(EncoderConfig(name=str(tmp_path / "hub"), layers=2), PoolingConfig(mode), device="cpu")
+    assert encoder.max_length == 30  # RoBERTa's two spare positions are not used
+    encoder.save(tmp_path / "saved")
+    sentences = [*SENTENCES, "the woman " * 50]
+    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(sentences)
+    np.testing.assert_allclose(theirs, encoder.encode(sentences), atol=1e-6)
+
+
 class TestTransformer:
     def test_the_built_in_encoder_starts_from_the_same_weights_whatever_the_seed(self, make_encoder: Any):
         torch.manual_seed(1)
