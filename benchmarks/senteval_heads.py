@@ -1,4 +1,4 @@
-"""Heads of the nested cross-validations: one stack against the original's one-by-one fits, thread for thread.
+"""Nested cross-validations: one stack of heads against the original's one-by-one fits.
 
 The one-by-one side is the tests' oracle: nn.Linear, autograd, torch.optim.Adam, deepcopy of the best model, as in
 the original toolkit. It would take hours, so a random sample of its 410 fits is timed (as many inner fits as asked

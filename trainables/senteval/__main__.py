@@ -19,6 +19,8 @@ from trainables.senteval.tasks import GROUPS, TASKS, task_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+
 _EXAMPLES = f"""\
 examples:
   python -m trainables.senteval --encoder sentence-transformers/all-MiniLM-L6-v2 --data senteval --tasks sts,transfer
@@ -49,8 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling else None
     check_encoder(config)
     encoder = load_encoder(config, given or _plain_pooling(asked.encoder))
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        return encoder.encode(sentences, progress=not asked.quiet)
+
+    if asked.cache:
+        from trainables.senteval.cache import cached, encoder_hash
+
+        encode = cached(encode, asked.cache, encoder_hash(encoder))
     result = evaluate(
-        lambda sentences: encoder.encode(sentences, progress=not asked.quiet),
+        encode,
         asked.data,
         names,
         asked.protocol,
@@ -163,6 +173,7 @@ def _parser() -> argparse.ArgumentParser:
         "--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's, or 256)"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the scores there, too")
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="keep embeddings there, and take them from there")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser
 

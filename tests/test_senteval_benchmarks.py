@@ -1,0 +1,34 @@
+"""The benchmarks' front door, and that each benchmark answers --help."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.__main__ import benchmarks
+
+
+def door(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "benchmarks", *arguments], capture_output=True, text=True, check=False)
+
+
+def test_every_benchmark_is_listed_with_a_sentence() -> None:
+    listed = door("--help").stdout
+    for name, summary in benchmarks().items():
+        assert summary
+        assert f"{name} " in listed
+
+
+@pytest.mark.parametrize("name", benchmarks())
+def test_every_benchmark_answers_help(name: str) -> None:
+    ended = door(name, "--help")
+    assert ended.returncode == 0, ended.stderr
+    assert "usage" in ended.stdout
+
+
+def test_unknown_benchmark_is_one_sentence() -> None:
+    ended = door("nope")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: 'nope' is no benchmark; use ")
