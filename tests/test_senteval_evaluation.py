@@ -424,6 +424,10 @@ def test_door_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path
     assert "liao_sts" in written["averages"]
     assert "—" in ended.stdout
 
+    ended = door(*options, "--tasks", "STS16", "--precision", "bf16")
+    assert ended.returncode == 2
+    assert "fp32 only" in ended.stderr
+
     ended = door(*options, "--tasks", "CR")
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: ")

@@ -26,6 +26,7 @@ examples:
   python -m trainables.senteval --encoder sentence-transformers/all-MiniLM-L6-v2 --data senteval --tasks sts,transfer
   python -m trainables.senteval --encoder RESULTS/model --data senteval --tasks all --json scores.json
   python -m trainables.senteval --word-vectors glove.6B.50d.txt --data senteval --tasks STS12,MR --protocol fast
+  python -m trainables.senteval --encoder RESULTS/model --data senteval --precision bf16 --cache embeddings
 
 groups: {", ".join(GROUPS)}
 tasks:  {", ".join(TASKS)}
@@ -51,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling else None
     check_encoder(config)
     encoder = load_encoder(config, given or _plain_pooling(asked.encoder))
+    if asked.precision == "bf16":
+        _lower_precision(encoder, config.name)
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         return encoder.encode(sentences, progress=not asked.quiet)
@@ -122,6 +125,14 @@ def _plain_pooling(name: str | None) -> PoolingConfig | None:
     return Recipe().override({"pooling.mode": mode}).pooling if mode in known.values() else None
 
 
+def _lower_precision(encoder: Any, name: str) -> None:
+    if not hasattr(encoder, "precision"):
+        raise UserError(f"--precision bf16 is for transformers; {name} is scored in fp32 only")
+    import torch
+
+    encoder.precision = torch.bfloat16
+
+
 def _length(name: str) -> int:
     """The sentence length, in tokens, that a sentence-transformers folder asks for, else 256."""
     return int(_read_json(Path(name) / "sentence_bert_config.json", {}).get("max_seq_length") or 256)
@@ -172,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's, or 256)"
     )
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="of the encoder (default: fp32)")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the scores there, too")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep embeddings there, and take them from there")
     parser.add_argument("--quiet", action="store_true", help="no progress")
