@@ -66,7 +66,7 @@ def train(
     Raises `TrainingDivergedError` where the loss is not finite.
     """
     config = recipe.optimisation
-    optimiser = torch.optim.AdamW(decay_groups(model, config.weight_decay), lr=config.learning_rate)
+    optimiser = torch.optim.AdamW(decay_groups(model, config.weight_decay), lr=config.learning_rate, fused=True)
     progress = load_state(resume, model, optimiser) if resume else Progress()
     steps = total_steps(len(pairs), config)
     rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
