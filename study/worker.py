@@ -64,12 +64,12 @@ def drive(config: dict[str, Any]) -> None:
 
     task = Task(**config["task"])
     results = Path(task.results)
-    failure = results / "failures" / f"{task.key}.json"
+    failure = failure_path(results, task.key)
     failure.unlink(missing_ok=True)
     ledger = Ledger(results / LEDGER)
     recipe_hash = Recipe.from_flat(task.recipe).hash
     if not ledger.has(recipe_hash, task.seed):
-        TorchTrainer(
+        trainer = TorchTrainer(
             work,
             train_loop_config={"task": config["task"]},
             scaling_config=ray.train.ScalingConfig(
@@ -85,13 +85,26 @@ def drive(config: dict[str, Any]) -> None:
                 failure_config=ray.train.FailureConfig(max_failures=3),
                 callbacks=[TuneReportCallback()] if task.scheduled else [],
             ),
-        ).fit()
+        )
+        try:
+            trainer.fit()
+        except ray.train.TrainingFailedError as error:
+            cause = str(error).strip().splitlines()[-1]
+            raise TrialFailedError(_reason(failure) or cause) from error
     record = ledger.get(recipe_hash, task.seed)
     if record is None:
-        reason = json.loads(failure.read_text())["reason"] if failure.exists() else NO_RECORD.format(results)
-        raise TrialFailedError(reason)
+        raise TrialFailedError(_reason(failure) or NO_RECORD.format(results))
     shutil.rmtree(results / "train" / task.key, ignore_errors=True)  # the record makes its checkpoints useless
     tune.report({METRIC: record.selection, "status": record.status, RUNG: -1})
+
+
+def failure_path(results: Path, key: str) -> Path:
+    """Where the reason is kept for which a trial cannot run."""
+    return results / "failures" / f"{key}.json"
+
+
+def _reason(failure: Path) -> str | None:
+    return str(json.loads(failure.read_text())["reason"]) if failure.exists() else None
 
 
 def work(config: dict[str, Any]) -> None:
@@ -100,12 +113,16 @@ def work(config: dict[str, Any]) -> None:
 
     task = Task(**config["task"])
     rank = ray.train.get_context().get_world_rank()
+    failure = failure_path(Path(task.results), task.key)
+    if failure.exists():
+        return  # a person's mistake, found before Train tried again: it would only be found again
     try:
         _run(task, rank)
-    except UserError as error:  # trying again would not help, so Train must not see an exception
+    except UserError as error:
         if rank == 0:
-            failure = Path(task.results) / "failures" / f"{task.key}.json"
             write_whole(failure, json.dumps({"trial": task.key, "name": task.name, "reason": str(error)}))
+        if task.workers > 1:
+            raise  # the other workers may be waiting for this one, and only Train can end them
 
 
 def _run(task: Task, rank: int) -> None:

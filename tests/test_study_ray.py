@@ -143,6 +143,9 @@ def head(tmp_path: Path) -> Iterator[dict[str, str]]:
         PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     )
     start = [ray, "start", "--head", "--block", f"--port={free_port()}", "--dashboard-host=127.0.0.1"]
+    # Ray's fixed ports may be taken by another cluster of this machine; an agent without its port takes no job.
+    start += [f"--dashboard-agent-listen-port={free_port()}", f"--dashboard-agent-grpc-port={free_port()}"]
+    start += [f"--metrics-export-port={free_port()}", f"--ray-client-server-port={free_port()}"]
     start += [f"--dashboard-port={dashboard}", "--num-cpus=2", f"--temp-dir=/tmp/ray-test-{os.getpid()}"]
     # --block and a process group of its own: `ray stop` would end every other cluster of this machine too.
     head = subprocess.Popen(
@@ -180,7 +183,11 @@ def test_ray_job_submit_with_token_authentication(head: dict[str, str], tmp_path
         job, env={**head, "RAY_AUTH_MODE": "disabled"}, capture_output=True, text=True, timeout=120, cwd=tmp_path
     )
     assert denied.returncode != 0  # the token is really asked for
-    done = subprocess.run(job, env=head, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+    for _ in range(20):  # a head that has just started has no agent for jobs yet, and says so
+        done = subprocess.run(job, env=head, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+        if "No available agent" not in done.stdout + done.stderr:
+            break
+        time.sleep(3)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "succeeded" in done.stdout + done.stderr
     assert "scale laptop" in done.stdout
