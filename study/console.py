@@ -37,11 +37,13 @@ class Console(Callback):
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         task = trial.config["task"]
         record = self.ledger.get(trial.config["key"].split("-")[0], task["seed"])
-        self._line(task, describe(record) if record else "no record")
+        if record is None:
+            self.failed += 1
+        self._line(task, describe(record) if record else f"FAILED: {trial.last_result.get('reason')}")
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self.failed += 1
-        self._line(trial.config["task"], f"FAILED: {_reason(trial)}")
+        self._line(trial.config["task"], "FAILED: its driver died; see the log in Ray's session folder")
 
     def _line(self, task: dict[str, Any], text: str) -> None:
         self.ended += 1
@@ -70,10 +72,3 @@ def describe(record: Record) -> str:
 
 def _number(value: float | None) -> str:
     return "—" if value is None else f"{value:.2f}"
-
-
-def _reason(trial: Any) -> str:
-    """The last line of what the trial raised: Ray wraps it in several tracebacks."""
-    error = trial.get_error() if hasattr(trial, "get_error") else None
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].split("TrialFailedError: ")[-1] if lines else "see the trial's log in Ray's session folder"

@@ -13,6 +13,7 @@ import platform
 import shutil
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -51,10 +52,6 @@ class Task:
         return f"{Recipe.from_flat(self.recipe).hash}-{self.seed}"
 
 
-class TrialFailedError(Exception):
-    """A worker ended without a record; its reason is the message."""
-
-
 def drive(config: dict[str, Any]) -> None:
     """A Tune trial: run the Train workers to their end, then report the record that they wrote."""
     import ray.train
@@ -68,6 +65,7 @@ def drive(config: dict[str, Any]) -> None:
     failure.unlink(missing_ok=True)
     ledger = Ledger(results / LEDGER)
     recipe_hash = Recipe.from_flat(task.recipe).hash
+    reason = None
     if not ledger.has(recipe_hash, task.seed):
         trainer = TorchTrainer(
             work,
@@ -89,11 +87,13 @@ def drive(config: dict[str, Any]) -> None:
         try:
             trainer.fit()
         except ray.train.TrainingFailedError as error:
-            cause = str(error).strip().splitlines()[-1]
-            raise TrialFailedError(_reason(failure) or cause) from error
+            reason = _keep_failure(task, str(error).strip().splitlines()[-1], traceback.format_exc())
     record = ledger.get(recipe_hash, task.seed)
     if record is None:
-        raise TrialFailedError(_reason(failure) or NO_RECORD.format(results))
+        # Told, not raised: Tune would print a traceback, and the other trials have nothing to do with it.
+        reason = reason or _keep_failure(task, NO_RECORD.format(results))
+        tune.report({METRIC: None, "status": "failed", "reason": reason, RUNG: -1})
+        return
     shutil.rmtree(results / "train" / task.key, ignore_errors=True)  # the record makes its checkpoints useless
     tune.report({METRIC: record.selection, "status": record.status, RUNG: -1})
 
@@ -103,8 +103,13 @@ def failure_path(results: Path, key: str) -> Path:
     return results / "failures" / f"{key}.json"
 
 
-def _reason(failure: Path) -> str | None:
-    return str(json.loads(failure.read_text())["reason"]) if failure.exists() else None
+def _keep_failure(task: Task, reason: str, details: str = "") -> str:
+    """Write why a trial failed, unless a worker already did, and return it."""
+    path = failure_path(Path(task.results), task.key)
+    if not path.exists():
+        content = {"trial": task.key, "name": task.name, "reason": reason, "details": details}
+        write_whole(path, json.dumps(content, indent=1))
+    return str(json.loads(path.read_text())["reason"])
 
 
 def work(config: dict[str, Any]) -> None:
@@ -120,7 +125,7 @@ def work(config: dict[str, Any]) -> None:
         _run(task, rank)
     except UserError as error:
         if rank == 0:
-            write_whole(failure, json.dumps({"trial": task.key, "name": task.name, "reason": str(error)}))
+            _keep_failure(task, str(error))
         if task.workers > 1:
             raise  # the other workers may be waiting for this one, and only Train can end them
 

@@ -50,28 +50,43 @@ def records(results: Path) -> dict[str, dict]:
     return {path.name: json.loads(path.read_text()) for path in sorted((results / "ledger").glob("*.json"))}
 
 
-def test_two_workers_explore_stop_and_report(tmp_path: Path) -> None:
-    """Workers 2, the rows, Optuna and ASHA in one study: a stopped trial frees its workers for the next."""
+SPACE = """
+from search_spaces import Domain, Row, Space
+from trainables.recipe import Recipe
+LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
+SPACE = Space(
+    "mine", "Mine", "nobody", Recipe().override({"optimisation.learning_rate": 5e-4}),
+    {**LAPTOP, "evaluation.protocol": "fast"},
+    rows=(Row("too deep", {"encoder.layers": 99}), Row("good", {})),
+    domains=(Domain("objective.temperature", low=0.1, high=2.0),),
+)
+"""
+
+
+def test_two_workers_explore_stop_fail_and_report(tmp_path: Path) -> None:
+    """Workers 2, rows, Optuna and ASHA in one study of a person's own: a stopped trial frees its workers for the
+    next, and a trial that cannot work says why and disturbs no other."""
     results = tmp_path / "results"
-    arguments = ("--space", "scl_tau", "--only", "allpalln-lambda0.5-SCL", "--workers", "2")
-    arguments += ("--search", "optuna", "--trials", "3", "--scheduler", "asha")
+    (tmp_path / "mine.py").write_text(SPACE)
+    arguments = ("--space", "./mine.py", "--workers", "2", "--search", "optuna", "--trials", "3", "--scheduler", "asha")
     done = run(results, *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAILED: encoder.layers is 99, but 'scenes-small' has 2 layers" in done.stdout
+    assert "1 trial failed" in done.stderr
     found = records(results)
     assert len(found) == 4
     statuses = sorted(record["status"] for record in found.values())
     assert set(statuses) <= {"finished", "pruned"}
     assert "pruned" in statuses  # the test would prove nothing if no trial had been stopped
     study = json.loads((results / "study.json").read_text())
-    row = next(value for value in study["row_hashes"].values() if value)
-    assert found[f"{row}-0.json"]["status"] == "finished"  # rows are never stopped
+    assert found[f"{study['row_hashes']['good']}-0.json"]["status"] == "finished"  # rows are never stopped
     for record in found.values():
         assert record["cost"]["workers"] == 2
         stopped = record["status"] == "pruned"
         assert (record["selection"] is None) == stopped
         assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
     assert (results / "report.md").is_file()
-    assert "[4/4]" in done.stdout
+    assert "[5/5]" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert len(done.stdout.splitlines()) < 15  # no flood
     finished = next(record for record in found.values() if record["status"] == "finished")
