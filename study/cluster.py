@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,20 +64,19 @@ def find_cluster() -> Cluster:
         address = _running_cluster()
         if address is None:
             return Cluster(False, ({"CPU": float(_local_cpus()), "GPU": float(_local_gpus())},))
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
-        except ConnectionError:
+        if not _listens(address):
             raise UserError(
                 f"no Ray cluster answers at {address}, which RAY_ADDRESS or an earlier `ray start` names; start it, "
                 "or unset RAY_ADDRESS and run `ray stop`"
-            ) from None
-        except Exception as error:
-            if "token" in str(error).lower():
-                raise UserError(
-                    "the Ray cluster asks for an authentication token and none was found; run "
-                    "`ray get-auth-token --generate` on the head node and set RAY_AUTH_MODE=token here"
-                ) from None
-            raise
+            )
+        try:
+            with _silent_backend():
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
+        except (ConnectionError, ray.exceptions.AuthenticationError) as error:
+            raise UserError(
+                f"the Ray cluster at {address} does not let this process in; if it asks for a token, set "
+                "RAY_AUTH_MODE=token and copy the head node's ~/.ray/auth_token here (`ray get-auth-token` prints it)"
+            ) from error
     nodes = tuple(node["Resources"] for node in ray.nodes() if node["Alive"])
     return Cluster(True, nodes)
 
@@ -157,6 +158,30 @@ def _running_cluster() -> str | None:
 
     address: str | None = canonicalize_bootstrap_address(None)
     return address
+
+
+@contextlib.contextmanager
+def _silent_backend() -> Iterator[None]:
+    """Ray's C++ side writes a line to stderr for every attempt at a cluster that does not let it in."""
+    kept = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nothing)
+        os.close(kept)
+
+
+def _listens(address: str) -> bool:
+    """Whether anything listens there: Ray itself would try for two minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def _local_cpus() -> int:
