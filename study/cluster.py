@@ -91,13 +91,15 @@ def start_cluster(cluster: Cluster) -> None:
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
     node = cluster.nodes[0]
-    ray.init(
+    context = ray.init(
         address="local",
         num_cpus=int(node["CPU"]),
         num_gpus=int(node["GPU"]),
         log_to_driver=False,
         logging_level=logging.ERROR,
     )
+    if context.dashboard_url:
+        print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
 
 
 def allot(cluster: Cluster, request: Request) -> Allotment:
