@@ -27,6 +27,7 @@ class Console(Callback):
         self.failed = 0
         self.began = time.monotonic()
         self.live = sys.stdout.isatty()
+        self.width = max([len(trial.name) for trial in searcher.queue] + [len("optuna 999")])
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         if self.live:
@@ -52,7 +53,7 @@ class Console(Callback):
         left = minutes / self.ended * (total - self.ended)
         clear = "\r\033[K" if self.live else ""
         say(
-            f"{clear}[{self.ended:>{len(str(total))}}/{total}] {task['name']:<26} seed {task['seed']}  {text}"
+            f"{clear}[{self.ended:>{len(str(total))}}/{total}] {task['name']:<{self.width}} seed {task['seed']}  {text}"
             f"  ({minutes:.1f} min, about {left:.1f} left)"
         )
 

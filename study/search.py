@@ -139,7 +139,8 @@ class StudySearcher(Searcher):
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             else:
-                self.queue.append(PlannedTrial(recipe, seed, f"optuna {number}", row=False))
+                name = f"optuna {self.explored.index(recipe.hash) + 1}"
+                self.queue.append(PlannedTrial(recipe, seed, name, row=False))
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         group = self.groups.get(recipe.hash)
