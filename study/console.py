@@ -37,7 +37,7 @@ class Console(Callback):
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         task = trial.config["task"]
-        record = self.ledger.get(trial.config["key"].split("-")[0], task["seed"])
+        record = self.ledger.get(task["recipe_hash"], task["seed"])
         if record is None:
             self.failed += 1
         self._line(task, describe(record) if record else f"FAILED: {trial.last_result.get('reason')}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from search_spaces import load_space
-from search_spaces.space import Domain, Space
+from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_job
 from study.options import Request
 from trainables.errors import UserError, choices
@@ -83,7 +83,7 @@ def make_plan(request: Request, gpus: float) -> Plan:
     rows: dict[str, Recipe | None] = {}
     changed = dict(map(parse_assignment, request.set))
     for row in _chosen(space, request.only):
-        overrides = {**row.overrides}
+        overrides = dict(row.overrides)
         if row.needs == "word_vectors":
             if request.word_vectors is None:
                 rows[row.label] = None
@@ -153,7 +153,7 @@ def _absolute(text: str) -> str:
     return text
 
 
-def _chosen(space: Space, only: tuple[str, ...]) -> list[Any]:
+def _chosen(space: Space, only: tuple[str, ...]) -> list[Row]:
     unknown = [label for label in only if label not in {row.label for row in space.rows}]
     if unknown:
         raise UserError(

@@ -7,10 +7,9 @@ recipe are one Optuna trial whose value is their mean.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,12 +225,3 @@ def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Any], dict[str, B
 
 def _within(kind: Any, value: Any) -> bool:
     return isinstance(value, int | float) and kind.low <= value <= kind.high
-
-
-def failures(results: Path) -> Mapping[str, str]:
-    """Reasons of failed trials by key, from `RESULTS/failures`."""
-    found = {}
-    for path in sorted((results / "failures").glob("*.json")):
-        content = json.loads(path.read_text())
-        found[content["trial"]] = content["reason"]
-    return found

@@ -22,7 +22,10 @@ never fill the cluster and wait for workers that find no room."""
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
-    """Run what the ledger does not hold yet, then write the report. Returns the number of failed trials."""
+    """Run what the ledger does not hold yet. Returns the number of failed trials.
+
+    `check_results` has already found the results folder to be this study's, or free.
+    """
     info = prepare_results(plan, hardware(cluster))
     ledger = Ledger(plan.results / LEDGER)
     from study.search import StudySearcher
@@ -34,6 +37,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
         return dataclasses.asdict(
             Task(
                 recipe=trial.recipe.flat(),
+                recipe_hash=trial.recipe.hash,
                 seed=trial.seed,
                 name=trial.name,
                 results=str(plan.results),
@@ -54,12 +58,13 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
-    """Make the results folder, or check that the one there is this study's. `UserError` if it is another's."""
+    """Make the results folder, or go on with the one there, and write what is known before the first trial."""
     from study.worker import versions
 
+    own = _own_file(plan)
     info = StudyInfo(
         space=plan.space.name,
-        space_file="space.py" if _own_file(plan) else None,
+        space_file="space.py" if own else None,
         scale=plan.scale,
         scale_reason=plan.reason,
         search=plan.request.search,
@@ -74,7 +79,6 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         command=shlex.join(["python", "study/run.py", *sys.argv[1:]]),
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    check_results(plan)
     if (plan.results / "study.json").is_file():
         before = StudyInfo.load(plan.results)
         rows = {**before.row_hashes, **{label: value for label, value in info.row_hashes.items() if value}}
@@ -85,7 +89,6 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             info, created_at=before.created_at, row_hashes=rows, explored=explored, seeds=seeds, search=search
         )
     plan.results.mkdir(parents=True, exist_ok=True)
-    own = _own_file(plan)
     if own is not None:
         shutil.copyfile(own, plan.results / "space.py")
     info.save(plan.results)
@@ -117,13 +120,13 @@ def check_results(plan: Plan) -> None:
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
     """`study.json` as it stands at the end."""
-    from study.search import failures
+    from study.worker import FAILURES
 
     records = ledger.read()
     counts = {
         "finished": sum(record.status == "finished" for record in records),
         "pruned": sum(record.status == "pruned" for record in records),
-        "failed": len(failures(plan.results)),
+        "failed": len(list((plan.results / FAILURES).glob("*.json"))),
     }
     data = next((record.data for record in records if record.data.get("nli")), {})
     dataclasses.replace(

@@ -27,6 +27,7 @@ from trainables.recipe import Recipe
 from trainables.trial import Reporter, TrialResult, run_trial
 
 PACKAGES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
+FAILURES = "failures"
 METRIC = "selection"
 RUNG = "rung"
 POLL_SECONDS = 0.05
@@ -38,6 +39,7 @@ class Task:
     """What a driver is told, as plain values that survive Tune's config."""
 
     recipe: dict[str, Any]
+    recipe_hash: str
     seed: int
     name: str
     results: str
@@ -49,7 +51,8 @@ class Task:
 
     @property
     def key(self) -> str:
-        return f"{Recipe.from_flat(self.recipe).hash}-{self.seed}"
+        """Names the trial's files."""
+        return f"{self.recipe_hash}-{self.seed}"
 
 
 def drive(config: dict[str, Any]) -> None:
@@ -64,9 +67,8 @@ def drive(config: dict[str, Any]) -> None:
     failure = failure_path(results, task.key)
     failure.unlink(missing_ok=True)
     ledger = Ledger(results / LEDGER)
-    recipe_hash = Recipe.from_flat(task.recipe).hash
     reason = None
-    if not ledger.has(recipe_hash, task.seed):
+    if not ledger.has(task.recipe_hash, task.seed):
         trainer = TorchTrainer(
             work,
             train_loop_config={"task": config["task"]},
@@ -88,7 +90,7 @@ def drive(config: dict[str, Any]) -> None:
             trainer.fit()
         except ray.train.TrainingFailedError as error:
             reason = _keep_failure(task, str(error).strip().splitlines()[-1], traceback.format_exc())
-    record = ledger.get(recipe_hash, task.seed)
+    record = ledger.get(task.recipe_hash, task.seed)
     if record is None:
         # Told, not raised: Tune would print a traceback, and the other trials have nothing to do with it.
         reason = reason or _keep_failure(task, NO_RECORD.format(results))
@@ -100,7 +102,7 @@ def drive(config: dict[str, Any]) -> None:
 
 def failure_path(results: Path, key: str) -> Path:
     """Where the reason is kept for which a trial cannot run."""
-    return results / "failures" / f"{key}.json"
+    return results / FAILURES / f"{key}.json"
 
 
 def _keep_failure(task: Task, reason: str, details: str = "") -> str:
@@ -148,7 +150,7 @@ def _run(task: Task, rank: int) -> None:
             task.seed,
             model_folder=model_folder,
             team=team,
-            reporter=_RayReporter(task, rank),
+            reporter=_RayReporter(task),
             resume=Path(checkpoint.to_directory(scratch)) if checkpoint else None,
         )
     if rank == 0:
@@ -158,8 +160,8 @@ def _run(task: Task, rank: int) -> None:
 class _RayReporter(Reporter):
     """Carries what a trial tells to TensorBoard, to Ray Train, and the scheduler's answer back."""
 
-    def __init__(self, task: Task, rank: int) -> None:
-        self.task, self.rank = task, rank
+    def __init__(self, task: Task) -> None:
+        self.task = task
         self.wants_rungs = task.scheduled
         self.board: Any = None
 

@@ -25,7 +25,6 @@ from trainables.corpora.scenes.scene import (
 )
 from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN, Style, tell
 
-Edit = Callable[[Scene, Random], Scene | None]
 LABELS: tuple[Label, ...] = ("entailment", "neutral", "contradiction")
 
 
