@@ -64,15 +64,15 @@ def test_batches_hold_every_pair_in_order_and_each_sentence_once(rows, batch_siz
         seen += [(p, h, label) for (p, h), label in zip(told, batch.label.tolist(), strict=True)]
         for i in range(size):
             for j in range(size):
-                assert (batch.premise_id[i] == batch.premise_id[j]) == (told[i][0] == told[j][0])
-        assert {a.dtype for a in (batch.premise, batch.hypothesis, batch.premise_id)} == {np.dtype(np.int64)}
+                assert (batch.group[i] == batch.group[j]) == (told[i][0] == told[j][0])
+        assert {a.dtype for a in (batch.premise, batch.hypothesis, batch.group)} == {np.dtype(np.int64)}
     assert seen == rows
 
 
-def test_premise_ids_are_the_same_in_every_batch():
+def test_groups_are_the_same_in_every_batch():
     pairs = NLIPairs(["a", "b", "b"], ["x", "y", "z"], np.zeros(3, np.int8), 0, 0, "", "test")
     first, second = batches(pairs, 2)
-    assert first.premise_id[1] == second.premise_id[0] != first.premise_id[0]
+    assert first.group[1] == second.group[0] != first.group[0]
     assert batches(pairs, 2)[-1].sentences == ["b", "z"]
     with pytest.raises(IndexError):
         batches(pairs, 2)[2]

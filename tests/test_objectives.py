@@ -33,7 +33,10 @@ def make_batch(rows: list[tuple[int, int, int]], seed: int = 0, scale: float = 1
     embeddings, projected = (
         (scale * torch.randn(sentences, DIM, generator=random, dtype=torch.float64)).requires_grad_() for _ in "ep"
     )
-    return EmbeddedBatch(embeddings, projected, premise, hypothesis, label, torch.Generator().manual_seed(seed))
+    text = torch.arange(sentences)
+    return EmbeddedBatch(
+        embeddings, projected, text, premise, hypothesis, label, premise, torch.Generator().manual_seed(seed)
+    )
 
 
 def random_rows(seed: int, premises: int = 5, repeats: bool = True) -> list[tuple[int, int, int]]:

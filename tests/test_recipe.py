@@ -35,7 +35,7 @@ GOLDEN = {
 }
 
 # Keys that end at 1.
-SHARES = {"objective.weight", "optimisation.warmup"}
+SHARES = {"objective.weight", "optimisation.warmup", "corpus.share"}
 
 
 def values(key: str) -> st.SearchStrategy[Any]:
@@ -136,7 +136,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("key", "value", "sentence"),
         [
-            ("encoder.kind", "bert", "encoder.kind must be 'transformer' or 'word_vectors', not 'bert'"),
+            ("encoder.kind", "bert", "encoder.kind must be 'transformer', 'word_vectors' or 'pipeline', not 'bert'"),
             ("encoder.layers", 0, "encoder.layers must be at least 1, not 0"),
             ("encoder.layers", 1.5, "encoder.layers must be a whole number or none, not 1.5"),
             ("encoder.max_length", 3, "encoder.max_length must be at least 4, not 3"),

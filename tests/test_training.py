@@ -148,7 +148,14 @@ class TestParts:
         encoder = make_encoder("mean_without_cls")
         recipe = BASE.override({"objective.fidelity": "released"})
         tokens = encoder.tokenize(["a man runs", "a man", "a man runs in the park", "two dogs"])
-        batch = TokenizedBatch(tokens, torch.tensor([0, 1]), torch.tensor([2, 3]), torch.tensor([0, 2]))
+        batch = TokenizedBatch(
+            tokens,
+            torch.arange(4),
+            torch.tensor([0, 1]),
+            torch.tensor([2, 3]),
+            torch.tensor([0, 2]),
+            torch.tensor([0, 1]),
+        )
         lengths = [len(ids) - 1 for ids in tokens]
         wanted = [1.0, lengths[1] / lengths[0], 1.0, lengths[3] / lengths[2]]
         assert _padding_share(batch).flatten().tolist() == pytest.approx(wanted)

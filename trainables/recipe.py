@@ -45,20 +45,30 @@ def checked(default: Any, check: Callable[[Any], str | None]) -> Any:
     return field(default=default, metadata={"check": check})
 
 
+def later(default: Any, check: Callable[[Any], str | None] | None = None) -> Any:
+    """A field that the recipe did not always have: it enters the hash only where it differs from its default, so
+    that recipes, and with them finished trials, from before keep their hash."""
+    return field(default=default, metadata={"check": check, "later": True})
+
+
 @dataclass(frozen=True)
 class EncoderConfig:
     """What turns a sentence into token states.
 
     `kind="transformer"`: `name` is a hub id, a folder, or `scenes-small`.
     `kind="word_vectors"`: `name` is a GloVe text or `.npy` file; the average of the words' vectors.
+    `kind="pipeline"`: `name` is a finished sentence-transformers model with its own pooling; for evaluation only.
     """
 
-    kind: Literal["transformer", "word_vectors"] = "transformer"
+    kind: Literal["transformer", "word_vectors", "pipeline"] = "transformer"
     name: str = "google/bert_uncased_L-8_H-512_A-8"
     layers: int | None = checked(None, at_least(1))
     """Keep only the first so many layers; None keeps all."""
     max_length: int = checked(128, at_least(4))
     """Longest input in tokens, special tokens included; the rest of a sentence is cut."""
+    adapter: Literal["none", "mlp"] = later("none")
+    """`mlp` freezes the encoder and trains a perceptron with one hidden layer on its output; what it gives is the
+    sentence embedding (CLSR)."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,9 @@ class PoolingConfig:
     """How token states become one vector."""
 
     mode: Literal["mean", "mean_without_cls", "cls", "max", "first_last_mean"] = "mean_without_cls"
+    after: Literal["none", "center", "whiten"] = later("none")
+    """What is done to finished embeddings, without training: nothing, subtract the mean of the training sentences,
+    or whiten by their covariance. For evaluation only."""
 
 
 @dataclass(frozen=True)
@@ -79,29 +92,68 @@ class HeadConfig:
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """Training sentences: premise, hypothesis, label."""
+    """Training sentences, and how a batch is made of them."""
 
     nli: str = "stanfordnlp/snli"
     """Hub id, folder, file (JSONL, CSV, Parquet), several of those joined by commas, or `scenes`."""
     limit: int | None = checked(None, at_least(1))
-    """Use only the first so many labelled pairs; None uses all."""
+    """Use only the first so many labelled pairs, or documents; None uses all."""
+    layout: Literal["rows", "groups", "pairs", "similar_pairs", "sentences", "spans"] = later("rows")
+    """What a batch counts.
+    `rows`: labelled pairs in corpus order (Liao). `groups`: premises with their positives and hard negatives
+    (SupMPN). `pairs`: entailed pairs (CLSR). `similar_pairs`: pairs of STS-B scored above 4 (CLSR). `sentences`: a
+    sentence and itself under another dropout (unsupervised SimCSE). `spans`: documents (DeCLUTR)."""
+    augmentation: Literal["none", "deletion", "synonyms", "paraphrase"] = later("none")
+    """How `groups` fills missing positives: copies of the anchor, or changed copies (SupMPN, Table A1)."""
+    paraphraser: str | None = later(None)
+    """Hub id or folder of a sequence-to-sequence model, for `augmentation="paraphrase"`."""
+    documents: str = later("Skylion007/openwebtext")
+    """For `spans`: hub id, folder, text or JSONL file, or `scenes`."""
+    share: float = later(1.0, between(0.0, 1.0))
+    """Use this share of the documents, drawn once, the same for every seed."""
+
+
+@dataclass(frozen=True)
+class SpansConfig:
+    """How spans are drawn from documents (DeCLUTR, section 3.1)."""
+
+    anchors: int = later(2, at_least(1))
+    """A: anchor spans of a document."""
+    positives: int = later(2, at_least(1))
+    """P: positive spans of an anchor; their mean is its one positive."""
+    shortest: int = later(32, at_least(1))
+    """l_min, in tokens."""
+    longest: int = later(512, at_least(2))
+    """l_max, in tokens."""
+    strategy: Literal["default", "adjacent", "subsuming"] = later("default")
+    """Where a positive may lie: overlapping, beside or within its anchor; only beside; only within."""
 
 
 @dataclass(frozen=True)
 class ObjectiveConfig:
-    """The loss. Liao 2021 eq. 3: (1 - weight) CE + weight SCL."""
+    """The loss: a name in `trainables.objectives.OBJECTIVES`, and its numbers."""
 
     name: str = "scl"
     positives: int | None = checked(None, at_least(1))
-    """N+: at most so many positives per anchor, drawn at random; None takes all."""
+    """N+: at most so many positives per anchor, drawn at random; None takes all. In the layout `groups` it is P:
+    exactly so many, filled where a premise has fewer."""
     negatives: int | None = checked(None, at_least(1))
-    """N-: at most so many negatives per anchor, drawn at random; None takes all."""
+    """N-: at most so many negatives per anchor, drawn at random; None takes all. In the layout `groups` it is Q:
+    exactly so many hard negatives, filled where a premise has fewer."""
     weight: float = checked(0.5, between(0.0, 1.0))
-    """lambda in eq. 3."""
+    """lambda in Liao 2021, eq. 3: (1 - weight) CE + weight SCL."""
     temperature: float = checked(1.0, above(0.0))
-    """tau in eq. 2."""
+    """tau, which divides every similarity."""
     fidelity: Literal["paper", "released"] = "paper"
     """Follow the paper's text, or what the authors' released code does instead."""
+    margin: float = later(5.0, above(0.0))
+    """m of the triplet losses (SupMPN eq. 1 to 3), in units of Euclidean distance."""
+    mlm: float = later(0.0, at_least(0.0))
+    """Weight of masked language modelling on the anchors, beside the objective."""
+    bank: int = later(0, at_least(0))
+    """Embeddings of earlier batches that serve as further negatives, without gradient."""
+    bank_warmup: int = later(0, at_least(0))
+    """Steps before the memory bank is used."""
 
 
 @dataclass(frozen=True)
@@ -110,19 +162,22 @@ class OptimisationConfig:
 
     learning_rate: float = checked(2e-5, above(0.0))
     batch_size: int = checked(64, at_least(2))
-    """Sentence pairs in one global batch, whatever the number of workers."""
+    """Pairs, groups, sentences or documents (see `corpus.layout`) in one global batch, whatever the number of
+    workers."""
     epochs: int = checked(1, at_least(0))
     """Passes over the corpus; 0 evaluates the encoder as it is."""
     max_steps: int | None = checked(None, at_least(1))
     """Stop after so many steps; the schedule ends there too."""
     warmup: float = checked(0.1, between(0.0, 1.0))
     """Share of the steps over which the learning rate rises linearly."""
-    schedule: Literal["linear", "constant"] = "linear"
+    schedule: Literal["linear", "constant", "cosine"] = "linear"
     """What follows the warm-up."""
     weight_decay: float = checked(0.0, at_least(0.0))
     clip_norm: float | None = checked(None, above(0.0))
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """`auto` takes bf16 on a GPU that has it, else fp32."""
+    optimiser: Literal["adamw", "sgd"] = later("adamw")
+    """`sgd` has momentum 0.9."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +189,9 @@ class EvaluationConfig:
     tasks: tuple[str, ...] = ("sts", "transfer", "STSBenchmark")
     """Task names and groups."""
     protocol: Literal["full", "fast"] = "full"
+    heat_map: str = later("none")
+    """Sentences whose cosines are kept before and after training (SupMPN, Figure 2): `none`, `topics` (twelve of our
+    own), or a text file with one a line."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +202,7 @@ class Recipe:
     pooling: PoolingConfig = PoolingConfig()
     head: HeadConfig = HeadConfig()
     corpus: CorpusConfig = CorpusConfig()
+    spans: SpansConfig = SpansConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
     optimisation: OptimisationConfig = OptimisationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
@@ -179,8 +238,10 @@ class Recipe:
     @property
     def hash(self) -> str:
         """Twelve hexadecimal digits that depend on the content only."""
-        content = json.dumps(self.flat(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(content.encode()).hexdigest()[:12]
+        values = self.flat()
+        content = {key: values[key] for key in values if key not in later_keys() or values[key] != later_keys()[key]}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def parse_assignment(text: str) -> tuple[str, Value]:
@@ -200,6 +261,17 @@ def key_types() -> Mapping[str, Any]:
         f"{section}.{name}": hint
         for section, config in get_type_hints(Recipe).items()
         for name, hint in get_type_hints(config).items()
+    }
+
+
+@functools.cache
+def later_keys() -> Mapping[str, Any]:
+    """The flat keys that the recipe did not always have, and their defaults."""
+    return {
+        f"{section}.{item.name}": item.default
+        for section, config in get_type_hints(Recipe).items()
+        for item in dataclasses.fields(config)
+        if item.metadata.get("later")
     }
 
 

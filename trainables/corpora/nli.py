@@ -24,6 +24,7 @@ from typing import Any, NoReturn, overload
 
 import numpy as np
 
+from trainables.corpora.batch import Batch
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES
 
@@ -59,21 +60,6 @@ class NLIPairs:
 
     def __len__(self) -> int:
         return len(self.premises)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Pairs of one step. Each unique sentence stands once in `sentences`; everything else indexes into it."""
-
-    sentences: list[str]
-    premise: np.ndarray
-    """(pairs,) int64, index into `sentences`."""
-    hypothesis: np.ndarray
-    """(pairs,) int64, index into `sentences`."""
-    label: np.ndarray
-    """(pairs,) int8."""
-    premise_id: np.ndarray
-    """(pairs,) int64: the number of the premise in the corpus; equal exactly where the premise is."""
 
 
 def load_nli(source: str, limit: int | None = None) -> NLIPairs:

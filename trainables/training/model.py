@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainables.corpora.nli import Batch
+from trainables.corpora.batch import Batch
 from trainables.encoders.heads import build_head
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import build_objective
@@ -21,18 +23,26 @@ from trainables.training.team import Team
 class TokenizedBatch:
     """A global batch, ready for the encoder."""
 
-    tokens: list[list[int]]  # one list for each unique sentence
+    tokens: list[list[int]]  # one list for each item: a unique sentence, or a further view of one
+    text: Tensor  # (items,) int64, equal exactly where the texts are
     premise: Tensor  # (pairs,) index into tokens
     hypothesis: Tensor  # (pairs,)
     label: Tensor  # (pairs,)
+    group: Tensor  # (pairs,)
 
     @classmethod
     def of(cls, batch: Batch, encoder: TransformerEncoder) -> TokenizedBatch:
+        if batch.tokens is None:
+            tokens, texts = encoder.tokenize(batch.sentences), [sentence.encode() for sentence in batch.sentences]
+        else:
+            tokens, texts = batch.tokens, [np.array(ids).tobytes() for ids in batch.tokens]
         return cls(
-            encoder.tokenize(batch.sentences),
+            tokens,
+            torch.tensor([_fingerprint(text) for text in texts]),
             torch.from_numpy(batch.premise),
             torch.from_numpy(batch.hypothesis),
             torch.from_numpy(batch.label).long(),
+            torch.from_numpy(batch.group),
         )
 
 
@@ -63,14 +73,21 @@ class StudyModel(nn.Module):
             EmbeddedBatch(
                 embeddings=embeddings,
                 projected=self.head(embeddings),
+                text=batch.text.to(device),
                 premise=batch.premise.to(device),
                 hypothesis=batch.hypothesis.to(device),
                 label=batch.label.to(device),
+                group=batch.group.to(device),
                 generator=generator,
                 rank=team.rank,
                 workers=team.workers,
             )
         )
+
+
+def _fingerprint(text: bytes) -> int:
+    """The same 63 bits for the same text, in every process and batch."""
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) >> 1
 
 
 def _padding_share(batch: TokenizedBatch) -> Tensor:  # (sentences, 1)
