@@ -24,6 +24,7 @@ from trainables.senteval import (
     development,
     evaluate,
     fingerprint,
+    goals,
     selection_score,
     task_names,
 )
@@ -106,7 +107,8 @@ def test_scores_are_better_than_chance_where_words_tell(whole: Evaluation) -> No
 
 def test_averages_are_the_papers(whole: Evaluation) -> None:
     tasks = whole.tasks
-    assert set(whole.averages) == {average.name for average in AVERAGES} | {"declutr_all"}
+    development = {"development_sts", "development_transfer"}
+    assert set(whole.averages) == {average.name for average in AVERAGES} | {"declutr_all"} | development
     assert all(value is not None for value in whole.averages.values())
     years = [f"STS{year}" for year in range(12, 17)]
     assert whole.averages["liao_sts"] == pytest.approx(np.mean([tasks[year]["spearman_wmean"] for year in years]))
@@ -128,6 +130,9 @@ def test_selection_uses_development_scores_only(whole: Evaluation) -> None:
     assert selection_score({"STS12": whole.tasks["STS12"]}) is None
     spoiled = {name: {**scores, "test_accuracy": 0.0} for name, scores in whole.tasks.items()}
     assert selection_score(spoiled) == selection_score(whole.tasks)
+    assert goals(spoiled) == {"sts": similarity, "transfer": pytest.approx(accuracy)}
+    assert [whole.averages[f"development_{name}"] for name in goals(spoiled)] == list(goals(spoiled).values())
+    assert goals({"CR": whole.tasks["CR"]}) == {"sts": None, "transfer": whole.tasks["CR"]["dev_accuracy"]}
 
 
 def test_development_agrees_with_the_whole_evaluation(corpus: Path, whole: Evaluation) -> None:

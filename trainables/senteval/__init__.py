@@ -13,6 +13,7 @@ from trainables.senteval.evaluation import (
     development,
     evaluate,
     fingerprint,
+    goals,
     selection_score,
 )
 from trainables.senteval.tasks import GROUPS, TASKS, task_names
@@ -25,6 +26,7 @@ __all__ = [
     "development",
     "evaluate",
     "fingerprint",
+    "goals",
     "selection_score",
     "task_names",
 ]

@@ -31,7 +31,8 @@ class Evaluation:
     """Scores of one encoder under one protocol.
 
     `tasks` maps a name to numbers in percent, None where missing, with `seconds`, `examples` and, where None,
-    `reason`. `predictions` and `gold` hold what was predicted for each test sentence or pair (for STS and
+    `reason`. `averages` holds the papers' aggregates of test scores, and the two `goals` as `development_sts` and
+    `development_transfer`. `predictions` and `gold` hold what was predicted for each test sentence or pair (for STS and
     relatedness the cosine) and what is right, in an order that depends on the data only. `errors` has one
     sentence for each task whose data is broken; data that is simply not there is no error.
     """
@@ -91,7 +92,7 @@ def evaluate(
     return Evaluation(
         protocol,
         results,
-        averages(results),
+        {**averages(results), **{f"development_{name}": score for name, score in goals(results).items()}},
         predictions,
         gold,
         time.perf_counter() - begin,
@@ -120,18 +121,23 @@ def _dash(task: Task, reason: str) -> dict[str, Any]:
     return {**dict.fromkeys(numbers), "seconds": 0.0, "examples": None, "reason": reason}
 
 
-def selection_score(tasks: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """What a study maximises, from development parts only.
+def goals(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """The two goals of a search, from development parts only and in percent; None where nothing of one is there.
 
-    The mean of STSBenchmark's `dev_spearman_cosine` and the mean `dev_accuracy` of the transfer tasks, over what
-    is there of the two; None if neither is. Missing tasks leave the mean, so compare only scores of one task list.
+    `sts`: STSBenchmark's `dev_spearman_cosine`. `transfer`: mean `dev_accuracy` of the transfer tasks. Missing tasks
+    leave that mean, so compare only scores of one task list.
     """
-    similarity = tasks.get("STSBenchmark", {}).get("dev_spearman_cosine")
     accuracies = [tasks[name]["dev_accuracy"] for name in GROUPS["transfer"] if name in tasks]
     accuracies = [value for value in accuracies if value is not None]
-    parts = [] if similarity is None else [similarity]
-    if accuracies:
-        parts.append(sum(accuracies) / len(accuracies))
+    return {
+        "sts": tasks.get("STSBenchmark", {}).get("dev_spearman_cosine"),
+        "transfer": sum(accuracies) / len(accuracies) if accuracies else None,
+    }
+
+
+def selection_score(tasks: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """What a study with one goal maximises: the mean of the two `goals`, over what is there; None if neither is."""
+    parts = [score for score in goals(tasks).values() if score is not None]
     return sum(parts) / len(parts) if parts else None
 
 
