@@ -1,0 +1,368 @@
+"""Long documents for spans: from the hub, from local text, or from the scenes corpus; tokenized once.
+
+    documents = load_documents("Skylion007/openwebtext", tokenizer, shortest=2048)   # a hub id, streamed
+    documents = load_documents("my/folder", tokenizer, shortest=512)                 # .txt and .jsonl files below it
+    documents = load_documents("docs.txt", tokenizer, shortest=512)                  # one document a line
+    documents = load_documents("docs.jsonl", tokenizer, shortest=512)                # {"text": ...} a line
+    documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
+
+Texts are read one after another, tokenized without special tokens, and appended to one flat array on disk, which is
+then memory-mapped: half a million documents take no more memory than a few hundred. The array is made once for a
+source, a tokenizer and a limit, and shared by all recipes, seeds and workers:
+
+    <cache>/documents-<key>/tokens.npy    every document's tokens, end to end
+                            ends.npy      where each document ends, with a 0 before the first
+                            about.json    counts, and a fingerprint of the content
+
+It shows under its name only once it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from trainables.errors import UserError, choices
+from trainables.recipe import SCENES
+
+SUFFIXES = (".txt", ".jsonl")
+CHECKED_DOCUMENTS = 10_000
+"""So many documents of each local file are looked at by `check_documents`; the rest when they are tokenized."""
+
+# One call of the tokenizer holds at most so much text, unless a single document is longer.
+_CHARACTERS_AT_ONCE = 1 << 20
+_DOCUMENTS_AT_ONCE = 512
+_BYTES_HASHED_AT_ONCE = 1 << 24
+_FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Token lists that are long enough, in the order of their source: `documents[i]`."""
+
+    tokens: np.ndarray
+    """Memory-mapped: all documents of the source end to end, also those that are not used."""
+    starts: np.ndarray
+    """(documents,) int64, into `tokens`."""
+    lengths: np.ndarray
+    """(documents,) int64, in tokens."""
+    numbers: np.ndarray
+    """(documents,) int64: each one's number in the source. It stays the same whatever is dropped around it."""
+    read: int
+    """Documents in the source, up to the limit."""
+    too_short: int
+    """Of these, dropped for having too few tokens."""
+    fingerprint: str
+    """Twelve hexadecimal digits of all tokens that were read."""
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: int) -> np.ndarray:  # (tokens,)
+        return self.tokens[self.starts[index] : self.starts[index] + self.lengths[index]]
+
+
+def load_documents(
+    source: str,
+    tokenizer: Any,
+    shortest: int,
+    *,
+    limit: int | None = None,
+    share: float = 1.0,
+    cache: Path | None = None,
+) -> Documents:
+    """The documents of at least `shortest` tokens; the others are dropped and counted.
+
+    `tokenizer` is a Hugging Face one. `limit` reads only the first so many documents. `share` keeps so many of the
+    long enough ones, drawn at random, always the same ones; a smaller share is part of a larger one. `cache` is where
+    token files are kept; by default `sentence-embedding-studies` in the user's cache folder. Several processes may ask
+    at once. Nothing to read, or nothing long enough, raises `UserError`.
+    """
+    folder = _tokenized(source, tokenizer, limit, cache or default_cache())
+    about = json.loads((folder / "about.json").read_text())
+    ends = np.load(folder / "ends.npy", mmap_mode="r", allow_pickle=False)
+    lengths = np.diff(ends)
+    numbers = np.flatnonzero(lengths >= shortest)
+    read, kept = len(lengths), len(numbers)
+    if not kept:
+        raise UserError(
+            f"all {read:,} documents of {source!r} are too short: the longest has {int(lengths.max()):,} tokens, and "
+            f"the recipe needs {shortest:,}; lower spans.longest or spans.anchors (a document must hold 2 x "
+            "spans.anchors x spans.longest tokens), or give longer documents"
+        )
+    if share < 1:
+        count = round(share * kept)
+        if not count:
+            raise UserError(f"corpus.share {share:g} of {kept:,} documents is none; give a larger share")
+        numbers = np.sort(np.random.Generator(np.random.Philox(key=0)).permutation(numbers)[:count])
+    # `asarray` drops numpy's memmap class, not the mapping: slices of the plain class are several times faster.
+    tokens = np.asarray(np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False))
+    return Documents(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, about["fingerprint"], source)
+
+
+def check_documents(source: str) -> None:
+    """Raise `UserError` if `source` cannot be read. Of local files the first `CHECKED_DOCUMENTS` documents are read;
+    of the hub only whether the data set is there."""
+    if source == SCENES:
+        return
+    files = _local_files(source)
+    if files is None:
+        with _hub(source) as (datasets, _):
+            datasets.load_dataset_builder(source)
+        return
+    for file in files:
+        if not sum(1 for _ in islice(_read(file), CHECKED_DOCUMENTS)):
+            raise UserError(f"{file} is empty; it needs documents, one a line")
+
+
+def texts(source: str) -> Iterator[str]:
+    """The documents of a source as text, one after another; blank ones are passed over."""
+    if source == SCENES:
+        from trainables.corpora.scenes import ensure
+
+        yield from _read(ensure() / "docs" / "docs.jsonl")
+        return
+    files = _local_files(source)
+    if files is None:
+        yield from _hub_texts(source)
+        return
+    for file in files:
+        yield from _read(file)
+
+
+def default_cache() -> Path:
+    """Where token files are kept, beside the scenes corpus; it follows XDG_CACHE_HOME."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sentence-embedding-studies"
+
+
+def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> Path:
+    """The folder with the source's tokens; made first where it is not there yet, by one process for all."""
+    from filelock import FileLock
+
+    key = hashlib.sha256(json.dumps([_identity(source), _tokenizer_identity(tokenizer), limit]).encode()).hexdigest()[
+        :12
+    ]
+    place = cache / f"documents-{key}"
+    if place.is_dir():
+        return place
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with FileLock(cache / f".documents-{key}.lock"):
+            if not place.is_dir():
+                _write_whole(place, source, tokenizer, limit)
+    except OSError as error:
+        raise UserError(
+            f"cannot keep the tokens of {source!r} in {cache}: {error.strerror or error}; the cache follows "
+            "XDG_CACHE_HOME"
+        ) from None
+    return place
+
+
+def _write_whole(place: Path, source: str, tokenizer: Any, limit: int | None) -> None:
+    """Tokenize beside `place`, then rename."""
+    draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    try:
+        small = len(tokenizer) <= 1 << 16
+        with (
+            _Growing(draft / "tokens.npy", np.uint16 if small else np.int32) as tokens,
+            _Growing(draft / "ends.npy", np.int64) as ends,
+        ):
+            ends.append([0])
+            for ids in _token_lists(islice(texts(source), limit), tokenizer):
+                tokens.append(ids)
+                ends.append([tokens.length])
+        documents = ends.length - 1
+        if not documents:
+            raise UserError(f"no document in {source!r}: it holds no text")
+        about = {
+            "source": source,
+            "documents": documents,
+            "tokens": tokens.length,
+            "fingerprint": _fingerprint(draft / "tokens.npy", draft / "ends.npy"),
+        }
+        (draft / "about.json").write_text(json.dumps(about, indent=1) + "\n")
+        draft.chmod(0o755)
+        draft.rename(place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+class _Growing:
+    """A one-dimensional `.npy` file whose length is known only at its end."""
+
+    def __init__(self, path: Path, kind: Any) -> None:
+        self.kind = np.dtype(kind)
+        self.length = 0
+        self._stream: BinaryIO = path.open("wb")
+
+    def __enter__(self) -> _Growing:
+        self._write_header()
+        self._begin = self._stream.tell()
+        return self
+
+    def append(self, values: list[int]) -> None:
+        self._stream.write(np.asarray(values, dtype=self.kind).tobytes())
+        self.length += len(values)
+
+    def __exit__(self, *_: object) -> None:
+        with self._stream:
+            self._stream.seek(0)
+            self._write_header()  # numpy leaves room in it for any length
+            assert self._stream.tell() == self._begin
+
+    def _write_header(self) -> None:
+        described = {
+            "descr": np.lib.format.dtype_to_descr(self.kind),
+            "fortran_order": False,
+            "shape": (self.length,),
+        }
+        np.lib.format.write_array_header_1_0(self._stream, described)
+
+
+def _token_lists(documents: Iterable[str], tokenizer: Any) -> Iterator[list[int]]:
+    """Token ids of each document, without special tokens and uncut."""
+    for some in _portions(documents):
+        yield from tokenizer(
+            some, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False
+        )["input_ids"]
+
+
+def _portions(documents: Iterable[str]) -> Iterator[list[str]]:
+    portion: list[str] = []
+    characters = 0
+    for text in documents:
+        portion.append(text)
+        characters += len(text)
+        if characters >= _CHARACTERS_AT_ONCE or len(portion) == _DOCUMENTS_AT_ONCE:
+            yield portion
+            portion, characters = [], 0
+    if portion:
+        yield portion
+
+
+def _fingerprint(*files: Path) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while block := stream.read(_BYTES_HASHED_AT_ONCE):
+                digest.update(block)
+    return digest.hexdigest()[:12]
+
+
+def _identity(source: str) -> Any:
+    """What tells one state of a source from another without reading it."""
+    if source == SCENES:
+        from trainables.corpora.scenes import version
+
+        return [SCENES, version()]
+    files = _local_files(source)
+    if files is None:
+        return ["hub", source]
+    return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def _tokenizer_identity(tokenizer: Any) -> str:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        content: Any = [type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())]
+    else:
+        content = json.loads(backend.to_str())
+        # How the last call cut and padded; it says nothing about the tokens.
+        content |= {"truncation": None, "padding": None}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _local_files(source: str) -> list[Path] | None:
+    """The files that `source` names, or None where it is a hub id."""
+    if not source.strip():
+        raise UserError("corpus.documents is empty; give a hub id, a folder, a .txt or .jsonl file, or 'scenes'")
+    path = Path(source).expanduser()
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES)
+        if not files:
+            raise UserError(f"{path} holds no documents: no {choices(SUFFIXES)} file")
+    elif path.is_file():
+        if path.suffix.lower() not in SUFFIXES:
+            raise UserError(f"{path} is no {choices(SUFFIXES)} file, so it cannot be read as documents")
+        files = [path]
+    elif source[0] not in "./~" and not _FILE_LIKE.search(source) and _HUB_ID.fullmatch(source):
+        return None
+    else:
+        raise UserError(f"no such file or folder: {source!r}; give a hub id, a folder, a .txt or .jsonl file")
+    for file in files:
+        if not os.access(file, os.R_OK):
+            raise UserError(f"{file} may not be read by this user")
+    return files
+
+
+def _read(file: Path) -> Iterator[str]:
+    """Documents of a `.txt` or `.jsonl` file, one a line."""
+    as_json = file.suffix.lower() == ".jsonl"
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            except UnicodeDecodeError as error:
+                raise UserError(f"{file}, line {number}: not UTF-8 ({error.reason})") from None
+            if text and as_json:
+                text = _text_of(text, f"{file}, line {number}").strip()
+            if text:
+                yield text
+
+
+def _text_of(line: str, where: str) -> str:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{where}: not a JSON object ({error})") from None
+    if not isinstance(record, dict):
+        raise UserError(f"{where}: not a JSON object but {type(record).__name__}")
+    if not isinstance(record.get("text"), str):
+        raise UserError(f'{where}: no document; write it as {{"text": "..."}}')
+    return record["text"]
+
+
+def _hub_texts(source: str) -> Iterator[str]:
+    with _hub(source) as (datasets, answers):
+        # What is in the hub's cache is memory-mapped, so it need not be streamed; what is not, must be.
+        data = datasets.load_dataset(source, split="train", streaming=answers)
+        for number, record in enumerate(data, 1):
+            text = record.get("text")
+            if not isinstance(text, str):
+                raise UserError(f"hub data set {source!r}, row {number}: no column 'text' with a document in it")
+            if text.strip():
+                yield text
+
+
+@contextmanager
+def _hub(source: str) -> Iterator[tuple[Any, bool]]:
+    """`datasets`, and whether the hub answers; what fails inside becomes one sentence."""
+    import datasets
+
+    from trainables.corpora.hub import cache_only_unless_reachable
+
+    with cache_only_unless_reachable() as answers:
+        try:
+            yield datasets, answers
+        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+            if answers:
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                raise UserError(f"the hub data set {source!r} cannot be loaded: {reason}") from None
+            raise UserError(
+                f"the documents {source!r} are neither a local path nor in the hub's cache, and the hub cannot be "
+                "reached; give a folder or a file (.txt, .jsonl), set HF_HOME to a filled cache, or use 'scenes'"
+            ) from None

@@ -1,0 +1,310 @@
+"""Anchor and positive spans of documents (Giorgi et al. 2020, DeCLUTR, section 3.1.1), and batches of them.
+
+    feed = SpanFeed(documents, SpansConfig(), batch_size=16, seed=0, wrap=wrapper(tokenizer, 512))
+    feed.batch(0)            # 16 documents: 32 anchors, 64 positives
+    feed, description = make_span_feed(recipe, encoder, seed)
+
+What the paper states, with l_min and l_max the shortest and longest span and n the document's tokens:
+
+    anchor    length   floor(p (l_max - l_min) + l_min), p from Beta(4, 2)
+              start    uniform over 0 ... n - length
+    positive  length   floor(p (l_max - l_min) + l_min), p from Beta(2, 4), each for itself
+              start    uniform over anchor start - length ... anchor end, both included
+    anchors of one document are at least l_max tokens apart
+
+What it leaves open, and what is done here. *Apart* is from the end of one anchor to the start of the next, which is
+what the authors' code comes to. All places of the A anchors that keep this distance are equally likely; with one
+anchor that is the paper's formula. A document holds at least 2 A l_max tokens, so there is always room. A positive
+that would reach over the document's edge: the range of starts is cut, not the positive. `adjacent`: directly before or
+after the anchor, by a coin where both fit; l_max is lowered to the longer side where neither has room for it.
+`subsuming`: the anchor's length stands for l_max in the positive's length, its start is uniform within the anchor.
+
+`fidelity="released"` places anchors as the authors' code does: the document is cut into blocks of l_max tokens, an
+anchor lies anywhere within one block drawn at random, and that block and the two beside it are not drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from trainables.corpora.batch import Batch, Feed
+from trainables.corpora.documents import Documents, load_documents
+from trainables.errors import UserError
+from trainables.recipe import Recipe, SpansConfig
+
+ANCHOR_BETA = (4, 2)
+POSITIVE_BETA = (2, 4)
+_UNIFORMS = 5
+"""The a-th smallest of a + b - 1 uniforms is Beta(a, b); both distributions have a + b = 6."""
+
+# The four numbers of a Philox counter that a document's draws start from: the first counts them, the second tells
+# what is drawn, the others say for which epoch and document.
+_SPANS, _ORDER = 0, 1
+
+Wrap = Callable[[list[int]], list[int]]
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Where spans lie in their documents, in tokens; a span is `document[start : start + length]`."""
+
+    anchor_start: np.ndarray
+    """(documents, anchors) int64; in the order drawn, not in that of the text."""
+    anchor_length: np.ndarray
+    """(documents, anchors) int64."""
+    positive_start: np.ndarray
+    """(documents, anchors, positives) int64."""
+    positive_length: np.ndarray
+    """(documents, anchors, positives) int64."""
+
+
+class SpanEncoder(Protocol):
+    """What a feed must know of an encoder."""
+
+    tokenizer: Any
+    max_length: int
+
+
+def make_span_feed(
+    recipe: Recipe, encoder: SpanEncoder, seed: int, cache: Path | None = None
+) -> tuple[Feed, dict[str, Any]]:
+    """The batches of a recipe whose layout is `spans`, and a description of its documents for the ledger."""
+    check_spans(recipe.spans, encoder.max_length)
+    documents = load_documents(
+        recipe.corpus.documents,
+        encoder.tokenizer,
+        shortest_document(recipe.spans),
+        limit=recipe.corpus.limit,
+        share=recipe.corpus.share,
+        cache=cache,
+    )
+    feed = SpanFeed(
+        documents,
+        recipe.spans,
+        batch_size=recipe.optimisation.batch_size,
+        seed=seed,
+        wrap=wrapper(encoder.tokenizer, encoder.max_length),
+        released=recipe.objective.fidelity == "released",
+    )
+    return feed, {
+        "source": documents.source,
+        "documents": len(documents),
+        "read": documents.read,
+        "too_short": documents.too_short,
+        "shortest": shortest_document(recipe.spans),
+        "tokens": int(documents.lengths.sum()),
+        "fingerprint": documents.fingerprint,
+    }
+
+
+def check_spans(spans: SpansConfig, max_length: int) -> None:
+    """Refuse spans that cannot be drawn, or that an encoder of `max_length` tokens would cut.
+
+    The paper's l_max of 512 is the encoder's whole input, special tokens included. So l_max may be as large as
+    `max_length`; the rare span that leaves no room for the special tokens loses its last tokens (see `wrapper`).
+    """
+    if spans.shortest > spans.longest:
+        raise UserError(
+            f"spans.shortest {spans.shortest} is over spans.longest {spans.longest}; it must be at most that"
+        )
+    if spans.longest > max_length:
+        raise UserError(
+            f"spans.longest {spans.longest} is over the {max_length} tokens that the encoder takes; lower it, or raise "
+            "encoder.max_length if the encoder has more positions"
+        )
+
+
+def shortest_document(spans: SpansConfig) -> int:
+    """Tokens that a document must have: 2 A l_max, as in the paper (2048 for A = 2, l_max = 512).
+
+    With one anchor, `adjacent` and l_min over half of l_max that leaves no room beside the anchor, so it is more.
+    """
+    beside = spans.longest + 2 * spans.shortest if spans.strategy == "adjacent" else 0
+    return max(2 * spans.anchors * spans.longest, beside)
+
+
+def wrapper(tokenizer: Any, max_length: int) -> Wrap:
+    """Puts the tokenizer's special tokens around a span, as around a single sentence.
+
+    The result has at most `max_length` tokens: a span that is too long for that loses its last ones.
+    """
+    example = tokenizer("a", return_special_tokens_mask=True)
+    ids, special = list(example["input_ids"]), list(example["special_tokens_mask"])
+    first = special.index(0)
+    last = len(special) - special[::-1].index(0)
+    before, after = ids[:first], ids[last:]
+    room = max_length - len(before) - len(after)
+    return lambda span: [*before, *span[:room], *after]
+
+
+class SpanFeed:
+    """Every epoch takes the documents in a new order and draws new spans from each.
+
+    Both depend on the seed and the epoch alone, a document's spans moreover on its number in the source: neither on
+    the other documents of the batch nor on how many workers ask. Documents that do not fill a last batch wait for the
+    next epoch, whose order is another; only where there are fewer than `batch_size` in all, they are the batch.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        spans: SpansConfig,
+        *,
+        batch_size: int,
+        seed: int,
+        wrap: Wrap,
+        released: bool = False,
+    ) -> None:
+        self.documents = documents
+        self.spans = spans
+        self.batch_size = batch_size
+        self.seed = seed
+        self.wrap = wrap
+        self.released = released
+        self.steps_per_epoch = max(len(documents) // batch_size, 1)
+        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
+
+    def batch(self, step: int) -> Batch:
+        """Items are all anchors, then all positives, documents in order (s_i and s_{i+pAN} in the paper).
+
+        One row for each positive: its anchor as premise, itself as hypothesis, label 0, the anchor's number as group.
+        """
+        epoch, place = divmod(step, self.steps_per_epoch)
+        chosen = self._epoch_order(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
+        documents = self.documents
+        drawn = sample_spans(
+            documents.lengths[chosen], documents.numbers[chosen], self.spans, self.seed, epoch, released=self.released
+        )
+        anchors, positives = drawn.anchor_start.size, drawn.positive_start.size
+        begin = documents.starts[chosen]
+        starts = np.concatenate(
+            [(drawn.anchor_start + begin[:, None]).ravel(), (drawn.positive_start + begin[:, None, None]).ravel()]
+        )
+        ends = starts + np.concatenate([drawn.anchor_length.ravel(), drawn.positive_length.ravel()])
+        tokens, wrap = documents.tokens, self.wrap
+        items = [wrap(tokens[a:b].tolist()) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        anchor = np.repeat(np.arange(anchors), self.spans.positives)
+        return Batch(
+            sentences=[],
+            premise=anchor,
+            hypothesis=np.arange(anchors, anchors + positives),
+            label=np.zeros(positives, dtype=np.int8),
+            group=anchor,
+            tokens=items,
+        )
+
+    def _epoch_order(self, epoch: int) -> np.ndarray:  # (documents,)
+        known, order = self._order
+        if known != epoch:
+            generator = np.random.Generator(np.random.Philox(key=self.seed, counter=[0, _ORDER, epoch, 0]))
+            order = generator.permutation(len(self.documents))
+            self._order = (epoch, order)
+        return order
+
+
+def sample_spans(
+    lengths: np.ndarray, numbers: np.ndarray, spans: SpansConfig, seed: int, epoch: int, *, released: bool = False
+) -> Spans:
+    """Spans of documents with so many tokens, (documents,) each at least `shortest_document(spans)`.
+
+    `numbers` (documents,) name the documents: equal number, seed and epoch give equal spans, whatever stands beside.
+    """
+    low, high = spans.shortest, spans.longest
+    n = lengths.astype(np.int64)[:, None]  # (documents, 1)
+    uniform = _uniforms(numbers, spans, seed, epoch)  # (documents, anchors, draws)
+    of_anchor, of_positive = uniform[..., : _UNIFORMS + 2], uniform[..., _UNIFORMS + 2 :]
+    of_positive = of_positive.reshape(*uniform.shape[:2], spans.positives, _UNIFORMS + 1)
+
+    length = _stretch(_beta(of_anchor[..., :_UNIFORMS], *ANCHOR_BETA), low, high)
+    place = _places_in_blocks if released else _places
+    start = place(n, length, of_anchor[..., _UNIFORMS], of_anchor[..., _UNIFORMS + 1], high)
+
+    p, where = _beta(of_positive[..., :_UNIFORMS], *POSITIVE_BETA), of_positive[..., _UNIFORMS]
+    s, e = start[..., None], (start + length)[..., None]  # (documents, anchors, 1)
+    n = n[..., None]
+    if spans.strategy == "subsuming":
+        positive = _stretch(p, low, e - s)
+        first, last = s, e - positive
+    elif spans.strategy == "adjacent":
+        positive = _stretch(p, low, np.minimum(high, np.maximum(s, n - e)))
+        before, after = s - positive >= 0, e + positive <= n
+        begins = np.where(before & (~after | (where < 0.5)), s - positive, e)
+        return Spans(start, length, begins, positive)
+    else:
+        positive = _stretch(p, low, high)
+        first, last = np.maximum(s - positive, 0), np.minimum(e, n - positive)
+    return Spans(start, length, _pick(where, first, last), positive)
+
+
+def _uniforms(numbers: np.ndarray, spans: SpansConfig, seed: int, epoch: int) -> np.ndarray:
+    """(documents, anchors, draws) in [0, 1): a stream of its own for each seed, epoch and document."""
+    shape = (spans.anchors, _UNIFORMS + 2 + spans.positives * (_UNIFORMS + 1))
+    return np.stack(
+        [
+            np.random.Generator(np.random.Philox(key=seed, counter=[0, _SPANS, epoch, number])).random(shape)
+            for number in numbers.tolist()
+        ]
+    )
+
+
+def _beta(uniform: np.ndarray, a: int, b: int) -> np.ndarray:
+    """Beta(a, b) as an order statistic of the a + b - 1 uniforms in the last axis."""
+    assert uniform.shape[-1] == a + b - 1
+    return np.sort(uniform, axis=-1)[..., a - 1]
+
+
+def _stretch(p: np.ndarray, low: int, high: int | np.ndarray) -> np.ndarray:
+    """floor(p (l_max - l_min) + l_min), the paper's span length."""
+    return np.floor(p * (high - low)).astype(np.int64) + low
+
+
+def _pick(uniform: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """A whole number between `first` and `last`, both included."""
+    return first + np.floor(uniform * (last - first + 1)).astype(np.int64)
+
+
+def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, apart: int) -> np.ndarray:
+    """(documents, anchors): anchor starts, all that keep `apart` tokens between anchors equally likely.
+
+    With the anchors and the gaps of `apart` taken out, `slack` tokens remain, to be spread before, between and after
+    the anchors. That is a choice of A different ones out of slack + A. `rank` says in which order the anchors stand.
+    """
+    anchors = length.shape[1]
+    slack = n - length.sum(axis=1, keepdims=True) - (anchors - 1) * apart  # (documents, 1), at least apart
+    chosen = np.empty_like(length)
+    for i in range(anchors):  # without replacement: the k-th of those not chosen yet
+        k = np.floor(where[:, i] * (slack[:, 0] + anchors - i)).astype(np.int64)
+        for earlier in np.sort(chosen[:, :i], axis=1).T:
+            k += earlier <= k
+        chosen[:, i] = k
+    free = np.sort(chosen, axis=1) - np.arange(anchors)  # slack tokens before the anchor that stands first, second, ...
+    order = np.argsort(rank, axis=1)
+    lengths = np.take_along_axis(length, order, axis=1)
+    starts = free + np.cumsum(lengths + apart, axis=1) - (lengths + apart)
+    placed = np.empty_like(starts)
+    np.put_along_axis(placed, order, starts, axis=1)
+    return placed
+
+
+def _places_in_blocks(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:
+    """(documents, anchors): anchor starts by the released code's blocks of `size` tokens.
+
+    Where few blocks are left for the anchors still to come, the first or the last of them is taken, so that the next
+    anchor finds one too.
+    """
+    anchors = length.shape[1]
+    block = np.empty_like(length)
+    for document, blocks in enumerate((n[:, 0] // size).tolist()):
+        left = list(range(blocks))
+        for i, u in enumerate(rank[document].tolist()):
+            to_come = anchors - i
+            few = len(left) // to_come < to_come
+            chosen = (0 if u < 0.5 else len(left) - 1) if few else int(u * len(left))
+            block[document, i] = left[chosen]
+            del left[max(chosen - 1, 0) : chosen + 2]
+    return _pick(where, block * size, (block + 1) * size - length)
