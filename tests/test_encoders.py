@@ -263,7 +263,7 @@ class TestRefusals:
         assert str(caught.value) == f"no encoder at {name!r}; name a model folder, a hub id, or 'scenes-small'"
 
     def test_a_folder_that_is_no_model(self, tmp_path: Path):
-        with pytest.raises(UserError, match=r"is no encoder: a model folder holds config\.json"):
+        with pytest.raises(UserError, match=r"is no encoder; a model folder holds config\.json"):
             check_encoder(EncoderConfig(name=str(tmp_path)))
 
     @pytest.mark.usefixtures("no_network")

@@ -5,12 +5,13 @@ Importing this package is light; the libraries behind an encoder load with it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,43 +26,65 @@ class Encoder(Protocol):
         """Float32 embeddings of the sentences, in their order."""
 
 
-def load_encoder(config: EncoderConfig, pooling: PoolingConfig | None = None, *, device: str | None = None) -> Any:
+def load_encoder(
+    config: EncoderConfig, pooling: PoolingConfig | None = None, *, device: str | None = None, masked_lm: bool = False
+) -> Any:
     """The encoder that a recipe names, on `device` (None: a GPU where there is one).
 
     With `pooling=None` a sentence-transformers model keeps its own pipeline and any other transformer
-    takes the mean. Raises `UserError` where the encoder cannot be had.
+    takes the mean. With `masked_lm=True` a transformer gets a head for masked language modelling, `encoder.masked`.
+    Raises `UserError` where the encoder cannot be had.
     """
     if config.kind == "word_vectors":
         from trainables.encoders.word_vectors import WordVectors
 
         return WordVectors.load(config.name)
-    if pooling is None and (Path(config.name) / "modules.json").is_file():
+    if config.kind == "pipeline" or (pooling is None and (Path(config.name) / "modules.json").is_file()):
         from trainables.encoders.pipeline import Pipeline
 
         return Pipeline(config, device)
     from trainables.encoders.transformer import TransformerEncoder
 
-    return TransformerEncoder.load(config, pooling or PoolingConfig("mean"), device=device)
+    return TransformerEncoder.load(config, pooling or PoolingConfig("mean"), device=device, masked_lm=masked_lm)
 
 
 def check_encoder(config: EncoderConfig) -> None:
     """Refuse, quickly and before anything runs, an encoder that is not there."""
-    path = Path(config.name)
-    if config.kind == "word_vectors":
-        if path.suffix not in (".txt", ".npy") or not path.is_file():
-            raise UserError(
-                f"no word vectors at {config.name!r}; name a GloVe text file (.txt), "
-                "or a matrix (.npy) with its words beside it (.txt, .json or .parquet)"
-            )
-    elif config.name == SCENES_ENCODER:
+    if config.kind == "pipeline" and config.layers is not None:
+        raise UserError(f"encoder.layers is {config.layers}, but a pipeline keeps all its layers; leave it at none")
+    missing = _missing(config)
+    if missing:
+        raise UserError("; ".join(missing))
+
+
+def available(config: EncoderConfig) -> str | None:
+    """None if the encoder can be had, else why not, in a phrase. Nothing is downloaded.
+
+    Where the hub cannot be reached this is found out once in a process, not once an encoder.
+    """
+    missing = _missing(config)
+    return missing[0] if missing else None
+
+
+def check_trainable(recipe: Recipe) -> None:
+    """Refuse a recipe that would train what can only be evaluated."""
+    if not recipe.optimisation.epochs or recipe.encoder.kind == "word_vectors":
         return
-    elif path.exists():
-        if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
-            raise UserError(f"{config.name!r} is no encoder: a model folder holds config.json, weights and a tokenizer")
-    elif config.name.startswith((".", "/", "~")):
-        raise UserError(f"no encoder at {config.name!r}; name a model folder, a hub id, or {SCENES_ENCODER!r}")
-    else:
-        _check_hub(config.name)
+    if recipe.encoder.kind == "pipeline" and recipe.encoder.adapter == "none":
+        raise UserError(
+            "encoder.kind 'pipeline' is for evaluation only; set optimisation.epochs to 0, train an adapter on it "
+            "(encoder.adapter 'mlp'), or take encoder.kind 'transformer'"
+        )
+    if recipe.pooling.after != "none":
+        raise UserError(
+            f"pooling.after {recipe.pooling.after!r} is for evaluation only; set optimisation.epochs to 0, "
+            "or pooling.after to 'none'"
+        )
+    if recipe.encoder.adapter != "none" and (recipe.objective.mlm or recipe.objective.name == "mlm"):
+        raise UserError(
+            "masked language modelling trains the encoder, which encoder.adapter freezes; set objective.mlm to 0, "
+            "or encoder.adapter to 'none'"
+        )
 
 
 def hub_errors(name: str, load: Callable[[], Any]) -> Any:
@@ -79,22 +102,82 @@ def hub_errors(name: str, load: Callable[[], Any]) -> Any:
         raise UserError(f"the encoder {name!r} cannot be loaded: {reason}") from error
 
 
-def _check_hub(name: str) -> None:
+_unreachable: list[str] = []
+"""Why the hub could not be reached, once that was seen: it is then not tried again."""
+
+
+def _missing(config: EncoderConfig) -> tuple[str, str] | None:
+    """Why an encoder cannot be had, and what would work; None if it can."""
+    name, path = config.name, Path(config.name)
+    elsewhere = f"name a model folder, a hub id, or {SCENES_ENCODER!r}"
+    if config.kind == "word_vectors":
+        if path.suffix not in (".txt", ".npy") or not path.is_file():
+            return (
+                f"no word vectors at {name!r}",
+                "name a GloVe text file (.txt), or a matrix (.npy) with its words beside it (.txt, .json or .parquet)",
+            )
+        return None
+    if name == SCENES_ENCODER:
+        return _plain(name) if config.kind == "pipeline" else None
+    if path.exists():
+        whole, plain = (path / "modules.json").is_file(), (path / "config.json").is_file()
+        if not whole and not plain:
+            return f"{name!r} is no encoder", "a model folder holds config.json, weights and a tokenizer"
+        if config.kind == "pipeline":
+            return _foreign_modules(path) if whole else _plain(name)
+        return None
+    if name.startswith((".", "/", "~")):
+        return f"no encoder at {name!r}", elsewhere
+    return _missing_on_hub(name, "modules.json" if config.kind == "pipeline" else "config.json")
+
+
+def _plain(name: str) -> tuple[str, str]:
+    return (
+        f"{name!r} is a plain transformer without a pooling of its own",
+        "set encoder.kind to 'transformer', and pooling.mode",
+    )
+
+
+def _foreign_modules(folder: Path) -> tuple[str, str] | None:
+    """Modules of other packages are code of the model's own: it is never run."""
+    try:
+        types = [str(module["type"]) for module in json.loads((folder / "modules.json").read_text(encoding="utf-8"))]
+    except (ValueError, TypeError, KeyError):
+        return f"{str(folder / 'modules.json')!r} is no list of modules", "save the model again"
+    foreign = [kind for kind in types if not kind.startswith("sentence_transformers.")]
+    if foreign:
+        return f"{str(folder)!r} needs code of its own ({foreign[0]}), which is not run", "name another model"
+    return None
+
+
+def _missing_on_hub(name: str, wanted: str) -> tuple[str, str] | None:
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
+    elsewhere = "give a model folder with --set encoder.name=FOLDER, or use --scale laptop"
     try:
-        if isinstance(try_to_load_from_cache(name, "config.json"), str):
-            return
-        HfApi().model_info(name, timeout=10)
+        found = try_to_load_from_cache(name, wanted)
+        if isinstance(found, str) and _has_weights(Path(found).parent):
+            return None
+        if _unreachable:
+            return _unreached(name), elsewhere
+        files = {item.rfilename for item in HfApi().model_info(name, timeout=10).siblings or ()}
     except HFValidationError:
-        raise UserError(f"{name!r} is neither a folder nor a hub id (owner/name)") from None
+        return f"{name!r} is neither a folder nor a hub id (owner/name)", f"name one, or {SCENES_ENCODER!r}"
     except RepositoryNotFoundError:
-        raise UserError(f"the hub has no model {name!r}; name another, a folder, or {SCENES_ENCODER!r}") from None
+        return f"the hub has no model {name!r}", f"name another, a folder, or {SCENES_ENCODER!r}"
     except HfHubHTTPError as error:
-        raise UserError(f"the hub refuses the encoder {name!r}: {error}") from None
+        return f"the hub refuses the encoder {name!r}", str(error)
     except Exception as error:  # every network library has its own; each means that the hub was not reached
-        raise UserError(
-            f"the encoder {name!r} is not in the local cache and the hub cannot be reached "
-            f"({type(error).__name__}); give a model folder with --set encoder.name=FOLDER, or use --scale laptop"
-        ) from error
+        _unreachable.append(type(error).__name__)
+        return _unreached(name), elsewhere
+    return _plain(name) if wanted == "modules.json" and wanted not in files else None
+
+
+def _unreached(name: str) -> str:
+    return f"the encoder {name!r} is not in the local cache and the hub cannot be reached ({_unreachable[0]})"
+
+
+def _has_weights(snapshot: Path) -> bool:
+    """A model that was only begun to be fetched has none."""
+    return any(next(snapshot.rglob(pattern), None) for pattern in ("*.safetensors", "*.bin"))

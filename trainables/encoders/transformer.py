@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,17 @@ class TransformerEncoder(nn.Module):
         self.precision = torch.float32
         self.padded_inference = False
         """Average padding in at inference, as Liao's released code does."""
+        self.masked: Any = None
+        """A `MaskedLM` where one was asked for: it trains the same backbone, and is not saved with it."""
 
     @classmethod
-    def load(cls, config: EncoderConfig, pooling: PoolingConfig, *, device: str | None = None) -> TransformerEncoder:
-        """From the hub, a folder, or made on the spot; with the first `config.layers` layers only."""
+    def load(
+        cls, config: EncoderConfig, pooling: PoolingConfig, *, device: str | None = None, masked_lm: bool = False
+    ) -> TransformerEncoder:
+        """From the hub, a folder, or made on the spot; with the first `config.layers` layers only.
+
+        `masked_lm` adds the head for masked language modelling; the embeddings are the same with and without.
+        """
         if config.name == SCENES_ENCODER:
             from trainables.encoders.builtin import build
 
@@ -53,6 +61,10 @@ class TransformerEncoder(nn.Module):
         longest = getattr(backbone.config, "max_position_embeddings", config.max_length)
         max_length = min(config.max_length, longest, tokenizer.model_max_length)
         encoder = cls(backbone, tokenizer, pooling.mode, max_length)
+        if masked_lm:
+            from trainables.encoders.masked import MaskedLM
+
+            encoder.masked = MaskedLM(encoder, config.name)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
@@ -66,6 +78,24 @@ class TransformerEncoder(nn.Module):
         return self.tokenizer(list(sentences), truncation=True, max_length=self.max_length, add_special_tokens=True)[
             "input_ids"
         ]
+
+    @property
+    def specials(self) -> int:
+        """How many special tokens `wrap` adds."""
+        return sum(map(len, self._around))
+
+    def wrap(self, ids: Sequence[int]) -> list[int]:
+        """A span's token ids with the tokenizer's special tokens around them; nothing is cut."""
+        before, after = self._around
+        return [*before, *ids, *after]
+
+    @functools.cached_property
+    def _around(self) -> tuple[list[int], list[int]]:
+        # Fast tokenizers add special tokens to texts only, so a text shows where they go.
+        inside = self.tokenizer("a", add_special_tokens=False)["input_ids"]
+        whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
+        start = next(i for i in range(len(whole)) if whole[i : i + len(inside)] == inside)
+        return whole[:start], whole[start + len(inside) :]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         """Embeddings of tokenized sentences, with gradient, in their order."""
@@ -97,21 +127,37 @@ class TransformerEncoder(nn.Module):
 
         save_sentence_transformer(self, folder)
 
-    def _forward(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        longest = max(len(ids) for ids in tokens)
-        padding = self.tokenizer.pad_token_id
-        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in tokens])
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in tokens])
-        ids, mask = ids.to(self.device), mask.to(self.device)
-        low = self.precision != torch.float32
-        with torch.autocast(self.device.type, dtype=self.precision) if low else contextlib.nullcontext():
-            layers = self.mode == "first_last_mean"
+    def states(self, tokens: Sequence[Sequence[int]]) -> tuple[tuple[Tensor, ...], Tensor]:
+        """Token states of one padded pass, and the mask of real tokens, (sentences, tokens).
+
+        The states are those of the last layer, or of all where the pooling wants more, each (sentences, tokens, dim).
+        """
+        ids = padded(tokens, self.tokenizer.pad_token_id).to(self.device)
+        mask = padded([[1] * len(row) for row in tokens], 0).to(self.device)
+        layers = self.mode == "first_last_mean"
+        with self.autocast():
             output = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=layers)
         states = output.hidden_states if layers else (output.last_hidden_state,)
         # bf16 states are summed in fp32: a mean over many tokens loses digits otherwise.
-        states = tuple(state.float() if low else state for state in states)
+        low = self.precision != torch.float32
+        return tuple(state.float() if low else state for state in states), mask
+
+    def autocast(self) -> contextlib.AbstractContextManager[Any]:
+        """Inside, matrix products are computed in `precision`."""
+        if self.precision == torch.float32:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=self.precision)
+
+    def _forward(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
+        states, mask = self.states(tokens)
         released = self.padded_inference and not self.training and self.mode == "mean_without_cls"
         return (padded_mean_without_cls if released else POOLINGS[self.mode])(states, mask)
+
+
+def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (rows, longest) int64
+    """Rows of numbers as one tensor, the short ones filled up."""
+    longest = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows])
 
 
 def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[int]]:
@@ -138,8 +184,7 @@ def _from_pretrained(name: str) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
 
     quieten()
-    if (Path(name) / "0_Transformer").is_dir():
-        name = str(Path(name) / "0_Transformer")
+    name = transformer_folder(name)
     # Said outright, for otherwise transformers would ask on the console whether to run a model's own code.
     backbone = AutoModel.from_pretrained(name, dtype=torch.float32, trust_remote_code=False)
     if getattr(backbone, "pooler", None) is not None:
@@ -150,8 +195,14 @@ def _from_pretrained(name: str) -> tuple[Any, Any]:
     return backbone, tokenizer
 
 
+def transformer_folder(name: str) -> str:
+    """Where the plain transformer lies: old sentence-transformers models have it one folder down."""
+    inner = Path(name) / "0_Transformer"
+    return str(inner) if inner.is_dir() else name
+
+
 def quieten() -> None:
-    """No progress bars and load reports of transformers on the console."""
+    """No progress bars of transformers on the console, and no reports of weights that a checkpoint lacks."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()

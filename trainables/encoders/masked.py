@@ -1,0 +1,135 @@
+"""Masked language modelling beside an encoder: some tokens are hidden, and the model's own head guesses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from trainables.encoders import hub_errors
+from trainables.encoders.transformer import TOKENS_PER_PASS, length_buckets, padded, quieten, transformer_folder
+from trainables.errors import UserError
+from trainables.recipe import SCENES_ENCODER
+
+if TYPE_CHECKING:
+    from trainables.encoders.transformer import TransformerEncoder
+
+CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
+IGNORED = -100
+"""The label of a token that need not be guessed."""
+
+# Where each architecture keeps the parts of its head, in the order in which states pass them.
+HEADS: dict[str, tuple[str, ...]] = {
+    "albert": ("predictions",),
+    "bert": ("cls",),
+    "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
+    "electra": ("generator_predictions", "generator_lm_head"),
+    "mpnet": ("lm_head",),
+    "roberta": ("lm_head",),
+    "xlm-roberta": ("lm_head",),
+}
+
+
+class MaskedLM(nn.Module):
+    """The head that guesses hidden tokens from an encoder's states, and its loss.
+
+    It is the checkpoint's own head where that has one, else a fresh one from torch's current seed. Its output
+    embeddings are the encoder's input embeddings wherever the architecture ties them. The encoder's backbone is
+    used, but is no part of this module. Raises `UserError` for a tokenizer without a mask token and for
+    an architecture whose head is not known.
+    """
+
+    def __init__(self, encoder: TransformerEncoder, name: str) -> None:
+        super().__init__()
+        self._encoder = (encoder,)  # in a tuple, or it would become a part of its own part
+        if encoder.tokenizer.mask_token_id is None:
+            raise UserError(
+                f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
+                "set objective.mlm to 0, or name another encoder"
+            )
+        self.head = _head(encoder.backbone, name)
+
+    def loss(
+        self, tokens: Sequence[Sequence[int]], generator: torch.Generator, share: Sequence[int]
+    ) -> tuple[Tensor, int]:
+        """Cross-entropy in nats, summed over the hidden tokens of this worker's items, and the count over all items.
+
+        `tokens` is the whole batch, special tokens included, and `share` the indices of this worker's items. All
+        workers' sums, divided by the count, add up to the loss of one worker. Masks come from `generator`
+        alone, so that workers who seed it alike agree about them.
+        """
+        encoder = self._encoder[0]
+        masked, labels = mask_tokens(tokens, encoder.tokenizer, generator)
+        total = torch.zeros((), device=encoder.device, requires_grad=True)  # an empty share can go backwards, too
+        own = [i for i in share if any(label != IGNORED for label in labels[i])]
+        for bucket in length_buckets([len(masked[i]) for i in own], TOKENS_PER_PASS[encoder.device.type]):
+            rows = [own[i] for i in bucket]
+            total = total + self._guess([masked[i] for i in rows], [labels[i] for i in rows])
+        return total, sum(label != IGNORED for row in labels for label in row)
+
+    def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
+        encoder = self._encoder[0]
+        wanted = padded(labels, IGNORED).to(encoder.device)
+        hidden = wanted != IGNORED
+        states = encoder.states(tokens)[0][-1][hidden]  # (hidden tokens, dim): the vocabulary is large
+        with encoder.autocast():
+            logits = self.head(states)  # (hidden tokens, vocabulary)
+        logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+        return F.cross_entropy(logits, wanted[hidden], reduction="sum")
+
+
+def mask_tokens(
+    tokens: Sequence[Sequence[int]], tokenizer: Any, generator: torch.Generator
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Hide tokens as BERT does. Returns the tokens with some hidden, and labels of the same shape.
+
+    Each token that is not special is chosen by itself with probability 0.15; where this chooses none of an item's,
+    the one with the lowest draw is chosen. A chosen token becomes the mask token with probability 0.8, any token but a
+    special one with 0.1, and else stays. Its label is the token that it was; all other labels are `IGNORED`.
+    """
+    lengths = torch.tensor([len(ids) for ids in tokens], dtype=torch.long)
+    flat = torch.tensor([token for ids in tokens for token in ids], dtype=torch.long)
+    special = torch.tensor(tokenizer.all_special_ids, dtype=torch.long)
+    vocabulary = torch.arange(len(tokenizer))
+    ordinary = vocabulary[~torch.isin(vocabulary, special)]
+
+    never = 2.0
+    draw = torch.rand(len(flat), generator=generator).masked_fill(torch.isin(flat, special), never)
+    item = torch.repeat_interleave(lengths)
+    lowest = torch.full((len(tokens),), never).scatter_reduce(0, item, draw, "amin")[item]
+    chosen = (draw < CHOSEN) | ((draw == lowest) & (draw < never))
+
+    fate = torch.rand(len(flat), generator=generator)
+    other = ordinary[torch.randint(len(ordinary), (len(flat),), generator=generator)]
+    masked = flat.clone()
+    hide, replace = chosen & (fate < HIDDEN), chosen & (fate >= HIDDEN) & (fate < HIDDEN + REPLACED)
+    masked[hide] = tokenizer.mask_token_id
+    masked[replace] = other[replace]
+    labels = flat.masked_fill(~chosen, IGNORED)
+    sizes = lengths.tolist()
+    return [part.tolist() for part in masked.split(sizes)], [part.tolist() for part in labels.split(sizes)]
+
+
+def _head(backbone: Any, name: str) -> nn.Module:
+    """The head of the masked language model `name`, tied to `backbone` instead of its own."""
+    from transformers import AutoModelForMaskedLM
+
+    family = backbone.config.model_type
+    if family not in HEADS:
+        raise UserError(
+            f"masked language modelling knows the heads of {', '.join(HEADS)}, but {name!r} is of the family {family!r}"
+        )
+    quieten()
+    if name == SCENES_ENCODER:
+        model = AutoModelForMaskedLM.from_config(backbone.config)
+    else:
+        folder = transformer_folder(name)
+        model = hub_errors(
+            name, lambda: AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, trust_remote_code=False)
+        )
+    setattr(model, model.base_model_prefix, backbone)
+    model.tie_weights()
+    return nn.Sequential(*(getattr(model, part) for part in HEADS[family]))
