@@ -44,7 +44,7 @@ CHECKED_DOCUMENTS = 10_000
 # One call of the tokenizer holds at most so much text, unless a single document is longer.
 _CHARACTERS_AT_ONCE = 1 << 20
 _DOCUMENTS_AT_ONCE = 512
-_BYTES_HASHED_AT_ONCE = 1 << 24
+_BYTES_HASHED_AT_ONCE = 1 << 20
 _FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 

@@ -1,0 +1,378 @@
+"""Spans: their bounds, their distributions against a naive simulation of the paper's formulas, and their batches."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from trainables.corpora.documents import Documents
+from trainables.corpora.spans import (
+    SpanFeed,
+    Spans,
+    check_spans,
+    make_span_feed,
+    sample_spans,
+    shortest_document,
+    wrapper,
+)
+from trainables.errors import UserError
+from trainables.recipe import Recipe, SpansConfig
+
+STRATEGIES = ("default", "adjacent", "subsuming")
+CLS, SEP = 1, 2
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> SpansConfig:
+    longest = draw(st.integers(2, 60))
+    return SpansConfig(
+        anchors=draw(st.integers(1, 6)),
+        positives=draw(st.integers(1, 5)),
+        shortest=draw(st.integers(1, longest)),
+        longest=longest,
+        strategy=draw(st.sampled_from(STRATEGIES)),
+    )
+
+
+def lengths_for(spans: SpansConfig, extra: list[int]) -> np.ndarray:
+    return np.array([shortest_document(spans) + more for more in extra], dtype=np.int64)
+
+
+def equal(one: Spans, other: Spans) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))
+
+
+@settings(max_examples=150)
+@given(
+    spans=configurations(),
+    extra=st.lists(st.integers(0, 400), min_size=1, max_size=6),
+    seed=st.integers(0, 2**31),
+    epoch=st.integers(0, 9),
+    released=st.booleans(),
+)
+def test_spans_keep_every_bound_that_the_paper_states(spans, extra, seed, epoch, released):
+    n = lengths_for(spans, extra)
+    drawn = sample_spans(n, np.arange(len(n)), spans, seed, epoch, released=released)
+    start, length = drawn.anchor_start, drawn.anchor_length
+    end = start + length
+    begins, lengths = drawn.positive_start, drawn.positive_length
+    ends = begins + lengths
+    assert start.shape == (len(n), spans.anchors)
+    assert begins.shape == (len(n), spans.anchors, spans.positives)
+    for first, last, long in ((start, end, length), (begins, ends, lengths)):
+        assert np.all(first >= 0)
+        assert np.all(last <= n.reshape(-1, *[1] * (last.ndim - 1)))
+        assert np.all((long >= spans.shortest) & (long <= spans.longest))
+    for one in range(len(n)):  # from the end of an anchor to the start of the next
+        order = np.argsort(start[one])
+        assert np.all(start[one][order][1:] - end[one][order][:-1] >= spans.longest)
+    s, e = start[..., None], end[..., None]
+    if spans.strategy == "adjacent":
+        assert np.all((ends == s) | (begins == e))
+    elif spans.strategy == "subsuming":
+        assert np.all((begins >= s) & (ends <= e))
+    else:  # overlapping, touching or within: never a token between them
+        assert np.all((begins >= s - lengths) & (begins <= e))
+
+
+@settings(max_examples=50)
+@given(spans=configurations(), seed=st.integers(0, 2**31), epoch=st.integers(0, 9), released=st.booleans())
+def test_a_documents_spans_depend_on_seed_epoch_and_document_only(spans, seed, epoch, released):
+    n, numbers = lengths_for(spans, [0, 7, 300, 300, 50]), np.array([4, 0, 9, 2**40, 3])
+
+    def draw(which: Any, seed: int = seed, epoch: int = epoch) -> Spans:
+        return sample_spans(n[which], numbers[which], spans, seed, epoch, released=released)
+
+    together = draw(slice(None))
+    assert equal(together, draw(slice(None)))
+    for one in range(len(n)):
+        alone = draw([one])
+        assert all(np.array_equal(getattr(alone, k)[0], getattr(together, k)[one]) for k in vars(alone))
+    if spans.longest - spans.shortest > 9 and spans.positives > 1:
+        assert not equal(together, draw(slice(None), seed=seed + 1))
+        assert not equal(together, draw(slice(None), epoch=epoch + 1))
+        # Equal lengths, other documents: other spans.
+        assert not np.array_equal(together.positive_length[2], together.positive_length[3])
+
+
+# ---- distributions: many documents of one length, against the formulas
+
+MANY = 20_000
+PAPER = {"shortest": 32, "longest": 512}
+
+
+def draws(n: int, released: bool = False, **config: Any) -> Spans:
+    return sample_spans(np.full(MANY, n), np.arange(MANY), SpansConfig(**PAPER | config), 3, 0, released=released)
+
+
+def fits(sample: np.ndarray, expected: np.ndarray) -> bool:
+    """Chi-square of whole numbers against simulated ones, in twenty equally full bins."""
+    edges = np.unique(np.quantile(expected, np.linspace(0, 1, 21)[1:-1]))
+    counts = [
+        np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(edges) + 1) for x in (sample, expected)
+    ]
+    return bool(stats.chi2_contingency(np.stack(counts)).pvalue > 1e-4)
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize(("part", "a", "b"), [("anchor_length", 4, 2), ("positive_length", 2, 4)])
+def test_lengths_follow_the_papers_beta_distributions(part, a, b, released):
+    length = getattr(draws(2048, released), part).ravel()
+    low, high = PAPER["shortest"], PAPER["longest"]
+    grid = np.arange(low, high)
+    # P(floor(p (high - low) + low) <= x) = P(p < (x + 1 - low) / (high - low))
+    expected = stats.beta(a, b).cdf((grid + 1 - low) / (high - low))
+    found = np.searchsorted(np.sort(length), grid, side="right") / len(length)
+    distance = np.abs(found - expected).max()
+    assert distance < 1.95 / np.sqrt(len(length))  # Kolmogorov-Smirnov at 0.1 %
+    swapped = stats.beta(b, a).cdf((grid + 1 - low) / (high - low))
+    assert np.abs(found - swapped).max() > 0.3  # the check can fail
+
+
+def naive(n: int, strategy: str, seed: int = 11) -> dict[str, np.ndarray]:
+    """One anchor with one positive, many times, straight from the paper's formulas."""
+    low, high = PAPER["shortest"], PAPER["longest"]
+    rng = np.random.RandomState(seed)
+    rows = []
+    for _ in range(MANY):
+        anchor = int(rng.beta(4, 2) * (high - low) + low)
+        start = rng.randint(0, n - anchor + 1)
+        end = start + anchor
+        if strategy == "default":
+            positive = int(rng.beta(2, 4) * (high - low) + low)
+            starts = range(max(start - positive, 0), min(end, n - positive) + 1)
+            begin = starts[rng.randint(len(starts))]
+        elif strategy == "subsuming":
+            positive = int(rng.beta(2, 4) * (anchor - low) + low)
+            begin = rng.randint(start, end - positive + 1)
+        else:
+            positive = int(rng.beta(2, 4) * (min(high, max(start, n - end)) - low) + low)
+            begin = rng.choice([x for x in (start - positive, end) if x >= 0 and x + positive <= n])
+        overlap = max(0, min(end, begin + positive) - max(start, begin))
+        rows.append((anchor, start, positive, begin - start, overlap))
+    return dict(zip(("anchor", "start", "positive", "offset", "overlap"), np.array(rows).T, strict=True))
+
+
+@pytest.mark.parametrize("n", [1024, 3000])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_starts_and_overlaps_follow_the_papers_formulas(strategy, n):
+    drawn = draws(n, anchors=1, positives=1, strategy=strategy)
+    start, length = drawn.anchor_start.ravel(), drawn.anchor_length.ravel()
+    begin, positive = drawn.positive_start.ravel(), drawn.positive_length.ravel()
+    overlap = np.maximum(0, np.minimum(start + length, begin + positive) - np.maximum(start, begin))
+    expected = naive(n, strategy)
+    found = {"anchor": length, "start": start, "positive": positive, "offset": begin - start, "overlap": overlap}
+    for name, sample in found.items():
+        if not (name == "overlap" and strategy == "adjacent"):
+            assert fits(sample, expected[name]), name
+    assert np.mean(overlap == 0) == pytest.approx(np.mean(expected["overlap"] == 0), abs=0.01)
+    inside = np.mean(overlap == positive)
+    assert inside == pytest.approx(np.mean(expected["overlap"] == expected["positive"]), abs=0.02)
+    other = naive(n, "default" if strategy != "default" else "subsuming")
+    assert not fits(found["offset"], other["offset"])  # the check can fail
+
+
+def test_anchors_that_are_apart_are_all_equally_likely():
+    # Lengths are all 2 here, so every pair of starts at least 2 + 2 apart must come equally often.
+    spans = SpansConfig(anchors=2, positives=1, shortest=2, longest=2)
+    n = 11
+    drawn = sample_spans(np.full(MANY, n), np.arange(MANY), spans, 0, 0).anchor_start
+    possible = {(a, b) for a in range(n - 1) for b in range(n - 1) if abs(a - b) >= 4}
+    pairs, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert {tuple(pair) for pair in pairs.tolist()} == possible
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_three_anchors_follow_draws_that_reject_what_is_too_close():
+    n, low, high = 60, 3, 8
+    rng = np.random.RandomState(5)
+    lengths = (rng.beta(4, 2, (4000, 3)) * (high - low) + low).astype(int)
+    kept = [rejected_until_apart(rng, row, n, high) for row in lengths.tolist()]
+    expected = np.array(kept)
+    spans = SpansConfig(anchors=3, positives=1, shortest=low, longest=high)
+    drawn = sample_spans(np.full(MANY, n), np.arange(MANY), spans, 0, 0).anchor_start
+    for sample, other in ((drawn[:, 0], expected[:, 0]), (drawn.min(axis=1), expected.min(axis=1))):
+        assert stats.ks_2samp(sample, other).pvalue > 1e-3
+    assert stats.ks_2samp(np.ptp(drawn, axis=1), np.ptp(expected, axis=1)).pvalue > 1e-3
+
+
+def rejected_until_apart(rng: np.random.RandomState, lengths: list[int], n: int, apart: int) -> list[int]:
+    """Each start uniform as in the paper's formula, all drawn again until the anchors are apart."""
+    while True:
+        starts = [rng.randint(0, n - length + 1) for length in lengths]
+        placed = sorted(zip(starts, lengths, strict=True))
+        if all(start - (before + length) >= apart for (before, length), (start, _) in itertools.pairwise(placed)):
+            return starts
+
+
+def test_released_anchors_lie_within_blocks():
+    drawn = draws(2048 + 300, released=True)
+    first = drawn.anchor_start // 512
+    assert np.array_equal(first, (drawn.anchor_start + drawn.anchor_length - 1) // 512)
+    assert set(first.ravel().tolist()) == {0, 1, 2, 3}
+    paper = draws(2048 + 300)
+    assert np.mean(paper.anchor_start // 512 != (paper.anchor_start + paper.anchor_length - 1) // 512) > 0.3
+
+
+# ---- batches
+
+
+def synthetic(lengths: list[int]) -> Documents:
+    """Documents whose tokens are 100, 101, ... through all of them, so that a token tells its place."""
+    ends = np.cumsum([0, *lengths])
+    return Documents(
+        tokens=np.arange(100, 100 + ends[-1], dtype=np.int32),
+        starts=ends[:-1],
+        lengths=np.diff(ends),
+        numbers=np.arange(len(lengths)) * 3,
+        read=len(lengths),
+        too_short=0,
+        fingerprint="0" * 12,
+        source="synthetic",
+    )
+
+
+def feed(lengths: list[int], batch_size: int = 4, seed: int = 0, **config: Any) -> SpanFeed:
+    spans = SpansConfig(**{"anchors": 2, "positives": 3, "shortest": 4, "longest": 16} | config)
+    return SpanFeed(synthetic(lengths), spans, batch_size=batch_size, seed=seed, wrap=lambda span: [CLS, *span, SEP])
+
+
+def same(one: Any, other: Any) -> bool:
+    return one.tokens == other.tokens and np.array_equal(one.premise, other.premise)
+
+
+def documents_of(batch: Any, source: Documents) -> list[int]:
+    """Which documents a batch's items come from, anchors first."""
+    return [int(np.searchsorted(source.starts, item[1] - 100, side="right")) - 1 for item in batch.tokens]
+
+
+def test_a_batch_holds_wrapped_spans_and_one_row_a_positive():
+    spans = feed([64, 90, 100, 70])
+    batch = spans.batch(0)
+    assert batch.sentences == []
+    assert len(batch.tokens) == 4 * 2 + 4 * 2 * 3
+    for item in batch.tokens:
+        assert (item[0], item[-1]) == (CLS, SEP)
+        assert np.all(np.diff(item[1:-1]) == 1)  # consecutive tokens of one text
+    origin = documents_of(batch, spans.documents)
+    assert sorted(origin[:8:2]) == [0, 1, 2, 3]
+    assert origin[:8:2] == origin[1:8:2]
+    assert batch.label.tolist() == [0] * 24
+    assert batch.premise.tolist() == batch.group.tolist() == [anchor for anchor in range(8) for _ in range(3)]
+    assert batch.hypothesis.tolist() == list(range(8, 32))
+    for anchor, positive in zip(batch.premise, batch.hypothesis, strict=True):
+        assert origin[anchor] == origin[positive]
+
+
+def test_each_epoch_takes_every_document_once_in_a_new_order_with_new_spans():
+    spans = feed([64] * 12)
+    assert spans.steps_per_epoch == 3
+    orders = []
+    for epoch in range(3):
+        batches = [spans.batch(epoch * 3 + step) for step in range(3)]
+        orders.append([origin for batch in batches for origin in documents_of(batch, spans.documents)[:8:2]])
+        assert sorted(orders[-1]) == list(range(12))
+    assert orders[0] != orders[1] != orders[2]
+    firsts = [[tuple(item) for item in spans.batch(epoch * 3).tokens] for epoch in range(3)]
+    assert set(firsts[0]).isdisjoint(firsts[1])
+
+
+def test_any_step_in_any_order_by_any_worker_is_the_same():
+    one, other = feed([64] * 12), feed([64] * 12)
+    forward = [one.batch(step) for step in range(9)]
+    for step in (8, 0, 5, 2, 7):
+        assert same(other.batch(step), forward[step])
+    assert not same(feed([64] * 12, seed=1).batch(0), forward[0])
+
+
+def test_documents_that_fill_no_batch_wait_unless_they_are_all():
+    assert feed([64] * 11).steps_per_epoch == 2
+    few = feed([64] * 3)
+    assert few.steps_per_epoch == 1
+    assert len(few.batch(5).tokens) == 3 * 2 * (1 + 3)
+
+
+def test_another_process_draws_the_same():
+    program = (
+        "import numpy as np; from trainables.corpora.spans import sample_spans;"
+        "from trainables.recipe import SpansConfig;"
+        "d = sample_spans(np.array([2100, 5000]), np.array([7, 1]), SpansConfig(), 5, 2);"
+        "print(d.anchor_start.tolist(), d.positive_start.tolist())"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    drawn = sample_spans(np.array([2100, 5000]), np.array([7, 1]), SpansConfig(), 5, 2)
+    assert answer.strip() == f"{drawn.anchor_start.tolist()} {drawn.positive_start.tolist()}"
+    # And so it stays: finished trials were trained on these.
+    assert drawn.anchor_start.tolist() == [[1640, 732], [2560, 4484]]
+
+
+# ---- with a tokenizer, from a recipe
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Any:
+    from trainables.encoders.builtin import build
+
+    return SimpleNamespace(tokenizer=build()[1], max_length=128)
+
+
+def test_the_wrapper_is_what_the_tokenizer_does(encoder):
+    text = "the two dogs run in the park"
+    whole = encoder.tokenizer(text)["input_ids"]
+    bare = encoder.tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert wrapper(encoder.tokenizer, 128)(bare) == whole
+    assert wrapper(encoder.tokenizer, 5)(bare) == [*whole[:4], whole[-1]]
+
+
+SCENES = {
+    "corpus.layout": "spans",
+    "corpus.documents": "scenes",
+    "spans.shortest": 8,
+    "spans.longest": 48,
+    "optimisation.batch_size": 8,
+}
+
+
+def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
+    recipe = Recipe().override(SCENES)
+    made, description = make_span_feed(recipe, encoder, seed=1, cache=tmp_path)
+    assert description["source"] == "scenes"
+    assert description["documents"] + description["too_short"] == description["read"] == 200
+    assert description["shortest"] == 2 * 2 * 48
+    assert made.steps_per_epoch == description["documents"] // 8
+    tokens = made.batch(0).tokens
+    assert len(tokens) == 8 * 2 * 3
+    assert all(item[0] == encoder.tokenizer.cls_token_id and len(item) <= 128 for item in tokens)
+    half, _ = make_span_feed(recipe.override({"corpus.share": 0.5}), encoder, seed=1, cache=tmp_path)
+    assert half.steps_per_epoch == round(description["documents"] / 2) // 8
+    released = recipe.override({"objective.fidelity": "released"})
+    assert make_span_feed(released, encoder, seed=1, cache=tmp_path)[0].batch(0).tokens != tokens
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"spans.shortest": 49}, "spans.shortest 49 is over spans.longest 48"),
+        ({"spans.longest": 129}, "spans.longest 129 is over the 128 tokens that the encoder takes"),
+        ({"spans.longest": 128, "spans.anchors": 4}, "all 200 documents of 'scenes' are too short"),
+        ({"corpus.share": 0.001}, "corpus.share 0.001 of"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(change, says, encoder, tmp_path):
+    with pytest.raises(UserError, match=says):
+        make_span_feed(Recipe().override(SCENES | change), encoder, seed=0, cache=tmp_path)
+
+
+def test_the_papers_setting_is_allowed():
+    check_spans(SpansConfig(), 512)
+    assert shortest_document(SpansConfig()) == 2048
+    assert shortest_document(SpansConfig(anchors=1, shortest=400, strategy="adjacent")) == 512 + 800
