@@ -1,0 +1,73 @@
+"""Spans of documents per second on one core, token lists of the batch included.
+
+What a training step waits for: the next batch of `SpanFeed`, from drawn uniforms to finished token lists with special
+tokens, with the paper's numbers (l_min 32, l_max 512, A = 2, P = 2, 16 documents) for every strategy. The documents are
+random tokens of web pages' lengths in a memory-mapped file, so that neither data nor an encoder is needed. Processor
+time is counted. The tokenization, done once for a study, is not part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from trainables.corpora.documents import Documents
+from trainables.corpora.spans import SpanFeed
+from trainables.recipe import SpansConfig
+
+SHORTEST_DOCUMENT, MEAN_LENGTH = 2048, 3000
+TARGET = 20_000
+
+
+def main(arguments: Sequence[str]) -> None:
+    asked = _parser().parse_args(arguments)
+    print(
+        f"{asked.documents:,} documents, {asked.runs} runs of {asked.steps} batches; target {TARGET:,} spans a second\n"
+    )
+    print("| strategy | anchors as in | spans/s, median (least to most) | batches/s |")
+    print("|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        documents = _documents(Path(folder), asked.documents)
+        for strategy, released in (("default", False), ("default", True), ("adjacent", False), ("subsuming", False)):
+            spans = SpansConfig(strategy=strategy)  # type: ignore[arg-type]
+            feed = SpanFeed(
+                documents, spans, batch_size=16, seed=0, wrap=lambda ids: [0, *ids[:510], 2], released=released
+            )
+            a_batch = len(feed.batch(0).tokens or ())
+            rates = sorted(asked.steps / _seconds(feed, asked.steps, run) for run in range(asked.runs))
+            median = float(np.median(rates))
+            print(
+                f"| {strategy} | {'released code' if released else 'paper'} "
+                f"| {a_batch * median:,.0f} ({a_batch * rates[0]:,.0f} to {a_batch * rates[-1]:,.0f}) "
+                f"| {median:,.0f} |",
+                flush=True,
+            )
+
+
+def _seconds(feed: SpanFeed, steps: int, run: int) -> float:
+    begin = time.process_time()
+    for step in range(run * steps, (run + 1) * steps):
+        feed.batch(step)
+    return time.process_time() - begin
+
+
+def _documents(folder: Path, count: int) -> Documents:
+    random = np.random.RandomState(0)
+    lengths = SHORTEST_DOCUMENT + random.exponential(MEAN_LENGTH - SHORTEST_DOCUMENT, count).astype(np.int64)
+    ends = np.cumsum([0, *lengths])
+    tokens = np.lib.format.open_memmap(folder / "tokens.npy", "w+", np.uint16, (int(ends[-1]),))
+    tokens[:] = random.randint(4, 50_000, len(tokens))
+    return Documents(np.asarray(tokens), ends[:-1], lengths, np.arange(count), count, 0, "", "random")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks spans", description=__doc__)
+    parser.add_argument("--documents", type=int, default=5000)
+    parser.add_argument("--steps", type=int, default=500, help="batches in a run")
+    parser.add_argument("--runs", type=int, default=5)
+    return parser
