@@ -9,10 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from trainables.errors import UserError
+from trainables.errors import UserError, choices
 from trainables.recipe import Recipe
+
+Need = Literal["word_vectors", "checkpoint", "wordnet", "paraphraser"]
+_NEED_KEYS = {
+    "word_vectors": {"encoder.kind"},
+    "checkpoint": {"encoder.kind", "encoder.name"},
+    "wordnet": {"corpus.augmentation"},
+    "paraphraser": {"corpus.augmentation"},
+}
+GOALS = ("sts", "transfer")
+"""What a search may maximise at once: the averages over STS tasks and over transfer tasks."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +77,29 @@ class Row:
     """One line of the paper: what it is called, how its recipe differs from the base, what was published.
 
     `published` maps a table's number to the printed figures, column name to number; a figure the paper
-    does not print is left out. `needs` names an input without which the row is a dash.
-    `minutes` is the printed time to train this row's model.
+    does not print is left out. `minutes` is the printed time to train this row's model.
+
+    `needs` names an input without which the row is a dash: `word_vectors` a file of them; `checkpoint` a model that
+    is not the base recipe's, which the row evaluates (`optimisation.epochs` 0) or starts from, by hub id where
+    `overrides` has an `encoder.name`, else only if a person gives one; `wordnet` the WordNet files; `paraphraser`
+    a sequence-to-sequence model.
     """
 
     label: str
     overrides: Mapping[str, Any]
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    needs: Literal["word_vectors"] | None = None
+    needs: Need | None = None
     note: str = ""
     minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.needs is not None and self.needs not in get_args(Need):
+            raise UserError(
+                f"row {self.label!r}: needs must be {choices(map(repr, get_args(Need)))}, not {self.needs!r}"
+            )
+        for need, keys in _NEED_KEYS.items():
+            if self.needs == need and not keys & set(self.overrides):
+                raise UserError(f"row {self.label!r} needs {need!r}, so it must override {choices(sorted(keys))}")
 
 
 @dataclass(frozen=True)
@@ -158,6 +181,28 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class PremiseCount:
+    """A cell of SupMPN's Table 1: how many premises of a corpus have so many entailments and contradictions.
+
+    `source` is the part of `corpus.nli` that is counted, `name` how the paper calls it. `entailments` and
+    `contradictions` are the fewest and the most; None leaves the upper end open.
+    """
+
+    source: str
+    name: str
+    entailments: tuple[int, int | None]
+    contradictions: tuple[int, int | None]
+    published: int
+
+    def __post_init__(self) -> None:
+        for low, high in (self.entailments, self.contradictions):
+            if low < 0 or (high is not None and high < low):
+                raise UserError(f"premise count of {self.name}: no number lies between {low} and {high}")
+        if self.published < 0:
+            raise UserError(f"premise count of {self.name}: {self.published} is not a number of premises")
+
+
+@dataclass(frozen=True)
 class Space:
     """Which trials a study may run, and how they are laid out.
 
@@ -165,6 +210,8 @@ class Space:
     a network (built-in corpus and encoder). `baseline` is the label that differences are taken against.
     `tolerance` is how far, in points, a reproduced figure may lie from the published one.
     `training_pairs` is how many labelled pairs the paper's recipe trains on.
+    `goals` are maximised at once, with a Pareto front in the report; without any there is one score.
+    `premise_counts` are set beside our own counts of the training data.
     """
 
     name: str
@@ -180,12 +227,18 @@ class Space:
     tolerance: float = 1.0
     oddities: tuple[str, ...] = ()
     training_pairs: int | None = None
+    goals: tuple[str, ...] = ()
+    premise_counts: tuple[PremiseCount, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"space {self.name!r}"
         _refuse_twice(f"{where} names a row twice:", [row.label for row in self.rows])
         _refuse_twice(f"{where} has two tables numbered", [table.number for table in self.tables])
         _refuse_twice(f"{where} has two domains for", [domain.key for domain in self.domains])
+        _refuse_twice(f"{where} names a goal twice:", self.goals)
+        for goal in self.goals:
+            if goal not in GOALS:
+                raise UserError(f"{where}: a goal is {choices(map(repr, GOALS))}, not {goal!r}")
         known = {row.label for row in self.rows}
         for table in self.tables:
             missing = {label for _, label in table.rows} - known

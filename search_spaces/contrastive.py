@@ -1,0 +1,90 @@
+"""One space over every contrastive objective: what Optuna may choose where no paper has told it what to do.
+
+The objective decides which numbers there are to choose: only some take several positives or any hard negatives, only
+SCL has a lambda, only the losses over triplets a margin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from search_spaces.space import Domain, Row, Space
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_OBJECTIVES = ("supmpn", "supcon", "mnrl", "simcse", "ntxent", "scl", "triplet", "batch_all", "batch_hard")
+_SEVERAL_POSITIVES = tuple(name for name in _OBJECTIVES if name not in ("mnrl", "simcse"))
+_SEVERAL_NEGATIVES = tuple(name for name in _OBJECTIVES if name not in ("supcon", "ntxent", "simcse"))
+_TRIPLETS = ("triplet", "batch_all", "batch_hard")
+_SOFTMAX = tuple(name for name in _OBJECTIVES if name not in _TRIPLETS)
+
+
+def _row(name: str, positives: int | None, negatives: int | None, **more: Any) -> dict[str, Any]:
+    return {"objective.name": name, "objective.positives": positives, "objective.negatives": negatives, **more}
+
+
+# One for each family of objectives; the search starts from them.
+_STARTS: dict[str, dict[str, Any]] = {
+    "SupMPN, P 5, Q 5": _row("supmpn", 5, 5),
+    "SupCon, P 5": _row("supcon", 5, None),
+    "MNRL, P 1, Q 5": _row("mnrl", None, 5),
+    "SimCSE, supervised": _row("simcse", None, None),
+    "NT-Xent, P 1": _row("ntxent", 1, None),
+    "SCL, lambda 0.3": _row("scl", 5, 5, **{"objective.weight": 0.3, "objective.temperature": 1.0}),
+    "BatchHard, P 5, Q 5": _row("batch_hard", 5, 5),
+}
+
+SPACES = (
+    Space(
+        name="contrastive_all",
+        title="Every contrastive objective, for STS and transfer tasks at once",
+        paper="no single one: the objectives of all four, on SupMPN's data",
+        base=Recipe().override(
+            {
+                "encoder.name": "bert-base-uncased",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                "corpus.layout": "groups",
+                "objective.name": "supmpn",
+                "objective.temperature": 0.05,
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.clip_norm": 1.0,
+                "optimisation.batch_size": 128,
+                "evaluation.tasks": ("sts", "transfer", "STSBenchmark"),
+            }
+        ),
+        laptop={
+            "encoder.name": SCENES_ENCODER,
+            "corpus.nli": SCENES,
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+            "optimisation.learning_rate": 5e-4,
+            "optimisation.batch_size": 64,
+            "optimisation.epochs": 2,
+        },
+        rows=tuple(Row(label, overrides) for label, overrides in _STARTS.items()),
+        domains=(
+            Domain("objective.name", choices=_OBJECTIVES),
+            Domain("objective.positives", low=1, high=5, grid=(1, 5), when=("objective.name", _SEVERAL_POSITIVES)),
+            Domain("objective.negatives", low=1, high=5, grid=(1, 5), when=("objective.name", _SEVERAL_NEGATIVES)),
+            Domain("objective.weight", low=0.1, high=1.0, grid=(0.3, 1.0), when=("objective.name", ("scl",))),
+            Domain(
+                "objective.temperature",
+                low=0.01,
+                high=2.0,
+                log=True,
+                grid=(0.05, 0.5),
+                when=("objective.name", _SOFTMAX),
+            ),
+            Domain(
+                "objective.margin", low=0.1, high=10.0, log=True, grid=(1.0, 5.0), when=("objective.name", _TRIPLETS)
+            ),
+            Domain("optimisation.batch_size", choices=(32, 64, 128, 256)),
+            Domain("pooling.mode", choices=("mean", "cls", "first_last_mean")),
+            Domain("head.kind", choices=("none", "linear", "mlp")),
+            Domain("head.dim", choices=(64, 128, 256), when=("head.kind", ("linear", "mlp"))),
+            # From a large pretrained encoder to the small built-in one.
+            Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(2e-5, 5e-5, 5e-4)),
+        ),
+        goals=("sts", "transfer"),
+    ),
+)
