@@ -1,4 +1,4 @@
-"""NLI pairs: grouping, batches, every source, every bad input."""
+"""NLI pairs: grouping, counts, every source, every bad input."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainables.corpora import nli
-from trainables.corpora.nli import LABELS, NLIPairs, batches, check_nli, count_table, load_nli
+from trainables.corpora.nli import LABELS, NLIPairs, check_nli, count_premises, load_nli
 from trainables.errors import UserError
 
 TEXT = st.sampled_from([f"sentence {letter}" for letter in "abcdefg"])
@@ -47,43 +47,23 @@ def test_grouping_keeps_rows_and_orders_premises_by_first_appearance(tmp_path_fa
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=ROWS, batch_size=st.integers(1, 45))
-def test_batches_hold_every_pair_in_order_and_each_sentence_once(rows, batch_size):
-    premises, hypotheses, labels = (list(column) for column in zip(*rows, strict=True))
-    pairs = NLIPairs(premises, hypotheses, np.array(labels, dtype=np.int8), 0, 0, "", "test")
-    cut = batches(pairs, batch_size)
-    assert len(cut) == -(-len(rows) // batch_size)
-    seen = []
-    for step, batch in enumerate(cut):
-        size = len(batch.label)
-        assert size == (batch_size if step < len(cut) - 1 else len(rows) - batch_size * (len(cut) - 1))
-        assert len(set(batch.sentences)) == len(batch.sentences)
-        appearing = [s for i in range(size) for s in (batch.premise[i], batch.hypothesis[i])]
-        assert list(dict.fromkeys(appearing)) == list(range(len(batch.sentences)))
-        told = [(batch.sentences[p], batch.sentences[h]) for p, h in zip(batch.premise, batch.hypothesis, strict=True)]
-        seen += [(p, h, label) for (p, h), label in zip(told, batch.label.tolist(), strict=True)]
-        for i in range(size):
-            for j in range(size):
-                assert (batch.group[i] == batch.group[j]) == (told[i][0] == told[j][0])
-        assert {a.dtype for a in (batch.premise, batch.hypothesis, batch.group)} == {np.dtype(np.int64)}
-    assert seen == rows
-
-
-def test_groups_are_the_same_in_every_batch():
-    pairs = NLIPairs(["a", "b", "b"], ["x", "y", "z"], np.zeros(3, np.int8), 0, 0, "", "test")
-    first, second = batches(pairs, 2)
-    assert first.group[1] == second.group[0] != first.group[0]
-    assert batches(pairs, 2)[-1].sentences == ["b", "z"]
-    with pytest.raises(IndexError):
-        batches(pairs, 2)[2]
-
-
-def test_count_table():
-    rows = [("a", "entailment"), ("a", "entailment"), ("a", "contradiction"), ("b", "neutral"), ("c", "neutral")]
-    pairs = NLIPairs(
-        [p for p, _ in rows], ["h"] * 5, np.array([LABELS.index(x) for _, x in rows], np.int8), 0, 0, "", ""
-    )
-    assert count_table(pairs) == {(2, 1): 1, (0, 0): 2}
+@given(parts=st.lists(ROWS, min_size=1, max_size=2))
+def test_premises_are_counted_as_table_1_counts_them(tmp_path_factory, parts):
+    folder = tmp_path_factory.mktemp("nli")
+    files = [write_jsonl(folder / f"{number}.jsonl", rows) for number, rows in enumerate(parts)]
+    pairs = load_nli(",".join(files))
+    assert [pairs.files[code] for code in pairs.file] == [
+        files[number] for premise in dict.fromkeys(pairs.premises) for number, rows in enumerate(parts)
+        for row in rows if row[0] == premise
+    ]  # fmt: skip
+    naive = {}
+    for file, rows in zip(files, parts, strict=True):
+        shapes = [
+            tuple(min(5, sum(row[0] == premise and row[2] == label for row in rows)) for label in (0, 2))
+            for premise in {row[0] for row in rows}
+        ]
+        naive[file] = sorted([*shape, count] for shape, count in Counter(shapes).items())
+    assert count_premises(pairs) == naive
 
 
 @pytest.mark.parametrize(
@@ -190,11 +170,9 @@ def test_the_check_before_a_study_reads_the_first_row(tmp_path, name):
         check_nli(str(tmp_path / name))
 
 
-def test_empty_source_and_bad_batch_size(tmp_path):
+def test_empty_source():
     with pytest.raises(UserError, match="source is empty"):
         load_nli(" ")
-    with pytest.raises(UserError, match="batch size must be at least 1"):
-        batches(load_nli(write_jsonl(tmp_path / "a.jsonl", [("p", "h", 0)])), 0)
 
 
 def test_hub_labels_go_by_their_names(monkeypatch):
@@ -236,8 +214,8 @@ def test_the_built_in_corpus(monkeypatch, tmp_path):
     check_nli("scenes")
     pairs = load_nli("scenes", limit=500)
     assert (len(pairs), pairs.dropped, pairs.moved) == (500, 0, 0)
-    table = count_table(pairs)
-    assert {entailments for entailments, _ in table} >= {0, 1, 2}
+    table = count_premises(pairs)["scenes"]
+    assert {entailments for entailments, _, _ in table} >= {0, 1, 2}
 
 
 SHARED = Path("../shared/data/nli")
@@ -247,5 +225,6 @@ SHARED = Path("../shared/data/nli")
 def test_real_snli():
     pairs = load_nli(str(SHARED / "snli_dev.jsonl"))
     assert (len(pairs), pairs.dropped, pairs.moved) == (9842, 0, 0)
-    first = batches(pairs, 64)[0]
-    assert len(first.sentences) < 2 * 64
+    table = {(e, c): count for e, c, count in count_premises(pairs)[str(SHARED / "snli_dev.jsonl")]}
+    assert sum(table.values()) == len(set(pairs.premises))
+    assert max(table, key=table.__getitem__) == (1, 1)  # every premise was given one hypothesis of each label

@@ -4,7 +4,6 @@
     pairs = load_nli("data/snli")                 # a folder with train files
     pairs = load_nli("mine.jsonl,more.csv")       # files: JSONL, CSV or Parquet
     pairs = load_nli("scenes")                    # the built-in corpus
-    for batch in batches(pairs, 64): ...
 
 The rows of one premise are brought next to each other, as Liao 2021 relies on; nothing is shuffled.
 """
@@ -16,15 +15,14 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn
 
 import numpy as np
 
-from trainables.corpora.batch import Batch
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES
 
@@ -57,6 +55,10 @@ class NLIPairs:
     fingerprint: str
     """Twelve hexadecimal digits of the content."""
     source: str
+    files: tuple[str, ...] = ()
+    """The files, or the hub id, that the pairs were read from."""
+    file: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int16))
+    """(pairs,) int16, index into `files`."""
 
     def __len__(self) -> int:
         return len(self.premises)
@@ -68,21 +70,44 @@ def load_nli(source: str, limit: int | None = None) -> NLIPairs:
     A row whose label is `-`, -1 or empty has no gold label: it is dropped and counted. A broken row, an
     unknown source or a source without a usable pair raises `UserError` and says where.
     """
-    rows: list[Row] = []
+    premises: list[str] = []
+    hypotheses: list[str] = []
+    labels, file = array("b"), array("h")
     dropped = 0
-    for row in _rows(source):
-        if row is None:
-            dropped += 1
-            continue
-        rows.append(row)
-        if len(rows) == limit:
+    texts: dict[str, str] = {}  # SNLI repeats every premise three times; its text is kept once
+    files = []
+    for name, rows in _parts(source):
+        files.append(name)
+        for row in rows:
+            if row is None:
+                dropped += 1
+                continue
+            premises.append(texts.setdefault(row[0], row[0]))
+            hypotheses.append(row[1])
+            labels.append(row[2])
+            file.append(len(files) - 1)
+            if len(premises) == limit:
+                break
+        if len(premises) == limit:
             break
-    if not rows:
+    if not premises:
         found = f"only rows without a gold label ({dropped})" if dropped else "no rows"
         raise UserError(f"no labelled pair in {source!r}: it holds {found}")
-    rows, moved = _group(rows)
-    premises, hypotheses, labels = (list(column) for column in zip(*rows, strict=True))
-    return NLIPairs(premises, hypotheses, np.array(labels, dtype=np.int8), dropped, moved, _fingerprint(rows), source)
+    order, moved = _together(premises)
+    premises, hypotheses = [premises[i] for i in order], [hypotheses[i] for i in order]
+    code = np.array(labels, dtype=np.int8)[order]
+    fingerprint = _fingerprint(zip(premises, hypotheses, code.tolist(), strict=True))
+    return NLIPairs(
+        premises,
+        hypotheses,
+        code,
+        dropped,
+        moved,
+        fingerprint,
+        source,
+        tuple(files),
+        np.array(file, dtype=np.int16)[order],
+    )
 
 
 def check_nli(source: str) -> None:
@@ -96,70 +121,55 @@ def check_nli(source: str) -> None:
     load_nli(source)
 
 
-class Batches(Sequence[Batch]):
-    """The batches of one pass, made on demand: `batches(pairs, 64)[step]`."""
+def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
+    """Path, size and time of change of each local file that `source` names; None for a hub id."""
+    if source == SCENES:
+        from trainables.corpora.scenes import version
 
-    def __init__(self, pairs: NLIPairs, batch_size: int) -> None:
-        if batch_size < 1:
-            raise UserError(f"the batch size must be at least 1, not {batch_size}")
-        self.pairs = pairs
-        self.batch_size = batch_size
-        numbers: dict[str, int] = {}
-        self._premise_ids = np.array([numbers.setdefault(p, len(numbers)) for p in pairs.premises], dtype=np.int64)
-
-    def __len__(self) -> int:
-        return -(-len(self.pairs) // self.batch_size)
-
-    @overload
-    def __getitem__(self, step: int) -> Batch: ...
-    @overload
-    def __getitem__(self, step: slice) -> list[Batch]: ...
-    def __getitem__(self, step: int | slice) -> Batch | list[Batch]:
-        if isinstance(step, slice):
-            return [self[i] for i in range(*step.indices(len(self)))]
-        if not -len(self) <= step < len(self):
-            raise IndexError(f"step {step} of {len(self)}")
-        start = step % len(self) * self.batch_size
-        rows = slice(start, start + self.batch_size)
-        place: dict[str, int] = {}
-        index = np.array(
-            [
-                [place.setdefault(sentence, len(place)) for sentence in pair]
-                for pair in zip(self.pairs.premises[rows], self.pairs.hypotheses[rows], strict=True)
-            ],
-            dtype=np.int64,
-        )  # (pairs, 2)
-        return Batch(list(place), index[:, 0], index[:, 1], self.pairs.labels[rows], self._premise_ids[rows])
+        return ((version(), 0, 0),)
+    files = _local_files(source)
+    if files is None:
+        return None
+    return tuple((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
 
 
-def batches(pairs: NLIPairs, batch_size: int) -> Batches:
-    """Consecutive `batch_size` pairs in corpus order (Liao 2021 does not shuffle); the last may be shorter."""
-    return Batches(pairs, batch_size)
+def number(texts: Iterable[str]) -> np.ndarray:
+    """(texts,) int64: equal texts have equal numbers, from 0 in order of first appearance."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
 
 
-def count_table(pairs: NLIPairs) -> Counter[tuple[int, int]]:
-    """Premises by (number of entailments, number of contradictions): SupMPN's Table 1."""
-    counts: dict[str, list[int]] = {}
-    for premise, label in zip(pairs.premises, pairs.labels.tolist(), strict=True):
-        counts.setdefault(premise, [0, 0, 0])[label] += 1
-    return Counter((entailments, contradictions) for entailments, _, contradictions in counts.values())
+def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
+    """SupMPN's Table 1 for each file: rows of entailments, contradictions and the premises that have so many of
+    each, where 5 stands for 5 or more. Pairs are counted, repeated ones too."""
+    premise = number(pairs.premises)
+    tables = {}
+    for code, name in enumerate(pairs.files):
+        here = pairs.file == code
+        size = premise.max(initial=-1) + 1
+        counts = [np.bincount(premise[here & (pairs.labels == label)], minlength=size) for label in (0, 2)]
+        present = np.bincount(premise[here], minlength=size) > 0
+        shapes = np.stack([np.minimum(count[present], 5) for count in counts], axis=1)
+        found, times = np.unique(shapes, axis=0, return_counts=True)
+        tables[name] = [[*shape, count] for shape, count in zip(found.tolist(), times.tolist(), strict=True)]
+    return tables
 
 
-def _rows(source: str) -> Iterator[Row | None]:
-    """Rows in file order; None stands for a row without gold label."""
+def _parts(source: str) -> Iterator[tuple[str, Iterator[Row | None]]]:
+    """Each file (or the hub id) and its rows, in order; None stands for a row without gold label."""
     if source == SCENES:
         from trainables.corpora.scenes import ensure
 
-        yield from _read(ensure() / "nli" / "train.jsonl")
+        yield SCENES, _read(ensure() / "nli" / "train.jsonl")
         return
     files = _local_files(source)
     if files is None:
-        yield from _hub_rows(source)
+        yield source, _hub_rows(source)
         return
     for file in files:
         if file.stat().st_size == 0:
             raise UserError(f"{file} is empty; it needs rows with premise, hypothesis and label")
-        yield from _read(file)
+        yield str(file), _read(file)
 
 
 def _local_files(source: str) -> list[Path] | None:
@@ -340,22 +350,16 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def _group(rows: list[Row]) -> tuple[list[Row], int]:
-    """Rows with each premise's rows together, stable; and how many had to move."""
-    groups: dict[str, list[Row]] = {}
-    moved = 0
-    before, in_first_run = None, False
-    for row in rows:
-        premise = row[0]
-        if premise != before:
-            in_first_run = premise not in groups
-        moved += not in_first_run
-        groups.setdefault(premise, []).append(row)
-        before = premise
-    return [row for group in groups.values() for row in group], moved
+def _together(premises: list[str]) -> tuple[np.ndarray, int]:
+    """The stable order that brings each premise's rows together, and how many rows do not stand with the first
+    ones of their premise."""
+    premise = number(premises)
+    run = np.cumsum(np.diff(premise, prepend=premise[0]) != 0)
+    _, first = np.unique(premise, return_index=True)
+    return np.argsort(premise, kind="stable"), int((run != run[first][premise]).sum())
 
 
-def _fingerprint(rows: list[Row]) -> str:
+def _fingerprint(rows: Iterable[Row]) -> str:
     digest = hashlib.sha256()
     for premise, hypothesis, label in rows:
         digest.update(f"{premise}\x1f{hypothesis}\x1f{label}\n".encode())

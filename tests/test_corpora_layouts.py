@@ -1,0 +1,409 @@
+"""Every layout of a corpus: what is in a batch, once per epoch, the same in any order of asking."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import pairs_of
+from trainables.corpora.batch import Batch
+from trainables.corpora.feeds import GroupFeed, PairFeed, RowFeed
+from trainables.corpora.layouts import LAYOUTS, census
+from trainables.corpora.nli import NLIPairs, load_nli
+from trainables.data import check_data, load_feed, training_sentences
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+TEXT = st.sampled_from([f"text {letter}" for letter in "abcdefghijkl"])
+ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
+NUMBER = st.one_of(st.none(), st.integers(1, 4))
+SHARED = Path("../shared/data")
+
+
+def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
+    """A batch's rows as premise, hypothesis, label, group."""
+    return [
+        (batch.sentences[premise], batch.sentences[hypothesis], int(label), int(group))
+        for premise, hypothesis, label, group in zip(
+            batch.premise, batch.hypothesis, batch.label, batch.group, strict=True
+        )
+    ]
+
+
+def equal(one: Batch, other: Batch) -> bool:
+    arrays = ("premise", "hypothesis", "label", "group")
+    return one.sentences == other.sentences and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
+    )
+
+
+def groups(batch: Batch) -> dict[int, tuple[str, list[str], list[str]]]:
+    """Group to its anchor, positives and negatives."""
+    found: dict[int, tuple[str, list[str], list[str]]] = {}
+    for premise, hypothesis, label, group in spoken(batch):
+        anchor, positives, negatives = found.setdefault(group, (premise, [], []))
+        assert anchor == premise
+        (positives if label == 0 else negatives).append(hypothesis)
+    return found
+
+
+def own(rows: list[tuple[str, str, int]]) -> dict[str, tuple[set[str], set[str]]]:
+    """Premise to its entailments and those contradictions that are true negatives; only premises with any."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for premise in dict.fromkeys(row[0] for row in rows):
+        entailed, denied = ({h for p, h, label in rows if p == premise and label == wanted} for wanted in (0, 2))
+        if entailed or denied - {premise}:
+            found[premise] = entailed, denied - entailed - {premise}
+    return found
+
+
+def well_formed(batch: Batch) -> None:
+    assert {array.dtype for array in (batch.premise, batch.hypothesis, batch.group)} == {np.dtype(np.int64)}
+    assert batch.label.dtype == np.int8
+    used = set(batch.premise.tolist()) | set(batch.hypothesis.tolist())
+    assert used == set(range(len(batch.sentences)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS, size=st.integers(1, 45))
+def test_rows_are_every_pair_in_order_and_each_sentence_once(rows, size):
+    feed = RowFeed(pairs_of(rows), size)
+    assert feed.steps_per_epoch == -(-len(rows) // size)
+    seen: list[tuple[str, str, int]] = []
+    names: dict[str, int] = {}
+    for step in range(feed.steps_per_epoch):
+        batch = feed.batch(step)
+        well_formed(batch)
+        assert len(batch.label) == min(size, len(rows) - len(seen))
+        assert len(set(batch.sentences)) == len(batch.sentences)
+        for premise, hypothesis, label, group in spoken(batch):
+            seen.append((premise, hypothesis, label))
+            assert names.setdefault(premise, group) == group  # in every batch
+        assert equal(batch, feed.batch(step + 2 * feed.steps_per_epoch))
+    assert seen == rows
+    assert len(set(names.values())) == len(names)
+
+
+def possible(rows: list[tuple[str, str, int]], positives: int | None, negatives: int | None) -> bool:
+    """Whether the corpus has an anchor, and for each anchor another text to draw."""
+    anchors = {p: sides for p, sides in own(rows).items() if positives or sides[0]}
+    pool = {text for sides in anchors.values() for side in sides for text in side}
+    return bool(anchors) and (not negatives or all(pool - sides[0] - {p} for p, sides in anchors.items()))
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=ROWS, size=st.integers(1, 8), positives=NUMBER, negatives=NUMBER, seed=st.integers(0, 3))
+def test_groups(rows, size, positives, negatives, seed):
+    assume(possible(rows, positives, negatives))
+    feed = GroupFeed(pairs_of(rows), size, seed, positives, negatives)
+    premises = own(rows)
+    anchors = {p: sides for p, sides in premises.items() if positives or sides[0]}
+    assert feed.units == len(anchors)
+    assert feed.own.without_pairs == len({row[0] for row in rows}) - len(premises)
+    assert feed.own.without_entailment == len(premises) - len(anchors)
+    assert feed.filled_positives == sum(max(0, (positives or 0) - len(e)) for e, _ in anchors.values())
+    assert feed.filled_negatives == sum(max(0, (negatives or 0) - len(c)) for _, c in anchors.values())
+    pool = {text for sides in anchors.values() for side in sides for text in side}
+    for epoch in range(2):
+        seen: list[str] = []
+        for part in range(feed.steps_per_epoch):
+            batch = feed.batch(epoch * feed.steps_per_epoch + part)
+            well_formed(batch)
+            told = groups(batch)
+            assert len(told) == min(size, len(anchors))  # no step is short
+            for anchor, near, far in told.values():
+                seen.append(anchor)
+                entailed, denied = anchors[anchor]
+                assert len(near) == (positives or len(entailed))
+                assert len(far) == (negatives or len(denied))
+                kept = min(len(near), len(entailed))
+                assert set(near[:kept]) <= entailed  # its own first, none twice
+                assert len(set(near[:kept])) == kept
+                assert near[kept:] == [anchor] * (len(near) - kept)
+                kept = min(len(far), len(denied))
+                assert len(set(far[:kept]) & denied) == kept
+                assert not set(far) & (entailed | {anchor})
+                assert set(far) <= pool
+                assert len(set(far)) == min(
+                    len(far), len(pool - entailed - {anchor})
+                )  # none twice, if there are others
+            # A copy of the anchor is an item of its own, every other text stands once.
+            copies = sum(hypothesis == premise for premise, hypothesis, _, _ in spoken(batch))
+            assert len(batch.sentences) == len(others(batch)) + copies
+        assert len(set(seen)) == len(seen) == len(anchors) - feed.left_out_each_epoch
+        assert feed.left_out_each_epoch < max(size, 1)
+
+
+def others(batch: Batch) -> set[str]:
+    """Texts of anchors, and of hypotheses that are no copies of theirs."""
+    rows = spoken(batch)
+    return {premise for premise, *_ in rows} | {h for p, h, _, _ in rows if p != h}
+
+
+def feeds(rows: list[tuple[str, str, int]], size: int, seed: int) -> list[Any]:
+    pairs = pairs_of(rows)
+    first, second = pairs.premises, pairs.hypotheses
+    return [RowFeed(pairs, size), PairFeed(first, second, size, seed), GroupFeed(pairs, size, seed, 3, 2)]
+
+
+SOME = [(f"premise {i}", f"hypothesis {i} {j}", (0, 2, 1)[j % 3]) for i in range(23) for j in range(i % 9 + 1)]
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_any_step_in_any_order_by_any_worker(kind):
+    one, other, third = (feeds(SOME, 4, seed)[kind] for seed in (1, 1, 2))
+    steps = range(3 * one.steps_per_epoch)
+    in_order = [one.batch(step) for step in steps]
+    backwards = [other.batch(step) for step in reversed(steps)][::-1]
+    assert all(map(equal, in_order, backwards))
+    if kind:
+        epoch = one.steps_per_epoch
+        assert not all(map(equal, in_order[:epoch], in_order[epoch : 2 * epoch]))  # epochs differ
+        assert not all(equal(third.batch(step), in_order[step]) for step in range(epoch))  # seeds differ
+
+
+def test_what_an_epoch_leaves_out_comes_in_another():
+    feed = GroupFeed(pairs_of(SOME), 20, 1, 1, 1)
+    assert (feed.units, feed.steps_per_epoch, feed.left_out_each_epoch) == (23, 1, 3)
+    assert len({group for step in range(12) for group in groups(feed.batch(step))}) == 23
+
+
+def test_more_than_wanted_are_drawn_anew_each_epoch_and_all_alike():
+    rows = [("p", f"e{i}", 0) for i in range(6)] + [("q", "f", 0)]
+    feed = GroupFeed(pairs_of(rows), 2, 1, 2, None)
+    drawn = Counter(
+        text
+        for step in range(300)
+        for anchor, near, _ in groups(feed.batch(step)).values()
+        for text in near
+        if anchor == "p"
+    )
+    assert set(drawn) == {f"e{i}" for i in range(6)}
+    assert all(70 < count < 130 for count in drawn.values())  # 100 each
+
+
+def test_missing_negatives_are_drawn_alike_from_all_others():
+    rows = [("p", "e", 0)] + [(f"q{i}", f"{kind}{i}", label) for i in range(5) for kind, label in (("x", 0), ("y", 2))]
+    feed = GroupFeed(pairs_of(rows), 6, 1, 1, 1)
+    drawn = Counter(
+        text
+        for step in range(1000)
+        for anchor, _, far in groups(feed.batch(step)).values()
+        for text in far
+        if anchor == "p"
+    )
+    assert set(drawn) == {f"{kind}{i}" for i in range(5) for kind in "xy"}
+    assert all(60 < count < 140 for count in drawn.values())  # 100 each
+
+
+def test_a_corpus_of_one_premise_has_no_foreign_negative():
+    with pytest.raises(UserError, match=r"no negative can be drawn for 'p'"):
+        GroupFeed(pairs_of([("p", "e", 0)]), 1, 1, 1, 1).batch(0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=30), size=st.integers(1, 12), seed=st.integers(0, 3))
+def test_pairs(pairs, size, seed):
+    feed = PairFeed(*zip(*pairs, strict=True), size, seed)
+    for epoch in range(2):
+        seen: list[tuple[str, str]] = []
+        for part in range(feed.steps_per_epoch):
+            batch = feed.batch(epoch * feed.steps_per_epoch + part)
+            well_formed(batch)
+            rows = spoken(batch)
+            assert len(rows) == len({group for *_, group in rows}) == min(size, len(pairs))
+            assert (batch.premise != batch.hypothesis).all()
+            assert all(pairs[group] == (a, b) and label == 0 for a, b, label, group in rows)
+            seen += [(a, b) for a, b, _, _ in rows]
+        assert not Counter(seen) - Counter(pairs)
+        assert len(seen) == len(pairs) - feed.left_out_each_epoch
+
+
+# By name, from a recipe.
+
+NLI = [
+    ("a man runs", "a person moves", 0),
+    ("a man runs", "a man sleeps", 2),
+    ("a man runs", "a man is late", 1),
+    ("a dog barks", "an animal barks", 0),
+    ("a dog barks", "an animal makes a noise", 0),
+    ("a cat sits", "a cat flies", 2),
+    ("a bird sings", "a bird is old", 1),
+]
+STS = {
+    "train": ["5.000\tone\tthe one", "4.000\tx\ty", "4.2\ttwo\ttwo"],
+    "dev": ["4.75\tthree\ta three"],
+    "test": ["4.6\tfour\ta four", "1\tz\tw"],
+}
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    return recipe_of(tmp_path, NLI)
+
+
+def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Recipe:
+    records = [dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows]
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    place = folder / "senteval" / "downstream" / "STS" / "STSBenchmark"
+    place.mkdir(parents=True, exist_ok=True)
+    for split, lines in STS.items():
+        text = "".join(f"main\tfile\t2012\t0001\t{line}\n" for line in lines)
+        (place / f"sts-{split}.csv").write_text(text)
+    return Recipe().override(
+        {
+            "corpus.nli": str(folder / "pairs.jsonl"),
+            "evaluation.senteval": str(folder / "senteval"),
+            "evaluation.tasks": ("STSBenchmark",),
+            "optimisation.batch_size": 2,
+            **more,
+        }
+    )
+
+
+def load(recipe: Recipe, positives: int | None = None, negatives: int | None = None) -> tuple[Any, dict[str, Any]]:
+    return load_feed(recipe, Path(recipe.evaluation.senteval), 1, positives, negatives)
+
+
+UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_by_its_name(recipe: Recipe, layout: str):
+    recipe = recipe.override({"corpus.layout": layout})
+    feed, description = load(recipe)
+    assert feed.steps_per_epoch == -(-UNITS[layout] // 2) if layout == "rows" else UNITS[layout] // 2
+    well_formed(feed.batch(0))
+    assert json.loads(json.dumps(description)) == description
+    assert len(description["fingerprint"]) == 12
+    check_data([recipe])
+    assert equal(feed.batch(1 % feed.steps_per_epoch), load(recipe)[0].batch(1 % feed.steps_per_epoch))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_batch_larger_than_the_corpus(recipe: Recipe, layout: str):
+    recipe = recipe.override({"corpus.layout": layout, "optimisation.batch_size": UNITS[layout] + 1})
+    for ask in (load, lambda recipe: check_data([recipe])):
+        with pytest.raises(UserError, match=rf"batch_size={UNITS[layout] + 1} is more than .* has: {UNITS[layout]} "):
+            ask(recipe)
+
+
+def test_with_p_a_premise_with_contradictions_alone_is_an_anchor(recipe: Recipe):
+    _, description = load(recipe.override({"corpus.layout": "groups"}), 2, 2)
+    names = ("anchors", "filled_positives", "filled_negatives", "premises_without_pairs", "premises_without_entailment")
+    assert [description[name] for name in names] == [3, 3, 4, 1, 0]
+    assert description["premises"] == {recipe.corpus.nli: [[0, 0, 1], [0, 1, 1], [1, 1, 1], [2, 0, 1]]}
+    _, description = load(recipe.override({"corpus.layout": "groups"}))
+    assert [description[name] for name in names] == [2, 0, 0, 1, 1]
+
+
+def test_similar_pairs_are_above_4_and_say_that_dev_and_test_are_among_them(recipe: Recipe):
+    feed, description = load(recipe.override({"corpus.layout": "similar_pairs", "optimisation.batch_size": 4}))
+    assert sorted(row[:2] for row in spoken(feed.batch(0))) == [
+        ("four", "a four"), ("one", "the one"), ("three", "a three"), ("two", "two"),
+    ]  # fmt: skip
+    assert description["splits"] == {"train": 2, "dev": 1, "test": 1}
+    assert description["note"] == "1 dev and 1 test pairs of STSBenchmark are among them"
+
+
+@pytest.mark.parametrize("layout", ["pairs", "groups"])
+def test_no_entailment(tmp_path: Path, layout: str):
+    rows = [("a", "b", 2), ("c", "d", 2), ("e", "f", 1)]
+    recipe = recipe_of(tmp_path, rows, **{"corpus.layout": layout, "objective.name": "supmpn"})
+    with pytest.raises(UserError, match=f"holds no pair labelled entailment, and corpus.layout={layout}"):
+        check_data([recipe])
+
+
+def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
+    recipe = recipe_of(tmp_path, [("a", "b", 0), ("c", "d", 0)], **{"corpus.layout": "groups"})
+    load(recipe, 1, None)
+    with pytest.raises(UserError, match="holds no pair labelled contradiction, so 2 hard negatives per anchor"):
+        load(recipe, 1, 2)
+    asked = recipe.override({"objective.name": "supmpn", "objective.negatives": 2})
+    with pytest.raises(UserError, match="holds no pair labelled contradiction, so 2 hard negatives per anchor"):
+        check_data([asked])
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("sts-dev.csv", None, r"sts-dev.csv is not there; corpus.layout=similar_pairs trains on STSBenchmark"),
+        ("sts-test.csv", "a\tb\n", r"sts-test.csv, line 1: 2 columns"),
+        ("sts-train.csv", "a\tb\tc\td\thigh\tx\ty\n", r"sts-train.csv, line 1: the score 'high' is no number"),
+    ],
+)
+def test_broken_stsbenchmark(recipe: Recipe, file: str, content: str | None, sentence: str):
+    place = Path(recipe.evaluation.senteval) / "downstream" / "STS" / "STSBenchmark" / file
+    place.unlink()
+    if content:
+        place.write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        load(recipe.override({"corpus.layout": "similar_pairs"}))
+
+
+def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+    from trainables.corpora import nli
+
+    reads = []
+    monkeypatch.setattr(nli, "load_nli", lambda *given, real=load_nli: reads.append(given) or real(*given))
+    changes = [{"corpus.layout": layout, "objective.temperature": t} for layout in ("pairs", "groups") for t in (1, 2)]
+    recipes = [recipe.override({"objective.name": "supmpn", **change}) for change in changes]
+    check_data(recipes)
+    check_data(recipes)
+    assert len(reads) == 1
+
+
+def test_training_sentences(recipe: Recipe):
+    told = training_sentences(recipe, Path(recipe.evaluation.senteval))
+    assert told[:4] == ["a man runs", "a person moves", "a man sleeps", "a man is late"]
+    assert len(told) == len(set(told)) == census(load_nli(recipe.corpus.nli)).sentences
+    assert training_sentences(recipe, Path(), limit=3) == told[:3]
+    similar = recipe.override({"corpus.layout": "similar_pairs"})
+    assert training_sentences(similar, Path(recipe.evaluation.senteval))[:3] == ["one", "the one", "two"]
+    with pytest.raises(UserError, match="is fitted on sentences"):
+        training_sentences(recipe.override({"corpus.layout": "spans"}), Path())
+
+
+def test_speed_and_memory_of_a_batch():
+    """256 groups of 1 + 5 + 5 sentences; the target is 5 ms on a quiet core, this only catches a change of order."""
+    import time
+
+    rows = [(f"p{i}", f"h{i}.{j}", (0, 2, 1)[j % 3]) for i in range(5000) for j in range(3)]
+    feed = GroupFeed(pairs_of(rows), 256, 1, 5, 5)
+    feed.batch(0)
+    began = time.perf_counter()
+    for step in range(15):
+        feed.batch(step)
+    assert (time.perf_counter() - began) / 15 < 0.05
+
+
+@pytest.mark.skipif(not (SHARED / "nli").is_dir(), reason="needs ../shared/data/nli")
+def test_real_groups():
+    source = ",".join(str(SHARED / "nli" / f"snli_{split}.jsonl") for split in ("dev", "test"))
+    pairs: NLIPairs = load_nli(source)
+    feed = GroupFeed(pairs, 256, 1, 5, 5)
+    premises = own(list(zip(pairs.premises, pairs.hypotheses, pairs.labels.tolist(), strict=True))[:600])
+    seen = {anchor: (near, far) for step in range(feed.steps_per_epoch)
+            for anchor, near, far in groups(feed.batch(step)).values()}  # fmt: skip
+    assert len(seen) == feed.units - feed.left_out_each_epoch
+    for anchor, (entailed, denied) in list(premises.items())[:150]:
+        near, far = seen.get(anchor, (None, None))
+        if near is not None and far is not None:
+            assert len(near) == len(far) == 5
+            assert len(set(near) & entailed) == min(5, len(entailed))
+            assert len(set(far) & denied) >= min(5, len(denied))
+
+
+@pytest.mark.skipif(not (SHARED / "senteval").is_dir(), reason="needs ../shared/data/senteval")
+def test_real_similar_pairs():
+    recipe = Recipe().override({"corpus.layout": "similar_pairs", "evaluation.senteval": str(SHARED / "senteval")})
+    _, description = load(recipe)
+    # Qiu 2022 counts 1,406 of 8,628 pairs; the published files hold these.
+    assert (description["pairs"], description["splits"]) == (1491, {"train": 1052, "dev": 208, "test": 231})

@@ -1,0 +1,214 @@
+"""How missing positives are made of entailments (SupMPN, Table A1): one row a way.
+
+    change = make_change(config, seed, texts)     # texts: all that may be changed
+    change("a man plays a guitar", random.Random(1))
+
+The paper deletes 10 % of each entailment's words, or replaces 20 % of them by synonyms from WordNet, or paraphrases
+about half of the entailments. It says neither which words nor how shares are rounded; here, as in the library that
+it names, a share is rounded down and at least one word changes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainables.errors import UserError
+from trainables.recipe import CorpusConfig
+
+Change = Callable[[str, random.Random], "str | None"]
+"""A text to a changed one; None where it is not to be changed, and a copy of the anchor stands in its place."""
+
+DELETED = 0.1
+REPLACED = 0.2
+PARAPHRASED = 0.5
+PARAPHRASE_BATCH = 64
+FETCH_WORDNET = "python -m trainables.corpora fetch wordnet"
+
+# WordNet takes these for nouns and the like (`in` is an inch, `he` helium).
+_FUNCTION_WORDS = frozenset(
+    """
+    a about above after all also am an and any are as at away be been before being below beside between both but
+    by can could did do does down during each every for from had has have he her here hers him his how i if in
+    inside into is it its just may me might more most must my near no nor not of off on one onto or other our
+    out outside over own shall she should so some such than that the their them then there these they this those
+    through to too under until up us very was we were what when where which while who whom whose why will with
+    within without would yet you your
+    """.split()  # noqa: SIM905
+)
+_WORD = re.compile(r"(\W*)([^\W\d_]+)(\W*)")
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """A way of changing texts."""
+
+    make: Callable[[CorpusConfig, int, Sequence[str]], Change | None]
+    """From the corpus's configuration, the seed and all texts that may be changed; None changes nothing."""
+    check: Callable[[CorpusConfig], None]
+    """Raise `UserError`, quickly, where `make` would."""
+
+
+def make_change(config: CorpusConfig, seed: int, texts: Sequence[str]) -> Change | None:
+    """What `corpus.augmentation` asks for; None for plain copies."""
+    return AUGMENTATIONS[config.augmentation].make(config, seed, texts)
+
+
+def check_augmentation(config: CorpusConfig) -> None:
+    """Refuse what is missing: WordNet, or the paraphraser."""
+    AUGMENTATIONS[config.augmentation].check(config)
+
+
+def delete_words(text: str, draws: random.Random) -> str | None:
+    """Without a tenth of its words, at least one; a single word stays as it is."""
+    words = text.split()
+    if len(words) < 2:
+        return None
+    gone = set(draws.sample(range(len(words)), _share(DELETED, len(words))))
+    return " ".join(word for place, word in enumerate(words) if place not in gone)
+
+
+def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
+    """Replaces a fifth of a text's words, at least one, drawn among those that have synonyms."""
+
+    def change(text: str, draws: random.Random) -> str | None:
+        words = text.split()
+        parts = [_WORD.fullmatch(word) for word in words]
+        open_to = [place for place, part in enumerate(parts) if part and synonyms(part[2])]
+        if not open_to:
+            return None
+        for place in draws.sample(open_to, min(_share(REPLACED, len(words)), len(open_to))):
+            before, word, after = parts[place].groups()  # type: ignore[union-attr]
+            new = draws.choice(synonyms(word))
+            words[place] = before + (new[0].upper() + new[1:] if word[0].isupper() else new) + after
+        return " ".join(words)
+
+    return change
+
+
+def paraphrase(texts: Sequence[str], name: str) -> list[str]:
+    """What a sequence-to-sequence model makes of each text: beam search, so the same every time."""
+    import torch
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+        model = AutoModelForSeq2SeqLM.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise UserError(f"corpus.paraphraser {name!r} cannot be loaded: {str(error).strip().splitlines()[0]}") from None
+    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    prefix = "paraphrase: " if "t5" in model.config.model_type else ""  # what T5 paraphrasers are trained with
+    done = [""] * len(texts)
+    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    for start in range(0, len(texts), PARAPHRASE_BATCH):
+        chosen = by_length[start : start + PARAPHRASE_BATCH]
+        inputs = tokenizer([prefix + texts[i] for i in chosen], padding=True, truncation=True, return_tensors="pt")
+        longest = inputs["input_ids"].shape[1] + 16
+        with torch.inference_mode():
+            made = model.generate(**inputs.to(model.device), num_beams=4, do_sample=False, max_new_tokens=longest)
+        for i, text in zip(chosen, tokenizer.batch_decode(made, skip_special_tokens=True), strict=True):
+            done[i] = text.strip()
+    return done
+
+
+@functools.cache
+def wordnet_synonyms() -> Callable[[str], tuple[str, ...]]:
+    """A word to the other lemmas of all its senses, sorted; none for function words and unknown ones."""
+    try:
+        from nltk.corpus.reader.wordnet import WordNetCorpusReader
+        from nltk.corpus.util import LazyCorpusLoader
+    except ImportError:
+        raise UserError(
+            "corpus.augmentation=synonyms needs the package nltk; install it with pip install nltk"
+        ) from None
+    reader: Any = LazyCorpusLoader("wordnet", WordNetCorpusReader, None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that other languages' wordnets are not there
+            reader.ensure_loaded()
+    except (LookupError, OSError):
+        raise UserError(
+            f"corpus.augmentation=synonyms needs WordNet, which is in none of NLTK's folders; run {FETCH_WORDNET}"
+        ) from None
+
+    @functools.lru_cache(maxsize=200_000)
+    def synonyms(word: str) -> tuple[str, ...]:
+        word = word.lower()
+        if word in _FUNCTION_WORDS:
+            return ()
+        lemmas = {lemma.replace("_", " ") for sense in reader.synsets(word) for lemma in sense.lemma_names()}
+        return tuple(sorted(lemma for lemma in lemmas if lemma.lower() not in (word, reader.morphy(word))))
+
+    return synonyms
+
+
+def _share(share: float, words: int) -> int:
+    return max(1, int(share * words))
+
+
+def _paraphrases(config: CorpusConfig, seed: int, texts: Sequence[str]) -> Change:
+    """Half of the texts, drawn once, paraphrased at once; the others are not changed."""
+    _check_paraphraser(config)
+    draws = random.Random(seed)
+    chosen = [text for text in texts if draws.random() < PARAPHRASED]
+    table = dict(zip(chosen, paraphrase(chosen, str(config.paraphraser)), strict=True))
+    return lambda text, _: table.get(text) or None
+
+
+def _check_paraphraser(config: CorpusConfig) -> None:
+    name = config.paraphraser
+    if name is None:
+        raise UserError(
+            "corpus.augmentation=paraphrase needs corpus.paraphraser: the hub id or folder of a sequence-to-sequence "
+            "model"
+        )
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        file = folder / "config.json"
+        try:
+            config_ = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise UserError(f"corpus.paraphraser {name!r} is no model folder: it has no readable config.json") from None
+    else:
+        config_ = _hub_config(name)
+    if not config_.get("is_encoder_decoder"):
+        kind = config_.get("model_type", "of unknown type")
+        raise UserError(
+            f"corpus.paraphraser {name!r} is no sequence-to-sequence model ({kind}); give one like T5, BART or Pegasus"
+        )
+
+
+def _hub_config(name: str) -> dict[str, Any]:
+    from huggingface_hub import hf_hub_download
+
+    from trainables.corpora.hub import reachable
+
+    answers = reachable()
+    try:
+        file = hf_hub_download(name, "config.json", local_files_only=not answers)
+        return dict(json.loads(Path(file).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if answers else "the hub cannot be reached and its cache lacks it"
+        raise UserError(f"corpus.paraphraser {name!r} is no local folder, and {reason}; give a folder") from None
+
+
+AUGMENTATIONS = {
+    "none": Augmentation(lambda config, seed, texts: None, lambda config: None),
+    "deletion": Augmentation(lambda config, seed, texts: delete_words, lambda config: None),
+    "synonyms": Augmentation(
+        lambda config, seed, texts: synonym_replacer(wordnet_synonyms()), lambda config: _check_wordnet()
+    ),
+    "paraphrase": Augmentation(_paraphrases, _check_paraphraser),
+}
+"""The values of `corpus.augmentation`."""
+
+
+def _check_wordnet() -> None:
+    wordnet_synonyms()

@@ -1,0 +1,319 @@
+"""Batches from indexed texts, one class a shape: rows in order, shuffled pairs, shuffled groups.
+
+Every feed is a pure function of its corpus, the seed and the step: `batch(step)` may be asked for in any order,
+and any number of workers get the same. Epochs of the shuffled feeds differ, by their number. Their batches are
+all of the full size, so that the number of in-batch negatives is the same in every step: what is left over at an
+epoch's end is dropped (and comes in another epoch), unless it is all there is.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainables.corpora.augment import Change
+from trainables.corpora.batch import Batch
+from trainables.corpora.nli import NLIPairs, number
+from trainables.errors import UserError
+
+_TRIES = 8
+"""Draws of one negative before the few that may be drawn are listed."""
+
+
+class RowFeed:
+    """Labelled pairs in corpus order, never shuffled, the last batch short (Liao 2021); a group is a premise."""
+
+    def __init__(self, pairs: NLIPairs, size: int) -> None:
+        self.pairs = pairs
+        self.size = size
+        self.steps_per_epoch = -(-len(pairs) // size)
+        self._premises = number(pairs.premises)
+
+    def batch(self, step: int) -> Batch:
+        start = step % self.steps_per_epoch * self.size
+        rows = slice(start, start + self.size)
+        place: dict[str, int] = {}
+        index = np.array(
+            [
+                [place.setdefault(sentence, len(place)) for sentence in pair]
+                for pair in zip(self.pairs.premises[rows], self.pairs.hypotheses[rows], strict=True)
+            ],
+            dtype=np.int64,
+        )  # (pairs, 2)
+        return Batch(list(place), index[:, 0], index[:, 1], self.pairs.labels[rows], self._premises[rows])
+
+
+class _Shuffled:
+    """The order of an epoch's units, and where a step stands in it."""
+
+    def __init__(self, units: int, size: int, seed: int) -> None:
+        self.units, self.size, self.seed = units, min(size, units), seed
+        self.steps_per_epoch = units // self.size
+        self.left_out_each_epoch = units - self.steps_per_epoch * self.size
+        self._order: tuple[int, np.ndarray] | None = None
+
+    def _draw(self, step: int) -> tuple[int, np.ndarray]:
+        """The epoch of a step, and its units."""
+        epoch, part = divmod(step, self.steps_per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            self._order = epoch, np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
+        return epoch, self._order[1][part * self.size : (part + 1) * self.size]
+
+
+class PairFeed(_Shuffled):
+    """Pairs, each a group of its own with one positive; equal sides are two views of one text."""
+
+    def __init__(self, first: Sequence[str], second: Sequence[str], size: int, seed: int) -> None:
+        super().__init__(len(first), size, seed)
+        self._texts, (self._first, self._second) = _index(first, second)
+
+    def batch(self, step: int) -> Batch:
+        _, chosen = self._draw(step)
+        items = _Items(self._texts)
+        first, second = self._first[chosen], self._second[chosen].copy()
+        for row in np.flatnonzero(first == second).tolist():
+            second[row] = items.another(self._texts[second[row]])
+        return items.batch(first, second, np.zeros(len(chosen), dtype=np.int8), chosen)
+
+
+class GroupFeed(_Shuffled):
+    """Premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
+
+    With `positives` (P) each anchor has exactly so many: its own, drawn at random where it has more; where it has
+    fewer, copies of the anchor, or what `change` makes of its entailments in turn (of itself where it has none).
+    With `negatives` (Q) likewise; missing ones are drawn from other anchors' entailments and contradictions,
+    never one of its own entailments nor the anchor. With None an anchor has all its own; without an entailment it
+    is then no anchor. Every copy is an item of its own, so that it is encoded under a dropout of its own.
+
+    `change` is given all texts that may be changed, once, before the first batch.
+    """
+
+    def __init__(
+        self,
+        pairs: NLIPairs,
+        size: int,
+        seed: int,
+        positives: int | None,
+        negatives: int | None,
+        change: Callable[[list[str]], Change | None] = lambda _: None,
+    ) -> None:
+        own = _own(pairs, need_positive=positives is None)
+        super().__init__(len(own.anchor), size, seed)
+        self.own, self.positives, self.negatives = own, positives, negatives
+        self._make_change = functools.cache(lambda: change(self.sources()))
+        self._groups: tuple[int, _Lists, _Lists] | None = None
+        have = np.diff(own.positive.start), np.diff(own.negative.start)
+        wanted = (positives, negatives)
+        self.filled_positives, self.filled_negatives = (
+            0 if most is None else int(np.maximum(most - count, 0).sum())
+            for most, count in zip(wanted, have, strict=True)
+        )
+        """How many an epoch's groups lack."""
+        if self.filled_negatives:
+            self._pool = np.concatenate([own.positive.item, own.negative.item])
+            self._entailed = np.sort(own.positive.owner() * len(own.texts) + own.positive.item)
+
+    def sources(self) -> list[str]:
+        """Texts that fillers are made of, each once: entailments of the anchors that lack positives, or these."""
+        if not self.positives:
+            return []
+        count = np.diff(self.own.positive.start)
+        lacking = self.own.positive.item[(count < self.positives)[self.own.positive.owner()]]
+        return [self.own.texts[i] for i in np.unique(np.concatenate([lacking, self.own.anchor[count == 0]])).tolist()]
+
+    def batch(self, step: int) -> Batch:
+        epoch, chosen = self._draw(step)
+        if self._groups is None or self._groups[0] != epoch:
+            self._groups = epoch, *self._groups_of(epoch)
+        positive, negative = (lists.of(chosen) for lists in self._groups[1:])
+        items = _Items(self.own.texts)
+        place = np.concatenate([positive.owner(), negative.owner()])
+        anchor = self.own.anchor[chosen]
+        hypothesis = np.concatenate([positive.item, negative.item])
+        self._fill(epoch, chosen, hypothesis, place, items)
+        rows = np.argsort(place, kind="stable")  # a group's positives, then its negatives
+        label = np.repeat(np.array([0, 2], dtype=np.int8), [len(positive.item), len(negative.item)])
+        return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows])
+
+    def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
+        """Put an item of its own wherever a filler is due or an entailment is the anchor's own text, in place."""
+        texts, own = self.own.texts, self.own
+        change = self._make_change() if self.filled_positives else None
+        copies = np.flatnonzero((hypothesis < 0) | (hypothesis == own.anchor[chosen][place]))
+        draws = random.Random()
+        before, turn = -1, 0
+        for row in copies.tolist():
+            unit = int(chosen[place[row]])
+            text = copy = texts[own.anchor[unit]]
+            if change and hypothesis[row] < 0:
+                if unit != before:
+                    before, turn = unit, 0
+                    draws.seed((self.seed * 1_000_003 + epoch) * 1_000_000_007 + unit)
+                start, stop = own.positive.start[unit : unit + 2].tolist()
+                source = texts[own.positive.item[start + turn % (stop - start)]] if stop > start else copy
+                text = change(source, draws) or copy
+                turn += 1
+            hypothesis[row] = items.another(text)
+
+    def _groups_of(self, epoch: int) -> tuple[_Lists, _Lists]:
+        """Positives and negatives of every anchor; -1 is a positive to be made."""
+        draws = np.random.default_rng([self.seed, epoch, 1])
+        positive, negative = self.own.positive, self.own.negative
+        if self.positives:
+            positive = _Lists.table(_exactly(positive, self.positives, draws))
+        if self.negatives:
+            table = _exactly(negative, self.negatives, draws)
+            if self.filled_negatives:
+                self._draw_negatives(table, draws)
+            negative = _Lists.table(table)
+        return positive, negative
+
+    def _draw_negatives(self, table: np.ndarray, draws: np.random.Generator) -> None:
+        """Replace each -1, column by column, so that no group gets a text twice where there are others."""
+        for column in range(table.shape[1]):
+            lacking = np.flatnonzero(table[:, column] < 0)
+            for _ in range(_TRIES):
+                drawn = self._pool[draws.integers(len(self._pool), size=len(lacking))]
+                refused = self._refused(lacking, drawn) | (table[lacking] == drawn[:, None]).any(axis=1)
+                table[lacking[~refused], column] = drawn[~refused]
+                lacking = lacking[refused]
+                if not len(lacking):
+                    break
+            for unit in lacking.tolist():  # a tiny corpus
+                table[unit, column] = draws.choice(self._allowed(unit, table[unit]))
+
+    def _refused(self, units: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Whether an item is the unit's anchor, or one of its entailments."""
+        wanted = units * len(self.own.texts) + items
+        if not len(self._entailed):
+            return items == self.own.anchor[units]
+        at = np.minimum(np.searchsorted(self._entailed, wanted), len(self._entailed) - 1)
+        return (items == self.own.anchor[units]) | (self._entailed[at] == wanted)
+
+    def _allowed(self, unit: int, taken: np.ndarray) -> np.ndarray:
+        pool = np.unique(self._pool)
+        pool = pool[~self._refused(np.full(len(pool), unit), pool)]
+        if not len(pool):
+            raise UserError(
+                f"no negative can be drawn for {self.own.texts[self.own.anchor[unit]]!r}: the corpus holds no "
+                "entailment or contradiction of another premise; use more pairs, or objective.negatives=none"
+            )
+        fresh = np.setdiff1d(pool, taken)
+        return fresh if len(fresh) else pool
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """A list of items for each unit, end to end."""
+
+    item: np.ndarray
+    """(items,) int64."""
+    start: np.ndarray
+    """(units + 1,) int64: unit u's items are item[start[u]:start[u + 1]]."""
+
+    @classmethod
+    def table(cls, items: np.ndarray) -> _Lists:
+        """From (units, n): n items for each."""
+        units, width = items.shape
+        return cls(items.reshape(-1), np.arange(units + 1) * width)
+
+    def owner(self) -> np.ndarray:
+        """(items,) the unit of each."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def of(self, units: np.ndarray) -> _Lists:
+        """The lists of some units, in the order given."""
+        count = np.diff(self.start)[units]
+        start = np.concatenate([[0], np.cumsum(count)])
+        return _Lists(self.item[np.arange(start[-1]) + np.repeat(self.start[units] - start[:-1], count)], start)
+
+
+@dataclass(frozen=True)
+class _Own:
+    """Premises and what the corpus says of them."""
+
+    texts: list[str]
+    anchor: np.ndarray
+    """(anchors,) int64, index into `texts`."""
+    positive: _Lists
+    negative: _Lists
+    without_pairs: int
+    """Premises left out because they have neither an entailment nor a contradiction."""
+    without_entailment: int
+    """Premises left out because they have no entailment."""
+    contradicted_entailments: int
+    """Hypotheses that a premise has both as entailment and as contradiction, or that contradict themselves; they
+    are no hard negatives."""
+
+
+def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
+    premises = len(set(pairs.premises))
+    rows = np.flatnonzero(pairs.labels != 1).tolist()
+    texts, (premise, hypothesis) = _index([pairs.premises[i] for i in rows], [pairs.hypotheses[i] for i in rows])
+    label = pairs.labels[rows]
+    anchor, unit = np.unique(premise, return_inverse=True)  # texts are numbered as they appear, so in corpus order
+    keys = unit * len(texts) + hypothesis  # sorted: by unit, and within it by first appearance in the corpus
+    positive, negative = np.unique(keys[label == 0]), np.unique(keys[label == 2])
+    itself = np.arange(len(anchor)) * len(texts) + anchor
+    clean = negative[~np.isin(negative, np.concatenate([positive, itself]))]
+
+    def lists(keys: np.ndarray, kept: np.ndarray) -> _Lists:
+        keys = keys[kept[keys // len(texts)]]
+        count = np.bincount(keys // len(texts), minlength=len(anchor))[kept]
+        return _Lists(keys % len(texts), np.concatenate([[0], np.cumsum(count)]))
+
+    with_positive, with_negative = (np.isin(np.arange(len(anchor)), keys // len(texts)) for keys in (positive, clean))
+    kept = with_positive if need_positive else with_positive | with_negative
+    without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
+    return _Own(
+        texts,
+        anchor[kept],
+        lists(positive, kept),
+        lists(clean, kept),
+        premises - int((with_positive | with_negative).sum()),
+        without_entailment,
+        len(negative) - len(clean),
+    )
+
+
+def _exactly(lists: _Lists, wanted: int, draws: np.random.Generator) -> np.ndarray:
+    """(units, wanted): items drawn at random from each list, without replacement; -1 where it has too few."""
+    owner = lists.owner()
+    shuffled = np.lexsort((draws.random(len(owner)), owner))
+    rank = np.arange(len(owner)) - lists.start[owner]
+    table = np.full((len(lists.start) - 1, wanted), -1, dtype=np.int64)
+    taken = rank < wanted
+    table[owner[taken], rank[taken]] = lists.item[shuffled][taken]
+    return table
+
+
+def _index(*columns: Sequence[str]) -> tuple[list[str], list[np.ndarray]]:
+    """The unique texts in order of appearance, row by row, and each column as indices into them."""
+    place: dict[str, int] = {}
+    index = np.array(
+        [[place.setdefault(text, len(place)) for text in row] for row in zip(*columns, strict=True)], dtype=np.int64
+    ).reshape(-1, len(columns))
+    return list(place), [np.ascontiguousarray(column) for column in index.T]
+
+
+class _Items:
+    """The items of a batch: texts of the corpus, each once, and further ones that stand for themselves."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.further: list[str] = []
+
+    def another(self, text: str) -> int:
+        """The number of a new item, whatever others have the same text."""
+        self.further.append(text)
+        return len(self.texts) + len(self.further) - 1
+
+    def batch(self, premise: np.ndarray, hypothesis: np.ndarray, label: np.ndarray, group: np.ndarray) -> Batch:
+        known = len(self.texts)
+        used, index = np.unique(np.concatenate([premise, hypothesis]), return_inverse=True)
+        sentences = [self.texts[i] if i < known else self.further[i - known] for i in used.tolist()]
+        return Batch(sentences, index[: len(premise)], index[len(premise) :], label, group.astype(np.int64))

@@ -1,0 +1,237 @@
+"""What a batch counts: every value of `corpus.layout`, as a row that makes a `Feed` of a corpus.
+
+    feed, description = LAYOUTS["groups"].load(recipe, senteval, seed=1, positives=5, negatives=5)
+    feed.batch(0)
+
+`check` refuses, before anything starts, what `load` would refuse: it reads local files to their end, once for all
+recipes that share them, and downloads nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+if TYPE_CHECKING:
+    from trainables.corpora.batch import Feed
+    from trainables.corpora.nli import NLIPairs
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A row of `LAYOUTS`. `senteval` is the resolved SentEval folder; positives and negatives are P and Q."""
+
+    check: Callable[[Recipe, Path, int | None, int | None], None]
+    load: Callable[[Recipe, Path, int, int | None, int | None], tuple[Feed, dict[str, Any]]]
+    """From recipe, senteval, seed, positives, negatives: the feed, and what its corpus is, for the ledger."""
+    sentences: Callable[[Recipe, Path], Iterable[str]]
+    """The training sentences in corpus order, repeated ones too."""
+
+
+@dataclass(frozen=True)
+class Census:
+    """How many there are of what a batch may count."""
+
+    pairs: int
+    entailed: int
+    contradicted: int
+    premises: int
+    """With an entailment or a contradiction."""
+    entailed_premises: int
+    sentences: int
+
+
+def count_nli(source: str, limit: int | None) -> Census | None:
+    """Count local files, reading them once as long as they do not change; of a hub id check that it can be loaded,
+    and return None. Raises `UserError` where `load_nli` would."""
+    from trainables.corpora.nli import stamps
+
+    return _counted(source, limit, stamps(source))
+
+
+@functools.lru_cache(maxsize=32)
+def _counted(source: str, limit: int | None, stamp: tuple[Any, ...] | None) -> Census | None:
+    from trainables.corpora.nli import check_nli, load_nli
+
+    if stamp is None:
+        check_nli(source)
+        return None
+    return census(load_nli(source, limit))
+
+
+def census(pairs: NLIPairs) -> Census:
+    """Count a corpus."""
+    labels = pairs.labels.tolist()
+    premises: dict[int, set[str]] = {0: set(), 1: set(), 2: set()}
+    for premise, label in zip(pairs.premises, labels, strict=True):
+        premises[label].add(premise)
+    return Census(
+        pairs=len(pairs),
+        entailed=labels.count(0),
+        contradicted=labels.count(2),
+        premises=len(premises[0] | premises[2]),
+        entailed_premises=len(premises[0]),
+        sentences=len(set(chain(pairs.premises, pairs.hypotheses))),
+    )
+
+
+Size = Callable[[Census, "int | None"], int]
+Make = Callable[["NLIPairs", Recipe, int, "int | None", "int | None"], "tuple[Feed, dict[str, Any]]"]
+
+
+@dataclass(frozen=True)
+class _FromNLI:
+    """A layout of labelled pairs."""
+
+    unit: str
+    size: Size
+    make: Make
+    needs_entailments: bool = True
+
+    def row(self) -> Layout:
+        return Layout(self.check, self.load, self.sentences)
+
+    def check(self, recipe: Recipe, senteval: Path, positives: int | None, negatives: int | None) -> None:
+        from trainables.corpora.augment import check_augmentation
+
+        count = count_nli(recipe.corpus.nli, recipe.corpus.limit)
+        if count is not None:
+            self._refuse(recipe, count, positives, negatives)
+        check_augmentation(recipe.corpus)
+
+    def load(
+        self, recipe: Recipe, senteval: Path, seed: int, positives: int | None, negatives: int | None
+    ) -> tuple[Feed, dict[str, Any]]:
+        from trainables.corpora.nli import load_nli
+
+        pairs = load_nli(recipe.corpus.nli, recipe.corpus.limit)
+        self._refuse(recipe, census(pairs), positives, negatives)
+        feed, description = self.make(pairs, recipe, seed, positives, negatives)
+        return feed, {
+            "source": pairs.source,
+            "pairs": len(pairs),
+            "without_gold_label": pairs.dropped,
+            "moved_to_their_premise": pairs.moved,
+            "fingerprint": pairs.fingerprint,
+            **description,
+        }
+
+    def sentences(self, recipe: Recipe, senteval: Path) -> Iterator[str]:
+        from trainables.corpora.nli import load_nli
+
+        pairs = load_nli(recipe.corpus.nli, recipe.corpus.limit)
+        return chain.from_iterable(zip(pairs.premises, pairs.hypotheses, strict=True))
+
+    def _refuse(self, recipe: Recipe, count: Census, positives: int | None, negatives: int | None) -> None:
+        where = f"corpus.nli={recipe.corpus.nli!r}"
+        layout = f"corpus.layout={recipe.corpus.layout}"
+        if self.needs_entailments and not count.entailed:
+            raise UserError(f"{where} holds no pair labelled entailment, and {layout} takes these for positives")
+        if negatives and not count.contradicted:
+            raise UserError(
+                f"{where} holds no pair labelled contradiction, so {negatives} hard negatives per anchor cannot be "
+                "had; give a corpus that has some, or an objective without hard negatives"
+            )
+        _refuse_batch(recipe, where, self.size(count, positives), self.unit)
+
+
+def _refuse_batch(recipe: Recipe, where: str, units: int, unit: str) -> None:
+    size = recipe.optimisation.batch_size
+    if size > units:
+        raise UserError(
+            f"optimisation.batch_size={size} is more than {where} has: {units} {unit}; take a smaller batch"
+        )
+
+
+def _rows(pairs: NLIPairs, recipe: Recipe, *_: Any) -> tuple[Feed, dict[str, Any]]:
+    from trainables.corpora.feeds import RowFeed
+
+    return RowFeed(pairs, recipe.optimisation.batch_size), {}
+
+
+def _groups(
+    pairs: NLIPairs, recipe: Recipe, seed: int, positives: int | None, negatives: int | None
+) -> tuple[Feed, dict[str, Any]]:
+    from trainables.corpora.augment import make_change
+    from trainables.corpora.feeds import GroupFeed
+    from trainables.corpora.nli import count_premises
+
+    change = functools.partial(make_change, recipe.corpus, seed)
+    feed = GroupFeed(pairs, recipe.optimisation.batch_size, seed, positives, negatives, change)
+    return feed, {
+        "anchors": feed.units,
+        "left_out_each_epoch": feed.left_out_each_epoch,
+        "filled_positives": feed.filled_positives,
+        "filled_negatives": feed.filled_negatives,
+        "premises_without_pairs": feed.own.without_pairs,
+        "premises_without_entailment": feed.own.without_entailment,
+        "contradicted_entailments": feed.own.contradicted_entailments,
+        "premises": count_premises(pairs),
+    }
+
+
+def _paired(first: list[str], second: list[str], recipe: Recipe, seed: int) -> tuple[Feed, dict[str, Any]]:
+    from trainables.corpora.feeds import PairFeed
+
+    feed = PairFeed(first, second, recipe.optimisation.batch_size, seed)
+    return feed, {"anchors": feed.units, "left_out_each_epoch": feed.left_out_each_epoch}
+
+
+def _pairs(pairs: NLIPairs, recipe: Recipe, seed: int, *_: Any) -> tuple[Feed, dict[str, Any]]:
+    entailed = (pairs.labels == 0).nonzero()[0].tolist()
+    return _paired([pairs.premises[i] for i in entailed], [pairs.hypotheses[i] for i in entailed], recipe, seed)
+
+
+def _sentences(pairs: NLIPairs, recipe: Recipe, seed: int, *_: Any) -> tuple[Feed, dict[str, Any]]:
+    unique = list(dict.fromkeys(chain.from_iterable(zip(pairs.premises, pairs.hypotheses, strict=True))))
+    return _paired(unique, unique, recipe, seed)
+
+
+def _check_similar(recipe: Recipe, senteval: Path, *_: Any) -> None:
+    _load_similar(recipe, senteval, 0)
+
+
+def _load_similar(recipe: Recipe, senteval: Path, seed: int, *_: Any) -> tuple[Feed, dict[str, Any]]:
+    from trainables.corpora.similar import ABOVE, load_similar
+
+    pairs = load_similar(senteval, recipe.corpus.limit)
+    _refuse_batch(recipe, str(senteval), len(pairs), f"pairs of STSBenchmark scored above {ABOVE:g}")
+    feed, description = _paired(pairs.first, pairs.second, recipe, seed)
+    return feed, {
+        "source": f"STSBenchmark in {senteval}",
+        "pairs": len(pairs),
+        "fingerprint": pairs.fingerprint,
+        "splits": pairs.splits,
+        "note": f"{pairs.splits['dev']} dev and {pairs.splits['test']} test pairs of STSBenchmark are among them",
+        **description,
+    }
+
+
+def _similar_sentences(recipe: Recipe, senteval: Path) -> Iterator[str]:
+    from trainables.corpora.similar import load_similar
+
+    pairs = load_similar(senteval, recipe.corpus.limit)
+    return chain.from_iterable(zip(pairs.first, pairs.second, strict=True))
+
+
+LAYOUTS = {
+    "rows": _FromNLI("labelled pairs", lambda count, _: count.pairs, _rows, needs_entailments=False).row(),
+    "groups": _FromNLI(
+        "premises with an entailment or a contradiction",
+        lambda count, positives: count.premises if positives else count.entailed_premises,
+        _groups,
+    ).row(),
+    "pairs": _FromNLI("entailed pairs", lambda count, _: count.entailed, _pairs).row(),
+    "similar_pairs": Layout(_check_similar, _load_similar, _similar_sentences),
+    "sentences": _FromNLI(
+        "unique sentences", lambda count, _: count.sentences, _sentences, needs_entailments=False
+    ).row(),
+}
+"""The values of `corpus.layout`."""

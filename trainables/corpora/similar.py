@@ -1,0 +1,62 @@
+"""Pairs of the STS Benchmark that are nearly paraphrases (CLSR's second corpus)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainables.errors import UserError
+
+ABOVE = 4.0
+"""Pairs with a higher score are similar (Qiu 2022, section 4.1)."""
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class SimilarPairs:
+    """Pairs of all three splits, in that order."""
+
+    first: list[str]
+    second: list[str]
+    splits: dict[str, int]
+    """How many of the pairs are from each split; a score on dev or test is of sentences seen in training."""
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
+    """Read `SENTEVAL/downstream/STS/STSBenchmark`; `limit` keeps the first so many similar pairs."""
+    folder = senteval / "downstream" / "STS" / "STSBenchmark"
+    first: list[str] = []
+    second: list[str] = []
+    splits = dict.fromkeys(SPLITS, 0)
+    for split in SPLITS:
+        file = folder / f"sts-{split}.csv"
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            raise UserError(
+                f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give evaluation.senteval a "
+                "folder that has it"
+            ) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{file} cannot be read ({error})") from None
+        for number, line in enumerate(lines, 1):
+            columns = line.split("\t")
+            if len(columns) < 7:
+                raise UserError(f"{file}, line {number}: {len(columns)} columns where STSBenchmark has 7 or more")
+            try:
+                similar = float(columns[4]) > ABOVE
+            except ValueError:
+                raise UserError(f"{file}, line {number}: the score {columns[4]!r} is no number") from None
+            if similar and (limit is None or len(first) < limit):
+                first.append(columns[5].strip())
+                second.append(columns[6].strip())
+                splits[split] += 1
+    if not first:
+        raise UserError(f"{folder} holds no pair with a score above {ABOVE:g}")
+    digest = hashlib.sha256("\n".join(f"{a}\x1f{b}" for a, b in zip(first, second, strict=True)).encode())
+    return SimilarPairs(first, second, splits, digest.hexdigest()[:12])
