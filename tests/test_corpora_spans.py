@@ -376,3 +376,53 @@ def test_the_papers_setting_is_allowed():
     check_spans(SpansConfig(), 512)
     assert shortest_document(SpansConfig()) == 2048
     assert shortest_document(SpansConfig(anchors=1, shortest=400, strategy="adjacent")) == 512 + 800
+
+
+# ---- the picture
+
+
+def door(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "trainables.corpora", "draw-spans", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_picture_names_every_span_and_marks_exactly_its_words(tmp_path):
+    from trainables.corpora import span_picture
+
+    out = tmp_path / "new" / "spans.svg"
+    answer = door("--documents", "scenes", "--strategy", "subsuming", "--out", str(out))
+    assert answer.returncode == 0, answer.stderr
+    drawn = out.read_text()  # glyphs are paths, each text also a comment
+    for text in ("anchor 1: ", "anchor 2: ", "positive 1.1: ", "positive 2.2: ", "below: subsuming"):
+        assert text in drawn
+    words = span_picture._words("scenes", 320)
+    anchors, positives = span_picture._spans(len(words), span_picture.SPANS, 0)
+    lines = span_picture._wrap(words)
+    assert [word for line in lines for _, word, _ in line] == words
+    for span in (*anchors, *positives):
+        marked = 0.0
+        for line in lines:
+            found = span_picture._extent(line, span)
+            marked += found[1] - found[0] if found else 0
+        own = words[span.start : span.end]
+        rows = sum(span_picture._extent(line, span) is not None for line in lines)
+        letters = sum(map(len, own)) + len(own) - rows  # a space between words, none at a line's end
+        assert marked == pytest.approx(letters * span_picture._LETTER)
+    for one, other in itertools.combinations(positives, 2):  # on one lane, lines do not run into each other
+        assert one.lane != other.lane or one.end < other.start or other.end < one.start
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--out", "spans.doc"), "ends in none of .png, .svg, .pdf"),
+        (("--out", "x.png", "--documents", "no/such/file.txt"), "no such file or folder"),
+        (("--out", "x.png", "--documents", __file__), "is no .txt or .jsonl file"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_one_sentence(arguments, says):
+    answer = door(*arguments)
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("error: ")
+    assert says in answer.stderr
+    assert answer.stderr.count("\n") == 1

@@ -1,8 +1,9 @@
-"""Fetch real data, or write the built-in corpus to disk.
+"""Fetch real data, write the built-in corpus to disk, or draw spans of a document.
 
 python -m trainables.corpora fetch senteval --to data/senteval
 python -m trainables.corpora fetch nli --to data/nli
 python -m trainables.corpora write-scenes --to data/scenes --seed 1 --size 10
+python -m trainables.corpora draw-spans --documents scenes --out spans.png
 """
 
 from __future__ import annotations
@@ -27,12 +28,22 @@ def main(arguments: list[str] | None = None) -> None:
     scenes.add_argument("--to", type=Path, required=True, metavar="DIR", help="a new or empty folder")
     scenes.add_argument("--seed", type=int, default=0, help="another seed is another corpus (default 0)")
     scenes.add_argument("--size", type=float, default=1.0, help="times the default number of examples (default 1)")
+    picture = commands.add_parser("draw-spans", help="one document with its anchors and positives marked")
+    picture.add_argument("--documents", default="scenes", metavar="SOURCE", help="as corpus.documents (default scenes)")
+    picture.add_argument("--out", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
+    picture.add_argument("--strategy", choices=("default", "adjacent", "subsuming"), default="default")
+    picture.add_argument("--seed", type=int, default=0, help="another seed draws other spans (default 0)")
     given = parser.parse_args(arguments)
 
     if given.command == "fetch":
         from trainables.corpora.fetch import fetch_nli, fetch_senteval
 
         {"senteval": fetch_senteval, "nli": fetch_nli}[given.what](given.to)
+    elif given.command == "draw-spans":
+        from trainables.corpora.span_picture import draw
+
+        draw(given.documents, given.out, strategy=given.strategy, seed=given.seed)
+        print(f"drew {given.out}")
     else:
         from trainables.corpora import scenes as built_in
 
