@@ -325,40 +325,6 @@ def test_fingerprint_follows_content_only(corpus: Path, tmp_path: Path) -> None:
     assert fingerprint(data, ["TREC"]) != before
 
 
-def test_cache_encodes_a_sentence_once_for_each_encoder(tmp_path: Path) -> None:
-    from trainables.senteval.cache import cached
-
-    asked: list[str] = []
-
-    def encode(sentences: Sequence[str]) -> np.ndarray:
-        asked.extend(sentences)
-        return bag_of_words(sentences)
-
-    first = cached(encode, tmp_path, "one")(["a b", "c"])
-    second = cached(encode, tmp_path, "one")(["c", "d", "a b"])
-    assert asked == ["a b", "c", "d"]
-    np.testing.assert_array_equal(second[[2, 0]], first)
-    cached(encode, tmp_path, "two")(["c"])
-    assert asked[3:] == ["c"]
-    next((tmp_path / "two").glob("*.npz")).write_bytes(b"PK spoiled")
-    with pytest.raises(UserError, match="remove it"):
-        cached(encode, tmp_path, "two")(["c"])
-
-
-def test_encoder_hash_follows_weights_and_pooling() -> None:
-    from trainables.encoders import load_encoder
-    from trainables.recipe import EncoderConfig, PoolingConfig
-    from trainables.senteval.cache import encoder_hash
-
-    config = EncoderConfig(name="scenes-small")
-    encoder = load_encoder(config, PoolingConfig("mean"))
-    before = encoder_hash(encoder)
-    assert encoder_hash(encoder) == before
-    assert encoder_hash(load_encoder(config, PoolingConfig("cls"))) != before
-    next(encoder.parameters()).data.add_(1)
-    assert encoder_hash(encoder) != before
-
-
 class Harmful:
     def __reduce__(self) -> tuple[Callable, tuple[str]]:
         return print, ("this must never run",)

@@ -7,14 +7,20 @@ the mean of the first and the last layer is a weighted layer pooling.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
+
+from trainables.encoders.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from trainables.encoders.adapter import AdaptedEncoder
     from trainables.encoders.transformer import TransformerEncoder
 
 STOCK_POOLING = {"mean": "mean", "mean_without_cls": "mean", "cls": "cls", "max": "max", "first_last_mean": "mean"}
@@ -22,28 +28,61 @@ STOCK_POOLING = {"mean": "mean", "mean_without_cls": "mean", "cls": "cls", "max"
 
 def save_sentence_transformer(encoder: TransformerEncoder, folder: Path) -> None:
     """Replace `folder` by the encoder as a sentence-transformers model; half a model is never seen there."""
+    with _scratch_beside(folder) as scratch:
+        _write(_transformer_modules(encoder, scratch), scratch, folder)
+
+
+def save_adapted(encoder: AdaptedEncoder, folder: Path) -> None:
+    """The same for a frozen base, a transformer or a pipeline, with its adapter as dense layers."""
+    from sentence_transformers.base.modules import Dense
+
+    linear = [layer for layer in encoder.adapter if isinstance(layer, nn.Linear)]
+    dense = [
+        Dense(x.in_features, x.out_features, True, nn.ReLU(), x.weight.data.cpu(), x.bias.data.cpu()) for x in linear
+    ]
+    with _scratch_beside(folder) as scratch:
+        if isinstance(encoder.base, Pipeline):
+            modules, prompts = list(encoder.base.model), encoder.base.model.prompts
+            _write([*modules, *dense], scratch, folder, prompts, encoder.base.model.default_prompt_name)
+        else:
+            _write([*_transformer_modules(encoder.base, scratch), *dense], scratch, folder)
+
+
+@contextlib.contextmanager
+def _scratch_beside(folder: Path) -> Iterator[Path]:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        yield Path(scratch)
+
+
+def _write(
+    modules: list[Any], scratch: Path, folder: Path, prompts: dict[str, str] | None = None, prompt: str | None = None
+) -> None:
     from sentence_transformers import SentenceTransformer
+
+    finished = scratch / "finished"
+    model = SentenceTransformer(modules=modules, device="cpu", prompts=prompts, default_prompt_name=prompt)
+    model.save(str(finished), create_model_card=False)
+    if folder.exists():
+        shutil.rmtree(folder)
+    finished.rename(folder)
+
+
+def _transformer_modules(encoder: TransformerEncoder, scratch: Path) -> list[Any]:
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     from trainables.encoders.transformer import quieten
 
     quieten()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        plain = Path(scratch) / "transformer"
-        encoder.backbone.save_pretrained(plain)
-        encoder.tokenizer.save_pretrained(plain)
-        layers = encoder.mode == "first_last_mean"
-        transformer = Transformer(
-            str(plain), max_seq_length=encoder.max_length, config_kwargs={"output_hidden_states": layers}
-        )
-        modules: list[Any] = [transformer, *_adjustments(encoder), Pooling(encoder.dim, STOCK_POOLING[encoder.mode])]
-        finished = Path(scratch) / "finished"
-        SentenceTransformer(modules=modules, device="cpu").save(str(finished), create_model_card=False)
-        if folder.exists():
-            shutil.rmtree(folder)
-        finished.rename(folder)
+    plain = scratch / "transformer"
+    encoder.backbone.save_pretrained(plain)
+    encoder.tokenizer.save_pretrained(plain)
+    layers = encoder.mode == "first_last_mean"
+    transformer = Transformer(
+        str(plain), max_seq_length=encoder.max_length, config_kwargs={"output_hidden_states": layers}
+    )
+    return [transformer, *_adjustments(encoder), Pooling(encoder.dim, STOCK_POOLING[encoder.mode])]
 
 
 def _adjustments(encoder: TransformerEncoder) -> list[Any]:

@@ -59,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return encoder.encode(sentences, progress=not asked.quiet)
 
     if asked.cache:
-        from trainables.senteval.cache import cached, encoder_hash
+        from trainables.encoders.cache import EmbeddingStore
 
-        encode = cached(encode, asked.cache, encoder_hash(encoder))
+        encode = EmbeddingStore(encoder, asked.cache, progress=not asked.quiet).encode
     result = evaluate(
         encode,
         asked.data,

@@ -1,0 +1,199 @@
+"""The store of frozen embeddings, the adapter on top of them, and the model it is saved as."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import SENTENCES
+from trainables.encoders import load_encoder
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.cache import EmbeddingStore, encoder_hash
+from trainables.encoders.pipeline import Pipeline
+from trainables.encoders.word_vectors import WordVectors
+from trainables.errors import UserError
+from trainables.recipe import EncoderConfig, PoolingConfig
+
+WORDS = ("a", "man", "is", "sleeping", "two", "dogs", "run")
+
+
+class Counting(WordVectors):
+    """Word vectors that write down, in a file that processes share, what they were asked for."""
+
+    def __init__(self, log: Path, scale: float = 1.0) -> None:
+        super().__init__(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32) * scale)
+        self.log = log
+
+    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:
+        with self.log.open("a") as file:
+            file.writelines(f"{sentence}\n" for sentence in sentences)
+        return super().encode(sentences)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Counting:
+    return Counting(tmp_path / "asked")
+
+
+class TestStore:
+    def test_a_sentence_is_encoded_once_for_each_encoder(self, base: Counting, folder: Path, tmp_path: Path) -> None:
+        first = EmbeddingStore(base, folder).encode(["a man", "two dogs", "a man"])
+        np.testing.assert_array_equal(first, WordVectors.encode(base, ["a man", "two dogs", "a man"]))
+        again = EmbeddingStore(base, folder)
+        np.testing.assert_array_equal(again.encode(["run", "two dogs", "a man"])[1:], first[[1, 0]])
+        assert base.log.read_text().splitlines() == ["a man", "two dogs", "run"]
+        EmbeddingStore(Counting(base.log, scale=2.0), folder).encode(["run"])
+        assert len(base.log.read_text().splitlines()) == 4
+        assert sorted(path.suffix for path in folder.glob("*/[!.]*")) == [".npy"] * 6
+        assert EmbeddingStore(base, tmp_path / "nothing").encode([]).shape == (0, 5)
+
+    def test_what_another_process_wrote_is_found(self, base: Counting, folder: Path) -> None:
+        ours, theirs = EmbeddingStore(base, folder), EmbeddingStore(base, folder)
+        rows = ours.rows(["a man"])
+        theirs.rows(["run", "dogs", "is"])
+        everything = ours.rows(["is", "a man", "dogs"])
+        assert everything[1] == rows[0]
+        np.testing.assert_array_equal(ours.take(everything), WordVectors.encode(base, ["is", "a man", "dogs"]))
+        assert len(base.log.read_text().splitlines()) == 4
+
+    def test_processes_that_start_together_do_the_work_once(self, base: Counting, folder: Path) -> None:
+        processes = [multiprocessing.Process(target=_fill, args=(base.log, folder)) for _ in range(3)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(60)
+        assert [process.exitcode for process in processes] == [0, 0, 0]
+        assert sorted(base.log.read_text().splitlines()) == sorted(SENTENCES)
+
+    def test_an_interrupted_pass_leaves_nothing(self, base: Counting, folder: Path) -> None:
+        base.vectors[WORDS.index("dogs")] = np.nan
+        with pytest.raises(UserError, match="NaN or infinity for 1 sentences, 'two dogs' first"):
+            EmbeddingStore(base, folder).encode(["a man", "two dogs"])
+        assert list(folder.glob("*/[!.]*")) == []
+        assert [path.name for path in folder.glob("*/.*")] in ([], [".lock"])
+
+    @pytest.mark.parametrize("kind", ["texts", "vectors"])
+    def test_a_spoiled_file_is_named(self, base: Counting, folder: Path, kind: str) -> None:
+        EmbeddingStore(base, folder).encode(["a man"])
+        next(folder.glob(f"*/*.{kind}.npy")).write_bytes(b"spoiled")
+        with pytest.raises(UserError, match=f"{kind}.npy is no file of cached embeddings; remove it"):
+            EmbeddingStore(base, folder).encode(["a man"])
+
+    def test_a_folder_that_cannot_be_written_is_named(self, base: Counting, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(UserError, match="cannot be kept"):
+            EmbeddingStore(base, tmp_path / "file").encode(["a man"])
+
+    def test_hash_follows_weights_and_pooling(self, make_encoder: Any) -> None:
+        encoder = make_encoder("mean")
+        before = encoder_hash(encoder)
+        assert encoder_hash(encoder) == before
+        assert encoder_hash(make_encoder("cls")) != before
+        next(encoder.parameters()).data.add_(1)
+        assert encoder_hash(encoder) != before
+
+
+def _fill(log: Path, folder: Path) -> None:
+    EmbeddingStore(Counting(log), folder).rows(SENTENCES)
+
+
+class TestAdaptedEncoder:
+    def test_is_relu_of_two_layers_over_frozen_embeddings(self, make_encoder: Any, folder: Path) -> None:
+        base = make_encoder("mean")
+        encoder = AdaptedEncoder(base.train(), folder)
+        first, second = encoder.adapter[0], encoder.adapter[2]
+        hidden = np.maximum(base.encode(SENTENCES) @ first.weight.detach().numpy().T + first.bias.detach().numpy(), 0)
+        expected = np.maximum(hidden @ second.weight.detach().numpy().T + second.bias.detach().numpy(), 0)
+        np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-6)
+        assert not base.training
+
+        tokens = encoder.tokenize(SENTENCES)
+        assert [len(row) for row in tokens] == [1] * len(SENTENCES)
+        embedded = encoder.train().embed(tokens)
+        np.testing.assert_allclose(embedded.detach().numpy(), expected, atol=1e-6)
+        embedded.sum().backward()
+        assert all(parameter.grad is not None for parameter in encoder.parameters())
+        assert all(parameter.grad is None and not parameter.requires_grad for parameter in base.parameters())
+        assert not base.training
+
+    def test_the_base_is_in_no_state(self, make_encoder: Any, folder: Path) -> None:
+        encoder = AdaptedEncoder(make_encoder("mean"), folder)
+        assert set(encoder.state_dict()) == {f"adapter.{i}.{kind}" for i in (0, 2) for kind in ("weight", "bias")}
+        assert len(list(encoder.parameters())) == 4
+
+    def test_weights_come_from_the_seed_alone(self, make_encoder: Any, folder: Path) -> None:
+        base = make_encoder("mean")
+        drawn = []
+        for store in (None, EmbeddingStore(base, folder)):
+            torch.manual_seed(3)
+            drawn.append(AdaptedEncoder(base, folder, store=store).state_dict())
+        assert all(torch.equal(drawn[0][name], drawn[1][name]) for name in drawn[0])
+
+    def test_poolings_lie_side_by_side(self, make_encoder: Any, folder: Path) -> None:
+        for mode in ("mean", "cls"):
+            AdaptedEncoder(make_encoder(mode), folder).encode(SENTENCES)
+        assert len(list(folder.iterdir())) == 2
+
+    def test_precision_is_the_base_s_and_settled_by_its_use(self, make_encoder: Any, folder: Path) -> None:
+        encoder = AdaptedEncoder(make_encoder("mean"), folder)
+        encoder.precision = torch.bfloat16
+        assert encoder.base.precision == torch.bfloat16
+        low = encoder.encode(SENTENCES)
+        with pytest.raises(RuntimeError, match="cannot change"):
+            encoder.precision = torch.float32
+        plain = AdaptedEncoder(encoder.base, folder)
+        plain.precision = torch.float32
+        plain.load_state_dict(encoder.state_dict())
+        assert np.abs(plain.encode(SENTENCES) - low).max() > 0
+
+    def test_without_a_folder_it_keeps_embeddings_for_itself(self, base: Counting) -> None:
+        encoder = AdaptedEncoder(base)
+        encoder.encode(["a man"])
+        where = encoder.store.folder
+        assert where.exists()
+        encoder.encode(["a man"])
+        assert base.log.read_text() == "a man\n"
+
+
+class TestSaving:
+    @pytest.mark.parametrize("mode", ["mean", "mean_without_cls", "first_last_mean"])
+    def test_a_transformer_with_its_adapter_is_a_stock_model(self, make_encoder: Any, folder: Path, mode: str) -> None:
+        encoder = AdaptedEncoder(make_encoder(mode), folder / "embeddings")
+        encoder.save(folder / "model")
+        np.testing.assert_allclose(_reload(folder / "model"), encoder.encode(SENTENCES), atol=1e-5)
+
+    def test_a_pipeline_with_its_adapter_is_one_too(self, make_encoder: Any, folder: Path) -> None:
+        make_encoder("mean").save(folder / "plain")
+        base = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "plain")))
+        assert isinstance(base, Pipeline)
+        encoder = AdaptedEncoder(base, folder / "embeddings")
+        encoder.save(folder / "model")
+        found = _reload(folder / "model")
+        np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=1e-5)
+        assert np.abs(found - base.encode(SENTENCES)).max() > 0.01
+        # What was saved can be the base of a further study.
+        further = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "model")), PoolingConfig())
+        np.testing.assert_allclose(further.encode(SENTENCES), found, atol=1e-5)
+
+    def test_word_vectors_refuse(self, base: Counting, folder: Path) -> None:
+        encoder = AdaptedEncoder(base, folder)
+        assert not encoder.savable
+        with pytest.raises(UserError, match="word vectors cannot be saved"):
+            encoder.save(folder / "model")
+        assert not (folder / "model").exists()
+
+
+def _reload(folder: Path) -> np.ndarray:
+    from sentence_transformers import SentenceTransformer
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=False)
+    return model.encode(list(SENTENCES))

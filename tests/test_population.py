@@ -1,0 +1,245 @@
+"""A population's members are trained as each would be by itself."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from trainables.corpora.batch import Batch
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.cache import EmbeddingStore
+from trainables.encoders.word_vectors import WordVectors
+from trainables.population import population_key
+from trainables.recipe import Recipe
+from trainables.training import stack
+from trainables.training.checkpoint import Progress
+from trainables.training.loop import TrainingDivergedError, train
+from trainables.training.model import StudyModel
+from trainables.training.stack import Member, train_population
+from trainables.training.team import Team
+
+BASE = Recipe().override(
+    {
+        "encoder.name": "scenes-small",
+        "encoder.adapter": "mlp",
+        "corpus.layout": "pairs",
+        "corpus.nli": "scenes",
+        "objective.name": "ntxent",
+        "objective.temperature": 0.1,
+        "optimisation.batch_size": 6,
+        "optimisation.epochs": 3,
+        "optimisation.optimiser": "sgd",
+        "optimisation.learning_rate": 0.2,
+        "optimisation.schedule": "cosine",
+    }
+)
+# Everything that members may differ in, heads of uneven sizes among it.
+DIFFERENT: tuple[dict[str, Any], ...] = (
+    {"head.kind": "linear"},
+    {"head.kind": "linear", "objective.temperature": 0.02, "optimisation.weight_decay": 0.1},
+    {"head.kind": "linear", "head.dim": 3, "optimisation.learning_rate": 0.05, "optimisation.schedule": "linear"},
+    {"head.kind": "mlp", "head.dim": 9, "optimisation.warmup": 0.5, "optimisation.clip_norm": 0.05},
+    {"head.kind": "linear", "optimisation.clip_norm": 0.1},
+    {"optimisation.schedule": "constant", "objective.temperature": 1.0},
+    {"optimisation.optimiser": "adamw", "optimisation.learning_rate": 0.01, "optimisation.weight_decay": 0.5},
+    {"head.kind": "mlp", "optimisation.optimiser": "adamw", "optimisation.learning_rate": 0.003},
+)
+TEXTS = [f"{a} {b}" for a in ("a", "b", "c", "d") for b in ("p", "q", "r", "s", "t")]
+
+
+class TinyFeed:
+    """Random pairs over few texts, so that texts repeat within a batch, as premise, as hypothesis and as both."""
+
+    steps_per_epoch = 4
+
+    def __init__(self, seed: int, pairs: int = 6) -> None:
+        self.seed, self.pairs = seed, pairs
+
+    def batch(self, step: int) -> Batch:
+        draws = np.random.default_rng([self.seed, step])
+        first = draws.integers(len(TEXTS), size=self.pairs)
+        second = (first + draws.integers(1, 4, size=self.pairs)) % len(TEXTS)
+        used, index = np.unique(np.concatenate([first, second]), return_inverse=True)
+        group = draws.permutation(self.pairs)
+        return Batch(
+            [TEXTS[i] for i in used],
+            index[: self.pairs],
+            index[self.pairs :],
+            np.zeros(self.pairs, dtype=np.int8),
+            group,
+        )
+
+
+class Quiet:
+    def step(self, step: int, scalars: dict[str, float]) -> None: ...
+
+    def rung(self, number: int, save: Any) -> bool:
+        return True
+
+
+def word_vectors(seed: int = 0) -> WordVectors:
+    words = [*"abcdpqrst"]
+    return WordVectors(words, np.random.default_rng(seed).normal(size=(len(words), 7)).astype(np.float32))
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> list[EmbeddingStore]:
+    """Two bases, as two poolings would be."""
+    return [EmbeddingStore(word_vectors(seed), tmp_path / "embeddings") for seed in (0, 1)]
+
+
+def members_of(
+    changes: Sequence[dict[str, Any]], stores: Sequence[EmbeddingStore], dtype: torch.dtype = torch.float64
+) -> list[Member]:
+    feeds = [TinyFeed(1), TinyFeed(2)]
+    members = []
+    for number, change in enumerate(changes):
+        recipe, store = BASE.override(change), stores[number % len(stores)]
+        torch.manual_seed(number)
+        model = StudyModel(recipe, AdaptedEncoder(store.encoder, store=store)).to(dtype)
+        members.append(Member(model, recipe, feeds[number // 2 % 2]))
+    return members
+
+
+def by_itself(member: Member, resume: Path | None = None) -> Progress:
+    return train(member.model, member.feed, member.recipe, 0, Quiet(), Team(), resume)
+
+
+def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: float, weights: float) -> None:
+    for own, other in zip(members, alone, strict=True):
+        progress = by_itself(other)
+        assert own.progress.step == progress.step == 12
+        assert own.progress.sums.keys() == progress.sums.keys()
+        for name, value in progress.sums.items():
+            assert own.progress.sums[name] == pytest.approx(value, rel=tolerance), name
+        for mine, theirs in zip(own.model.parameters(), other.model.parameters(), strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=weights, atol=weights)
+
+
+class TestTraining:
+    @pytest.mark.parametrize("fidelity", ["paper", "released"])
+    def test_every_member_is_as_if_trained_alone(self, stores: list[EmbeddingStore], fidelity: str) -> None:
+        changes = [{**change, "objective.fidelity": fidelity} for change in DIFFERENT]
+        members, alone = members_of(changes, stores), members_of(changes, stores)
+        before = [copy.deepcopy(list(member.model.parameters())) for member in members]
+        train_population(members)
+        assert_same(members, alone, tolerance=1e-10, weights=1e-9)
+        for member, start in zip(members, before, strict=True):  # or there would have been nothing to compare
+            for parameter, was in zip(member.model.parameters(), start, strict=True):
+                assert (parameter - was).abs().max() > 1e-4
+
+    def test_in_single_precision_too(self, stores: list[EmbeddingStore]) -> None:
+        changes = [{**change, "optimisation.learning_rate": 0.003} for change in DIFFERENT]
+        members, alone = (members_of(changes, stores, torch.float32) for _ in range(2))
+        train_population(members)
+        assert_same(members, alone, tolerance=1e-5, weights=1e-4)
+
+    @pytest.mark.parametrize("name", ["NUMBERS_AT_ONCE", "SCORES_AT_ONCE"])
+    def test_however_it_is_cut(self, stores: list[EmbeddingStore], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stack, name, {"cpu": 300})
+        members, alone = members_of(DIFFERENT, stores), members_of(DIFFERENT, stores)
+        train_population(members)
+        assert_same(members, alone, tolerance=1e-10, weights=1e-9)
+
+    def test_the_comparison_can_fail(self, stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stack, "MOMENTUM", 0.8999)
+        members, alone = members_of(DIFFERENT[:1], stores), members_of(DIFFERENT[:1], stores)
+        train_population(members)
+        with pytest.raises(AssertionError):
+            assert_same(members, alone, tolerance=1e-10, weights=1e-9)
+
+    def test_false_negatives_matter_in_these_batches(self, stores: list[EmbeddingStore]) -> None:
+        negatives = set()
+        for fidelity in ("paper", "released"):
+            (member,) = members_of([{"objective.fidelity": fidelity}], stores)
+            train_population([member])
+            negatives.add(member.progress.sums["negatives"])
+        assert len(negatives) == 2
+
+    def test_a_member_that_diverges_leaves_the_others_alone(self, stores: list[EmbeddingStore]) -> None:
+        changes = [DIFFERENT[0], {"head.kind": "linear", "optimisation.learning_rate": 1e30}, DIFFERENT[1]]
+        members, alone = (members_of(changes, stores, torch.float32) for _ in range(2))
+        train_population(members)
+        assert [member.diverged is not None for member in members] == [False, True, False]
+        with pytest.raises(TrainingDivergedError) as error:
+            by_itself(alone[1])
+        assert members[1].diverged == str(error.value)
+        pair = members_of([changes[0], changes[2]], [stores[0]], torch.float32)
+        pair[1].feed = members[2].feed
+        torch.manual_seed(2)
+        pair[1].model = StudyModel(pair[1].recipe, AdaptedEncoder(stores[0].encoder, store=stores[0]))
+        train_population(pair)
+        for own, other in zip((members[0], members[2]), pair, strict=True):
+            assert own.progress.sums == pytest.approx(other.progress.sums)
+            assert math.isfinite(own.progress.sums["loss"])
+
+    def test_a_resumed_training_is_an_unbroken_one(self, stores: list[EmbeddingStore], folder: Path) -> None:
+        whole, broken, resumed = (members_of(DIFFERENT, stores) for _ in range(3))
+
+        class KilledError(Exception):
+            pass
+
+        def kill(step: int, save: Any) -> None:
+            if step == 5:
+                save(folder)
+                raise KilledError
+
+        train_population(whole)
+        with pytest.raises(KilledError):
+            train_population(broken, kill)
+        seen: list[int] = []
+        train_population(resumed, lambda step, save: seen.append(step), resume=folder)
+        assert seen == list(range(6, 13))
+        for own, other in zip(whole, resumed, strict=True):
+            assert own.progress.sums == other.progress.sums
+            assert own.last_loss == other.last_loss
+            for mine, theirs in zip(own.model.parameters(), other.model.parameters(), strict=True):
+                assert torch.equal(mine, theirs)
+
+
+class TestKey:
+    @pytest.mark.parametrize("change", DIFFERENT, ids=lambda change: " ".join(change))
+    def test_what_may_differ_has_one_key(self, change: dict[str, Any]) -> None:
+        assert population_key(BASE.override(change)) == population_key(BASE) is not None
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"encoder.name": "other"},
+            {"encoder.layers": 1},
+            {"corpus.nli": "other"},
+            {"corpus.layout": "similar_pairs"},
+            {"optimisation.batch_size": 8},
+            {"optimisation.epochs": 4},
+            {"optimisation.max_steps": 4},
+            {"objective.fidelity": "released"},
+            {"optimisation.precision": "bf16"},
+            {"evaluation.senteval": "other"},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_what_must_be_shared_changes_it(self, change: dict[str, Any]) -> None:
+        assert population_key(BASE.override(change)) not in (None, population_key(BASE))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"encoder.adapter": "none"},
+            {"objective.name": "mnrl"},
+            {"corpus.layout": "groups"},
+            {"optimisation.epochs": 0},
+            {"objective.bank": 64},
+            {"objective.mlm": 0.5},
+            {"pooling.after": "whiten"},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_what_goes_one_by_one_has_none(self, change: dict[str, Any]) -> None:
+        assert population_key(BASE.override(change)) is None

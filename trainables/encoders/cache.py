@@ -1,0 +1,176 @@
+"""Embeddings of an encoder that does not change, computed once and shared by trials, processes and machines.
+
+    FOLDER/ENCODER_HASH/NAME.texts.npy      (texts,) uint64 digests
+    FOLDER/ENCODER_HASH/NAME.vectors.npy    (texts, dim) float32, memory-mapped
+
+    store = EmbeddingStore(encoder, folder)
+    vectors = store.encode(sentences)
+
+Poolings and precisions of one encoder have different hashes, so they lie side by side. Each pass that had something
+to encode makes one pair of files, written whole and renamed into place; a file lock lets one process at a time
+encode, so that trials that start together do the work once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trainables.errors import UserError
+
+if TYPE_CHECKING:
+    from trainables.encoders import Encoder
+
+AT_ONCE = 32768
+"""So many sentences are encoded before their vectors go to disk."""
+
+
+class EmbeddingStore:
+    """An encoder's embeddings by row number. Row numbers are this object's own; another process may have others."""
+
+    def __init__(self, encoder: Encoder, folder: Path, *, progress: bool = False) -> None:
+        self.encoder = encoder
+        self.dim = encoder.dim
+        self._parent = folder
+        self.progress = progress
+        self._names: list[str] = []
+        self._parts: list[np.ndarray] = []
+        self._starts = np.zeros(1, dtype=np.int64)  # the first row of each part, and the number of all rows
+        self._digests = np.empty(0, dtype=np.uint64)  # sorted
+        self._order = np.empty(0, dtype=np.int64)  # the row of each sorted digest
+        self._guard = threading.Lock()
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        """Where this encoder's files lie. Once it is asked for, the encoder must stay as it is."""
+        return self._parent / encoder_hash(self.encoder)
+
+    @property
+    def settled(self) -> bool:
+        """Whether that has happened."""
+        return "folder" in self.__dict__
+
+    def rows(self, sentences: Sequence[str]) -> np.ndarray:  # (sentences,) int64
+        """The row number of each sentence; those that the folder does not hold are encoded first."""
+        digests = _digests(sentences)
+        with self._guard:
+            rows = self._find(digests)
+            if (rows < 0).any():
+                self._read()
+                rows = self._find(digests)
+            if (rows < 0).any():
+                self._encode(sentences, digests)
+                rows = self._find(digests)
+        return rows
+
+    def take(self, rows: np.ndarray) -> np.ndarray:  # (rows, dim) float32
+        """A copy of the embeddings in those rows."""
+        taken = np.empty((len(rows), self.dim), dtype=np.float32)
+        part = np.searchsorted(self._starts, rows, side="right") - 1
+        for number in np.unique(part):
+            here = part == number
+            taken[here] = self._parts[number][rows[here] - self._starts[number]]
+        return taken
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:  # (sentences, dim) float32
+        """The embeddings of the sentences, in their order."""
+        return self.take(self.rows(sentences))
+
+    def _find(self, digests: np.ndarray) -> np.ndarray:
+        """Row numbers, -1 where there is none."""
+        if not len(self._digests):
+            return np.full(len(digests), -1)
+        place = np.searchsorted(self._digests, digests).clip(max=len(self._digests) - 1)
+        return np.where(self._digests[place] == digests, self._order[place], -1)
+
+    def _read(self) -> None:
+        """Take in what has been written, by whomever, since the last look."""
+        names = sorted(path.name.removesuffix(".texts.npy") for path in self.folder.glob("[!.]*.texts.npy"))
+        digests = [np.empty(0, dtype=np.uint64)]
+        for name in [name for name in names if name not in self._names]:
+            texts, vectors = (_load(self.folder / f"{name}.{kind}.npy") for kind in ("texts", "vectors"))
+            if texts.shape != vectors.shape[:1] or vectors.shape[1:] != (self.dim,):
+                raise UserError(f"{self.folder / name}.*.npy do not belong together; remove them")
+            self._names.append(name)
+            self._parts.append(vectors)
+            self._starts = np.append(self._starts, self._starts[-1] + len(vectors))
+            digests.append(texts)
+        unsorted = np.empty(self._starts[-1], dtype=np.uint64)
+        unsorted[self._order] = self._digests
+        unsorted[len(self._order) :] = np.concatenate(digests)
+        self._order = np.argsort(unsorted, kind="stable")
+        self._digests = unsorted[self._order]
+
+    def _encode(self, sentences: Sequence[str], digests: np.ndarray) -> None:
+        from filelock import FileLock
+
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.folder / ".lock"):
+                self._read()
+                wanted, first = np.unique(digests, return_index=True)
+                missing = np.sort(first[self._find(wanted) < 0])  # in the order of the sentences
+                if len(missing):
+                    self._write([sentences[i] for i in missing], digests[missing])
+            self._read()
+        except OSError as error:
+            raise UserError(f"embeddings cannot be kept in {self.folder}: {error.strerror or error}") from None
+
+    def _write(self, sentences: Sequence[str], digests: np.ndarray) -> None:
+        name = hashlib.blake2b(digests.tobytes(), digest_size=8).hexdigest()
+        partial = self.folder / f".{name}.{os.getpid()}"
+        try:
+            vectors = np.lib.format.open_memmap(partial, "w+", np.float32, (len(sentences), self.dim))
+            for start in range(0, len(sentences), AT_ONCE):
+                block = sentences[start : start + AT_ONCE]
+                found = self.encoder.encode(block, progress=self.progress)
+                wrong = ~np.isfinite(found).all(axis=1)
+                if wrong.any():
+                    first = block[int(wrong.argmax())]
+                    raise UserError(f"the encoder gives NaN or infinity for {wrong.sum():,} sentences, {first!r} first")
+                vectors[start : start + AT_ONCE] = found
+            vectors.flush()
+            partial.replace(self.folder / f"{name}.vectors.npy")
+            with partial.open("wb") as file:
+                np.save(file, digests)
+            partial.replace(self.folder / f"{name}.texts.npy")  # last: where it is, its vectors are whole
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def encoder_hash(encoder: Any) -> str:
+    """Sixteen hexadecimal digits of all that decides an embedding: weights or vectors, pooling, length, precision."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in ("mode", "max_length", "precision", "padded_inference"):
+        digest.update(f"{name}={getattr(encoder, name, None)} ".encode())
+    if hasattr(encoder, "vectors"):
+        digest.update(" ".join(encoder.index).encode())
+        digest.update(np.ascontiguousarray(encoder.vectors).data)
+        return digest.hexdigest()
+    module = encoder if hasattr(encoder, "state_dict") else encoder.model
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(f"{name} {tuple(tensor.shape)} ".encode())
+        digest.update(tensor.detach().float().cpu().contiguous().numpy().data)
+    tokenizer = module.tokenizer
+    digest.update(repr(sorted(tokenizer.get_vocab().items())).encode())
+    return digest.hexdigest()
+
+
+def _digests(sentences: Sequence[str]) -> np.ndarray:  # (sentences,) uint64
+    """Sixty-four bits of each text: among a million texts, two are alike by chance once in 40 million times."""
+    joined = b"".join(hashlib.blake2b(sentence.encode(), digest_size=8).digest() for sentence in sentences)
+    return np.frombuffer(joined, dtype=np.uint64)
+
+
+def _load(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise UserError(f"{path} is no file of cached embeddings; remove it") from None

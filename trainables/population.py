@@ -1,0 +1,156 @@
+"""Many trials over one frozen encoder, trained together (CLSR): what they must share, and their results.
+
+for result in run_population(recipes, seeds, model_folders=folders, shared=Path("embeddings")): ...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainables.recipe import Recipe
+
+if TYPE_CHECKING:
+    from trainables.training.stack import Member
+    from trainables.trial import Reporter, TrialResult
+
+POINTS = 100
+"""Losses are told about so often in a training; at every step the telling could cost more than the training."""
+
+_EACH_ITS_OWN = (
+    "evaluation.tasks",
+    "evaluation.protocol",
+    "evaluation.heat_map",
+    "pooling.mode",
+    "head.kind",
+    "head.dim",
+    "objective.temperature",
+    "optimisation.learning_rate",
+    "optimisation.warmup",
+    "optimisation.schedule",
+    "optimisation.weight_decay",
+    "optimisation.clip_norm",
+    "optimisation.optimiser",
+)
+
+
+def population_key(recipe: Recipe) -> str | None:
+    """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
+
+    Members share the base, the corpus and its layout, batch size and number of steps. They may differ in pooling,
+    head, temperature, learning rate, schedule, weight decay, clipping, optimiser, and in what is evaluated.
+    """
+    objective, layout = recipe.objective, recipe.corpus.layout
+    stackable = objective.name == "ntxent" and layout in ("pairs", "similar_pairs")
+    further = objective.bank or objective.mlm or recipe.pooling.after != "none"
+    if recipe.encoder.adapter != "mlp" or not recipe.optimisation.epochs or not stackable or further:
+        return None
+    shared = {key: value for key, value in recipe.flat().items() if key not in _EACH_ITS_OWN}
+    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def run_population(
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    model_folders: Sequence[Path | None],
+    reporter: Reporter | None = None,
+    resume: Path | None = None,
+    shared: Path | None = None,
+) -> Iterator[TrialResult]:
+    """Train recipe x seed pairs of one `population_key` together, then evaluate one after another.
+
+    Each result is what `run_trial` would have given, but for rounding and for its cost: of the training it counts an
+    even share. A member that diverged is stopped, the others go on. The arguments are those of `run_trial`.
+    """
+    from trainables.data import locate
+    from trainables.training.stack import train_population
+    from trainables.training.team import Team
+    from trainables.trial import HeatMap, Reporter, TrialResult, cost, measured, score
+
+    began = time.perf_counter()
+    team = Team()
+    members = _members(recipes, seeds, shared)
+    data = [locate(recipe) for recipe in recipes]
+    maps = [
+        HeatMap(recipe, member.encoder, team) if recipe.evaluation.heat_map != "none" else None
+        for recipe, member in zip(recipes, members, strict=True)
+    ]
+    train_population(members, _Watch(members, reporter or Reporter()), resume)
+    share = (time.perf_counter() - began) / len(members)
+    for member, own, heat_map, folder in zip(members, data, maps, model_folders, strict=True):
+        trained = time.perf_counter()
+        own.description.update(member.description)
+        if member.diverged:
+            costs = cost(trained - share, trained, 0.0, team)
+            yield TrialResult(f"diverged: {member.diverged}", cost=costs, data=own.description)
+            continue
+        if folder is not None and member.encoder.savable:
+            member.encoder.save(folder)
+        training = measured(member.progress, last_loss=member.last_loss, resumed_seconds=0.0, population=len(members))
+        cosines = heat_map.finish(member.encoder, own) if heat_map else {}
+        yield score(member.recipe, member.encoder, own, team, training, cosines, trained - share, trained)
+
+
+def _members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path | None) -> list[Member]:
+    """Models as a trial of their own would start them; bases, embeddings and batches in common where they can be."""
+    import torch
+
+    from trainables.data import locate
+    from trainables.encoders import load_encoder
+    from trainables.encoders.adapter import AdaptedEncoder
+    from trainables.encoders.cache import EmbeddingStore
+    from trainables.training.model import StudyModel
+    from trainables.training.stack import Member
+    from trainables.trial import followed, precision
+
+    assert len({population_key(recipe) for recipe in recipes}) == 1, "these recipes cannot train together"
+    stores: dict[Any, EmbeddingStore] = {}
+    feeds: dict[int, Any] = {}
+    members = []
+    for recipe, seed in zip(recipes, seeds, strict=True):
+        store = stores.get(recipe.pooling)
+        base = store.encoder if store else load_encoder(recipe.encoder, recipe.pooling)
+        torch.manual_seed(seed)
+        encoder = AdaptedEncoder(base, shared, store=store)
+        encoder.precision = precision(recipe, encoder.device)
+        stores[recipe.pooling] = encoder.store
+        if seed not in feeds:
+            data = locate(recipe)
+            feeds[seed] = data.load_feed(recipe, seed, encoder), data.description
+        feed, description = feeds[seed]
+        members.append(Member(StudyModel(recipe, encoder), followed(recipe), feed, dict(description)))
+    return members
+
+
+class _Watch:
+    """Between the training and the reporter, as `trial._Rungs` is for a single trial."""
+
+    def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
+        from trainables.training.loop import RUNGS, total_steps
+
+        steps = total_steps(members[0].feed, members[0].recipe.optimisation)
+        self.members, self.reporter = members, reporter
+        self.rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
+        self.every = max(1, steps // POINTS)
+        self.saved = time.perf_counter()
+
+    def __call__(self, step: int, save: Any) -> None:
+        from trainables.trial import CHECKPOINT_SECONDS
+
+        if step % self.every == 0:
+            losses = {f"loss/{number}": m.last_loss for number, m in enumerate(self.members) if not m.diverged}
+            self.reporter.step(step, {name: loss for name, loss in losses.items() if loss is not None})
+        if step not in self.rungs:
+            return
+        with tempfile.TemporaryDirectory() as scratch:
+            due = time.perf_counter() - self.saved > CHECKPOINT_SECONDS
+            if due:
+                save(Path(scratch))
+                self.saved = time.perf_counter()
+            self.reporter.rung(self.rungs[step], None, Path(scratch) if due else None)

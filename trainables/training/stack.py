@@ -1,0 +1,381 @@
+"""Many small trials trained as one: adapters and heads of equal shape, their parameters stacked, trained with NT-Xent
+on a frozen base's embeddings.
+
+The arithmetic is that of `trainables.training.loop` and `trainables.objectives.ntxent`, member by member; only that
+one batched matrix product serves all members, and that gradients are written out instead of recorded. Nothing is
+exchanged between members, so one that diverges leaves the others as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from trainables.corpora.batch import Batch, Feed
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.cache import EmbeddingStore
+from trainables.recipe import Recipe
+from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
+from trainables.training.loop import MOMENTUM, learning_rate, total_steps
+from trainables.training.model import StudyModel
+
+NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
+"""One tensor of activations of all members in a stack holds at most so many numbers; larger populations are cut."""
+SCORES_AT_ONCE = {"cpu": 2**20, "cuda": 2**28}
+"""Likewise for scores, of which none is kept for later. On a CPU what is in use should fit its caches."""
+
+
+@dataclass
+class Member:
+    """One trial of a population. `model` is trained in place; its encoder is an `AdaptedEncoder`."""
+
+    model: StudyModel
+    recipe: Recipe
+    feed: Feed
+    """Members with the same object share their batches, and of one store their base embeddings."""
+    description: dict[str, Any] = field(default_factory=dict)
+    """Of the training data, for the record."""
+    progress: Progress = field(default_factory=Progress)
+    """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
+    last_loss: float | None = None
+    diverged: str | None = None
+    """Why the member's training ended early, if it did, in the words of `TrainingDivergedError`."""
+
+    @property
+    def encoder(self) -> AdaptedEncoder:
+        encoder = self.model.encoder
+        assert isinstance(encoder, AdaptedEncoder)
+        return encoder
+
+
+def train_population(
+    members: Sequence[Member],
+    watch: Callable[[int, Callable[[Path], None]], None] | None = None,
+    resume: Path | None = None,
+) -> None:
+    """Train all members in place, step by step together.
+
+    Their recipes have one `population_key`; shapes of heads may differ. A loss that is not finite ends its member's
+    training and no other's. After each step `watch` is told the number of steps done, and given a function
+    that writes a checkpoint into a folder, from which `resume` goes on as if nothing had happened.
+    """
+    steps = total_steps(members[0].feed, members[0].recipe.optimisation)
+    stacks = [_Stack(group, steps) for group in _groups(members)]
+    for stack in stacks:
+        for member in stack.inputs():
+            embed_ahead(member.encoder, member.feed, steps)
+    first = _load(resume, members, stacks) if resume else 0
+    began = time.perf_counter() - len(members) * members[0].progress.seconds
+    for step in range(first, steps):
+        if all(member.diverged for member in members):
+            break
+        batches = _Batches(step)
+        for stack in stacks:
+            stack.step(step, batches)
+        for member in members:
+            member.progress.seconds = (time.perf_counter() - began) / len(members)
+        if watch is not None:
+            watch(step + 1, functools.partial(_save, step=step + 1, members=members, stacks=stacks))
+    for stack in stacks:
+        stack.unstack()
+
+
+def embed_ahead(encoder: AdaptedEncoder, feed: Feed, steps: int) -> None:
+    """Have the base embed a training's sentences at once, not batch by batch.
+
+    Feeds may drop what is left over of an epoch, so epochs are looked through until one brings nothing new.
+    """
+    known: dict[str, None] = {}
+    for start in range(0, steps, feed.steps_per_epoch):
+        before = len(known)
+        for step in range(start, min(start + feed.steps_per_epoch, steps)):
+            known.update(dict.fromkeys(feed.batch(step).sentences))
+        if len(known) == before:
+            break
+    encoder.store.rows(list(known))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """A batch of pairs as NT-Xent sees it: 2 m texts, the first side's and then the second's."""
+
+    base: Tensor  # (2 m, dim)
+    excluded: Tensor  # (excluded,) flat index into (2 m, 2 m): what stands in no denominator
+    counts: dict[str, int]
+
+
+class _Batches:
+    """The batches of one step, each prepared once for all members that share it."""
+
+    def __init__(self, step: int) -> None:
+        self.number = step
+        self._made: dict[tuple[int, int, bool], _Pairs] = {}
+        self._drawn: dict[int, Batch] = {}
+
+    def of(self, feed: Feed, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
+        """`known`: texts are known, so that false negatives are left out (fidelity "paper")."""
+        key = id(feed), id(store), known
+        if key not in self._made:
+            if id(feed) not in self._drawn:
+                self._drawn[id(feed)] = feed.batch(self.number)
+            self._made[key] = _prepare(self._drawn[id(feed)], store, like, known)
+        return self._made[key]
+
+
+def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
+    pairs = len(batch.label)
+    assert not batch.label.any(), "a population trains on entailed pairs"
+    assert len(np.unique(batch.group)) == pairs, "each a group of its own"
+    items = np.concatenate([batch.premise, batch.hypothesis])
+    rows = store.rows(batch.sentences)[items]
+    excluded = np.eye(2 * pairs, dtype=bool)
+    if known:
+        _, text = np.unique(rows, return_inverse=True)
+        own, other = text[:pairs], text[pairs:]
+        agreed = (text == own[:, None]) | (text == other[:, None])  # (pairs, 2 m): one of this pair's texts
+        excluded |= np.concatenate([agreed, agreed])
+        excluded[np.arange(2 * pairs), np.roll(np.arange(2 * pairs), pairs)] = False  # the positive itself
+    flat = np.flatnonzero(excluded)
+    counts = {
+        "pairs": pairs,
+        "sentences": len(batch.sentences),
+        "tokens": len(batch.sentences),
+        "anchors": 2 * pairs,
+        "positives": 2 * pairs,
+        "negatives": 4 * pairs * pairs - len(flat) - 2 * pairs,
+        "batches_without_anchor": 0,
+    }
+    return _Pairs(
+        torch.from_numpy(store.take(rows)).to(like.device, like.dtype), torch.from_numpy(flat).to(like.device), counts
+    )
+
+
+class _Stack:
+    """Members of one shape: layers of stacked parameters, and their optimiser."""
+
+    def __init__(self, members: Sequence[Member], steps: int) -> None:
+        self.members, self.steps = members, steps
+        layers = [_layers(member.model) for member in members]
+        self.linear = [[layer for layer, _ in own] for own in layers]  # [member][layer]
+        self.rectified = [rectified for _, rectified in layers[0]]
+        with torch.no_grad():
+            self.weight = [torch.stack([own[i].weight for own in self.linear]) for i in range(len(self.rectified))]
+            self.bias = [torch.stack([own[i].bias for own in self.linear]) for i in range(len(self.rectified))]
+        self.known = members[0].recipe.objective.fidelity == "paper"
+        configs = [member.recipe.optimisation for member in members]
+        self.decay = self._column([config.weight_decay for config in configs])
+        self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
+        self.temperature = self._column([member.recipe.objective.temperature for member in members])
+        self.optimiser = (_SGD if configs[0].optimiser == "sgd" else _AdamW)([*self.weight, *self.bias])
+
+    @torch.no_grad()
+    def step(self, step: int, batches: _Batches) -> None:
+        if all(member.diverged for member in self.members):
+            return
+        like = self.weight[0]
+        pairs = [batches.of(m.feed, m.encoder.store, like, self.known) for m in self.members]
+        activations = self._forward(pairs)
+        losses, delta = self._contrast(activations[-1], pairs)
+        gradients = self._backward(activations, delta)
+        if min(self.clip) < math.inf:
+            self._clip(gradients)
+        rates = [learning_rate(step, self.steps, member.recipe.optimisation) for member in self.members]
+        self.optimiser.step(step, gradients, self._column(rates), self.decay)
+        for member, own, loss in zip(self.members, pairs, losses.tolist(), strict=True):
+            if member.diverged:
+                continue
+            if not math.isfinite(loss):
+                member.diverged = f"the loss is {loss} at step {step}"
+                continue
+            member.last_loss = loss
+            member.progress.step = step + 1
+            member.progress.add(loss=loss, **own.counts)
+
+    def inputs(self) -> Iterable[Member]:
+        """A member for each pair of a feed and a store."""
+        return {(id(member.feed), id(member.encoder.store)): member for member in self.members}.values()
+
+    def unstack(self) -> None:
+        """Give the members their trained parameters."""
+        with torch.no_grad():
+            for member, own in enumerate(self.linear):
+                for layer, linear in enumerate(own):
+                    linear.weight.copy_(self.weight[layer][member])
+                    linear.bias.copy_(self.bias[layer][member])
+
+    def tensors(self) -> Iterator[tuple[Member, str, Tensor]]:
+        """Views of all that changes: each member's parameters and optimiser state, by name."""
+        everything = {"parameter": [*self.weight, *self.bias], **self.optimiser.state}
+        for name, stacked in everything.items():
+            for number, tensor in enumerate(stacked):
+                for member, own in zip(self.members, tensor, strict=True):
+                    yield member, f"{name}.{number}", own
+
+    def _forward(self, pairs: Sequence[_Pairs]) -> list[Tensor]:
+        """The input and the output of each layer, (members, 2 m, dim)."""
+        same = all(own is pairs[0] for own in pairs)
+        first = pairs[0].base.expand(len(pairs), -1, -1) if same else torch.stack([own.base for own in pairs])
+        activations = [first]
+        for weight, bias, rectified in zip(self.weight, self.bias, self.rectified, strict=True):
+            output = torch.baddbmm(bias.unsqueeze(1), activations[-1], weight.mT)
+            activations.append(output.relu_() if rectified else output)
+        return activations
+
+    def _backward(self, activations: list[Tensor], delta: Tensor) -> list[Tensor]:
+        """Gradients in the order of the optimiser: all weights, then all biases. `delta` is that of the last output."""
+        weights: list[Tensor] = []
+        biases: list[Tensor] = []
+        for layer in reversed(range(len(self.weight))):
+            if self.rectified[layer]:
+                delta = torch.ops.aten.threshold_backward(delta, activations[layer + 1], 0)
+            weights.insert(0, torch.bmm(delta.mT, activations[layer]))
+            biases.insert(0, delta.sum(dim=1))
+            if layer:
+                delta = torch.bmm(delta, self.weight[layer])
+        return [*weights, *biases]
+
+    def _contrast(self, projected: Tensor, pairs: Sequence[_Pairs]) -> tuple[Tensor, Tensor]:
+        """NT-Xent of each member, (members,), and its gradient by `projected`, (members, 2 m, dim).
+
+        With P the softmax of each row of scores and Y the pairing, the gradient by the normalised vectors z is
+        (P + P' - 2 Y) z / (2 m tau).
+        """
+        lengths = torch.linalg.vector_norm(projected, dim=2, keepdim=True).clamp_(min=1e-12)
+        z = projected / lengths
+        count = z.shape[1]
+        partner = z.roll(count // 2, dims=1)
+        gradient = torch.empty_like(z)
+        most = torch.empty(z.shape[:2], dtype=z.dtype, device=z.device)
+        together = max(1, SCORES_AT_ONCE[z.device.type] // count**2)
+        for start in range(0, len(z), together):
+            part = slice(start, start + together)
+            z_part = z[part]
+            # The temperature divides one factor, which is smaller than the scores.
+            scores = torch.bmm(z_part / self.temperature[part], z_part.mT)
+            for own, table in zip(pairs[part], scores, strict=True):
+                table.view(-1)[own.excluded] = -math.inf
+            highest = scores.amax(dim=2)
+            torch.softmax(scores, dim=2, out=scores)
+            # log of the denominator: the largest share never underflows, a positive's may
+            most[part] = highest - scores.amax(dim=2).log_()
+            gradient[part] = torch.bmm(scores, z_part).baddbmm_(scores.mT, z_part)
+        losses = most - (z * partner).sum(dim=2) / self.temperature.squeeze(2)  # (members, 2 m)
+        gradient.sub_(partner, alpha=2).div_(self.temperature * count)
+        # Back through the normalisation: what points along z changes nothing.
+        gradient.sub_((gradient * z).sum(dim=2, keepdim=True) * z).div_(lengths)
+        return losses.mean(dim=1), gradient
+
+    def _clip(self, gradients: Sequence[Tensor]) -> None:
+        norms = torch.stack([torch.linalg.vector_norm(gradient.flatten(1), dim=1) for gradient in gradients])
+        norm = torch.linalg.vector_norm(norms, dim=0)  # (members,)
+        scale = (torch.tensor(self.clip, dtype=norm.dtype, device=norm.device) / (norm + 1e-6)).clamp(max=1)
+        for gradient in gradients:
+            gradient.mul_(scale.view(-1, *[1] * (gradient.dim() - 1)))
+
+    def _column(self, values: Sequence[float]) -> Tensor:  # (members, 1, 1)
+        return torch.tensor(values, dtype=self.weight[0].dtype, device=self.weight[0].device).view(-1, 1, 1)
+
+
+class _SGD:
+    """torch.optim.SGD with momentum, a learning rate and a weight decay for each member; biases do not decay."""
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        self.state = {"momentum": [torch.zeros_like(parameter) for parameter in parameters]}
+
+    def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
+        for parameter, gradient, momentum in zip(self.parameters, gradients, self.state["momentum"], strict=True):
+            matrix = parameter.dim() > 2
+            if matrix:
+                gradient.addcmul_(parameter, decay)
+            momentum.mul_(MOMENTUM).add_(gradient)
+            parameter.addcmul_(momentum, rate if matrix else rate.squeeze(2), value=-1)
+
+
+class _AdamW:
+    """torch.optim.AdamW with its defaults, likewise."""
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        self.state = {name: [torch.zeros_like(parameter) for parameter in parameters] for name in ("mean", "square")}
+
+    def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
+        first, second = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
+        moments = zip(self.parameters, gradients, self.state["mean"], self.state["square"], strict=True)
+        for parameter, gradient, mean, square in moments:
+            matrix = parameter.dim() > 2
+            own = rate if matrix else rate.squeeze(2)
+            if matrix:
+                parameter.mul_(1 - rate * decay)
+            mean.lerp_(gradient, 0.1)
+            square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+            parameter.addcmul_(mean / (square.sqrt().div_(math.sqrt(second)).add_(1e-8)), own / first, value=-1)
+
+
+def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_Stack]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    place = {id(member): number for number, member in enumerate(members)}
+    tensors = {
+        f"{place[id(member)]}.{name}": tensor.cpu().clone()
+        for stack in stacks
+        for member, name, tensor in stack.tensors()
+    }
+    save_file(tensors, folder / TENSORS)
+    content = [
+        {"progress": dataclasses.asdict(m.progress), "last_loss": m.last_loss, "diverged": m.diverged} for m in members
+    ]
+    (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
+
+
+def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> int:
+    """Put a saved state back; returns the number of steps done."""
+    tensors = load_file(folder / TENSORS)
+    place = {id(member): number for number, member in enumerate(members)}
+    for stack in stacks:
+        for member, name, tensor in stack.tensors():
+            tensor.copy_(tensors[f"{place[id(member)]}.{name}"])
+    content = json.loads((folder / NUMBERS).read_text())
+    for member, saved in zip(members, content["members"], strict=True):
+        member.progress = Progress(**saved["progress"])
+        member.last_loss, member.diverged = saved["last_loss"], saved["diverged"]
+    return int(content["step"])
+
+
+def _layers(model: StudyModel) -> list[tuple[nn.Linear, bool]]:
+    """The linear layers of adapter and head, and whether a ReLU follows."""
+    assert isinstance(model.encoder, AdaptedEncoder)
+    head = model.head if isinstance(model.head, nn.Sequential) else [model.head]
+    modules = [module for module in [*model.encoder.adapter, *head] if not isinstance(module, nn.Identity)]
+    after = itertools.chain(modules[1:], [None])
+    return [(m, isinstance(n, nn.ReLU)) for m, n in zip(modules, after, strict=True) if isinstance(m, nn.Linear)]
+
+
+def _groups(members: Sequence[Member]) -> list[list[Member]]:
+    """Members of one shape and optimiser, those that share their input side by side, as many as fit at once."""
+    shapes: dict[object, list[Member]] = {}
+    for member in members:
+        shape = tuple((layer.weight.shape, rectified) for layer, rectified in _layers(member.model))
+        rule = member.recipe.optimisation.optimiser, member.recipe.objective.fidelity
+        shapes.setdefault((shape, rule), []).append(member)
+    groups = []
+    for alike in shapes.values():
+        inputs = {(id(m.feed), id(m.encoder.store)): None for m in alike}
+        alike.sort(key=lambda m: list(inputs).index((id(m.feed), id(m.encoder.store))))
+        width = max(layer.weight.shape[0] for layer, _ in _layers(alike[0].model))
+        size = 2 * alike[0].recipe.optimisation.batch_size * width
+        most = max(1, NUMBERS_AT_ONCE[alike[0].encoder.device.type] // size)
+        groups += [alike[start : start + most] for start in range(0, len(alike), most)]
+    return groups
