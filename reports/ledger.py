@@ -208,5 +208,12 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, Any]:
     }
     line |= {f"training.{name}": value for name, value in record.training.items() if not isinstance(value, dict | list)}
     line |= {f"cost.{name}": value for name, value in record.cost.items() if not isinstance(value, dict | list)}
+    line |= {
+        f"data.{kind}.{name}": value
+        for kind, description in record.data.items()
+        if isinstance(description, dict)
+        for name, value in description.items()
+        if not isinstance(value, dict | list)
+    }
     line |= {key: ",".join(value) if isinstance(value, tuple) else value for key, value in record.recipe.items()}
     return line | {"hardware": record.hardware, "checkpoint": record.checkpoint, "predictions": record.predictions}

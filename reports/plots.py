@@ -1,9 +1,10 @@
-"""The report's pictures: rows against the baseline, curves over one number, the course of the search."""
+"""The report's pictures. Those of a single section take plain numbers; `_save` is the only one that writes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,25 @@ from search_spaces.space import Column, Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy import ndarray
 
 OURS, PUBLISHED, QUIET = "#0b5fa5", "#d1600a", "#8a8a8a"
-NAMES = {"objective.weight": "lambda (weight of the contrastive loss)", "objective.temperature": "tau (temperature)"}
+LINES = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
+NAMES = {
+    "objective.weight": "lambda (weight of the contrastive loss)",
+    "objective.temperature": "tau (temperature)",
+    "objective.positives": "positives per anchor",
+    "objective.negatives": "negatives per anchor",
+    "objective.bank": "size of the memory bank",
+    "optimisation.batch_size": "batch size",
+    "corpus.share": "share of the documents",
+    "head.dim": "output size of the projection head",
+    "spans.anchors": "A (anchors a document)",
+    "spans.positives": "P (positives an anchor)",
+    "spans.strategy": "sampling strategy",
+}
+PRINTED_CELLS = 12
+"""Heat maps of at most so many sentences have their cosines printed in the cells."""
 
 
 def rows_picture(results: Results, path: Path) -> Path | None:
@@ -114,6 +131,118 @@ def search_picture(scores: Sequence[tuple[str, float]], paper_best: float | None
     return _save(figure, path)
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A recipe in the picture of two goals. `place` numbers it on the front; `near`: within noise of the front."""
+
+    x: float
+    y: float
+    x_error: float | None
+    y_error: float | None
+    row: bool
+    place: int | None
+    near: bool
+
+
+def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> Path:
+    """All recipes over two goals; the front is joined by steps and numbered, bars are over seeds."""
+    figure, (axis,) = _figure(1, height=4.6, width=6.4)
+    on_front = sorted((mark for mark in marks if mark.place), key=lambda mark: mark.x)
+    axis.step(
+        [m.x for m in on_front], [m.y for m in on_front], where="pre", color=QUIET, linewidth=1.2, zorder=1,
+        label="front",
+    )  # fmt: skip
+    for row, shape, colour, name in ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the paper")):
+        for kept, size, fill, kind in (
+            ([m for m in marks if m.row == row and not m.place and not m.near], 5, 0.35, ""),
+            ([m for m in marks if m.row == row and not m.place and m.near], 6, 0.75, ", within noise of the front"),
+            ([m for m in marks if m.row == row and m.place], 9, 1.0, ", on the front"),
+        ):
+            if kept:
+                axis.errorbar(
+                    [m.x for m in kept], [m.y for m in kept],
+                    xerr=[m.x_error or 0.0 for m in kept], yerr=[m.y_error or 0.0 for m in kept],
+                    fmt=shape, color=colour, alpha=fill, markersize=size, elinewidth=0.8, label=name + kind,
+                    markeredgecolor="black" if size == 9 else colour, zorder=size,
+                )  # fmt: skip
+    for mark in on_front:
+        axis.annotate(
+            str(mark.place), (mark.x, mark.y), xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=10
+        )
+    axis.set_xlabel(axes[0])
+    axis.set_ylabel(axes[1])
+    axis.margins(0.08)
+    axis.grid(alpha=0.3)
+    _legend(figure, [axis], columns=2)
+    return _save(figure, path)
+
+
+def heat_map_picture(panels: Sequence[tuple[str, ndarray]], labels: Sequence[str], path: Path) -> Path:
+    """Cosines of sentences, (n, n) a panel, on one colour scale; `labels` begin with a short word for the x axis."""
+    size = len(labels)
+    side = min(max(0.3 * size, 3.0), 9.0)
+    low = min(0.0, *(float(values.min()) for _, values in panels))
+    figure, axes = _figure(len(panels), height=side + 1.0, width=(side + 0.5) * len(panels) + 4.0, sharey=True)
+    for axis, (title, values) in zip(axes, panels, strict=True):
+        image = axis.imshow(values, cmap="viridis", vmin=low, vmax=1.0)
+        axis.set_title(title, fontsize=10)
+        axis.set_xticks(range(size), [label.split()[0] for label in labels], fontsize=8, rotation=90 * (size > 20))
+        if size <= PRINTED_CELLS:
+            for row in range(size):
+                for column in range(size):
+                    value = float(values[row, column])
+                    dark = (value - low) / (1 - low) < 0.6
+                    axis.text(
+                        column, row, f"{value:.2f}".replace("0.", ".", 1), ha="center", va="center", fontsize=6,
+                        color="white" if dark else "black",
+                    )  # fmt: skip
+    axes[0].set_yticks(range(size), labels, fontsize=8)
+    figure.colorbar(image, ax=axes, shrink=0.8, label="cosine")
+    return _save(figure, path)
+
+
+def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], score: str, path: Path) -> Path:
+    """For each key a panel, for each of its values a box over the recipes that have it, and the recipes as dots."""
+    figure, axes = _figure(len(panels), height=3.8, width=max(5.0, 3.4 * len(panels)), sharey=True)
+    for axis, (key, values) in zip(axes, panels.items(), strict=True):
+        axis.boxplot(
+            list(values.values()), tick_labels=list(values), widths=0.5, showfliers=False,
+            medianprops={"color": PUBLISHED, "linewidth": 1.5},
+        )  # fmt: skip
+        for place, scores in enumerate(values.values(), start=1):
+            step = 0.3 / max(len(scores), 1)  # spread in the order of the recipes, so that equal scores show
+            xs = [place + step * (index - (len(scores) - 1) / 2) for index in range(len(scores))]
+            axis.plot(xs, scores, "o", color=OURS, alpha=0.5, markersize=4)
+        axis.set_xlabel(NAMES.get(key, key))
+        axis.grid(axis="y", alpha=0.3)
+    axes[0].set_ylabel(score)
+    return _save(figure, path)
+
+
+Line = Sequence[tuple[float, float, float | None]]
+"""Points of a line: x, score, standard deviation over seeds."""
+
+
+def lines_picture(panels: Mapping[str, Mapping[str, Line]], key: str, score: str, path: Path) -> Path:
+    """A panel for each entry, in it a line for each name over one number of the recipe."""
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    figure, axes = _figure(len(panels), height=3.8, sharey=True)
+    for axis, (title, lines) in zip(axes, panels.items(), strict=True):
+        for name, points in lines.items():
+            xs, ys, errors = zip(*points, strict=True)
+            number = names.index(name)
+            axis.errorbar(
+                xs, ys, yerr=[error or 0.0 for error in errors], fmt="os^Dvx"[number % 6] + "-", capsize=3,
+                color=LINES[number % len(LINES)], label=name,
+            )  # fmt: skip
+        axis.set_title(title, fontsize=10)
+        axis.set_xlabel(NAMES.get(key, key))
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel(score)
+    _legend(figure, axes)
+    return _save(figure, path)
+
+
 def _curves(
     results: Results, table: Table
 ) -> tuple[list[tuple[float, float, float | None]], list[tuple[float, float]]]:
@@ -151,11 +280,11 @@ def _average(table: Table) -> Column:
     return next((column for column in table.columns if column.mean_of), table.columns[-1])
 
 
-def _figure(panels: int, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
+def _figure(panels: int, height: float, width: float | None = None, **options: Any) -> tuple[Figure, list[Axes]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.6 * panels + 1.4, height), layout="constrained")
+    figure = Figure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, panels, squeeze=False, **options)
     return figure, list(axes[0])
@@ -165,12 +294,12 @@ def _once(axis: Axes, label: str) -> str | None:
     return None if label in axis.get_legend_handles_labels()[1] else label
 
 
-def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+def _legend(figure: Figure, axes: Sequence[Axes], columns: int = 4) -> None:
     found: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 
 def _save(figure: Figure, path: Path) -> Path:

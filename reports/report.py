@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from reports.claims import Judged, claims_table, judge
+from reports.data import data_section
+from reports.figures import figures_section
+from reports.heat_map import heat_map_section
 from reports.ledger import Ledger, write_whole
-from reports.markdown import DASH, bullets, code, count, number, places, signed, table
+from reports.markdown import DASH, bullets, code, count, number, signed, table
+from reports.pareto import pareto_section
 from reports.plots import curve_picture, rows_picture
+from reports.premises import premises_section
 from reports.results import Difference, Results
 from reports.search import search_section
 from reports.statistics import same_order
@@ -40,14 +45,22 @@ def write_report(results: Path) -> Path:
         _in_short(read, judged),
         "## What was run",
         _what_was_run(read),
-        "## Tables",
-        *_tables(read, pictures),
     ]
+    if read.space.premise_counts:
+        sections += ["## Premises by entailments and contradictions", premises_section(read)]
+    sections += ["## Tables", *_tables(read, pictures)]
     curves = _curves(read, pictures)
     if curves:
         sections += ["## Curves", *curves]
+    if read.space.figures:
+        sections += ["## Figures", figures_section(read, pictures)]
+    heat_map = heat_map_section(read, pictures)
+    if heat_map:
+        sections += ["## Sentences before and after training", heat_map]
     if read.explored:
         sections += ["## What the search found", search_section(read, pictures)]
+    if read.space.goals:
+        sections += ["## Two goals at once", pareto_section(read, pictures)]
     if judged:
         sections += ["## The paper's claims", _claims(read, judged)]
     if read.space.oddities:
@@ -95,12 +108,20 @@ def _in_words(item: Difference, read: Results) -> str:
 
 
 def _in_short(read: Results, judged: list[Judged]) -> str:
-    rows = read.asked_rows
+    foreign = [label for label in read.asked_rows if read.is_foreign(label)]
+    rows = [label for label in read.asked_rows if label not in foreign]
     done = [label for label in rows if read.is_complete(label)]
     seeds = count(len(read.info.seeds), "seed")
-    said = [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each{_unfinished(read)}."] if rows else []
-    if 0 < len(rows) < len(read.space.rows):
-        said.append(f"The space has {len(read.space.rows)} rows; this study was asked for {len(rows)} of them.")
+    said = (
+        [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each{_unfinished(read, rows)}."] if rows else []
+    )
+    if foreign:
+        evaluated = sum(bool(read.of_row(label)) for label in foreign)
+        others = count(len(foreign), "row")
+        said.append(f"{evaluated} of {others} of other people's models evaluated{_unfinished(read, foreign)}.")
+    if 0 < len(read.asked_rows) < len(read.space.rows):
+        asked = len(read.asked_rows)
+        said.append(f"The space has {len(read.space.rows)} rows; this study was asked for {asked} of them.")
     for paper, column in read.topics:
         cells = {label: cell for _, label in paper.rows if (cell := read.cell(paper, label, column.name))}
         if len(cells) < 2:
@@ -135,10 +156,10 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
     return bullets(said)
 
 
-def _unfinished(read: Results) -> str:
+def _unfinished(read: Results, rows: list[str]) -> str:
     """Why the others are missing."""
-    reasons = Counter(read.why_missing(label) for label in read.asked_rows if not read.of_row(label))
-    partly = sum(bool(read.of_row(label)) and not read.is_complete(label) for label in read.asked_rows)
+    reasons = Counter(read.why_missing(label) for label in rows if not read.of_row(label))
+    partly = sum(bool(read.of_row(label)) and not read.is_complete(label) for label in rows)
     said = [f"{why} ({n})" for why, n in sorted(reasons.items())] + (
         [f"without some of their seeds ({partly})"] if partly else []
     )
@@ -177,7 +198,7 @@ def _what_was_run(read: Results) -> str:
         f"Hardware: {'; '.join(_distinct([info.hardware, *(r.hardware for r in read.records)]))}",
         f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(info.versions.items()))}",
     ]
-    parts = [bullets(fact for fact in facts if fact and not fact.endswith(": ")), _data(read), _recipe(read)]
+    parts = [bullets(fact for fact in facts if fact and not fact.endswith(": ")), data_section(read), _recipe(read)]
     training = _training_time(read)
     return "\n\n".join(part for part in [*parts, training] if part)
 
@@ -196,29 +217,6 @@ def _cost(records: list[Any]) -> str:
 
 def _distinct(names: list[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
-
-
-def _data(read: Results) -> str:
-    lines = [
-        [kind, ", ".join(f"{key}: {_shown(value)}" for key, value in description.items())]
-        for kind, descriptions in read.data.items()
-        for description in descriptions
-    ]
-    if not lines:
-        return ""
-    changed = [kind for kind, descriptions in read.data.items() if len(descriptions) > 1]
-    warning = f"**The data changed between trials ({', '.join(changed)}): their scores do not compare.**\n\n"
-    return warning * bool(changed) + table(["Data", "What"], lines, left=2)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, dict):
-        return "(" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + ")"
-    if isinstance(value, list | tuple):
-        return " ".join(map(_shown, value))
-    return DASH if value is None else places(str(value))
 
 
 def _recipe(read: Results) -> str:

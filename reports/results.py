@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,8 +62,14 @@ class Results:
         return self._finished.get(recipe_hash or "", [])
 
     def of_row(self, label: str) -> list[Record]:
-        """Finished records of a row, by seed, of the study's protocol only: two protocols never share a column."""
-        return [r for r in self.of_hash(self.info.row_hashes.get(label)) if r.protocol == self.protocol]
+        """Finished records of a row, by seed, of the study's protocol only."""
+        return self.recipes.get(self.info.row_hashes.get(label) or "", [])
+
+    @cached_property
+    def recipes(self) -> dict[str, list[Record]]:
+        """Finished records by recipe hash, of the study's protocol only: two protocols never share a column."""
+        found = {key: [r for r in records if r.protocol == self.protocol] for key, records in self._finished.items()}
+        return {key: records for key, records in found.items() if records}
 
     @property
     def protocol(self) -> str:
@@ -75,16 +82,6 @@ class Results:
         return {recipe_hash: label for label, recipe_hash in self.info.row_hashes.items() if recipe_hash}
 
     @cached_property
-    def data(self) -> dict[str, list[dict[str, Any]]]:
-        """What was read, by kind: one description, or several where the data changed between trials."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        for record in self.records:
-            for kind, description in record.data.items():
-                if description not in found.setdefault(kind, []):
-                    found[kind].append(description)
-        return dict(sorted(found.items()))
-
-    @cached_property
     def explored(self) -> list[str]:
         """Hashes of the recipes that the search asked for beyond the paper's rows, in its order."""
         return [recipe_hash for recipe_hash in dict.fromkeys(self.info.explored) if recipe_hash not in self.labels]
@@ -93,6 +90,15 @@ class Results:
     def asked_rows(self) -> list[str]:
         """Labels of the rows that the study set out to run, in the space's order."""
         return [row.label for row in self.space.rows if row.label in self.info.row_hashes]
+
+    def is_foreign(self, label: str) -> bool:
+        """Whether the row is a model of other people, which is at most evaluated here."""
+        row = self.space.row(label)
+        return row.needs == "checkpoint" and row.overrides.get("optimisation.epochs") == 0
+
+    def is_untrained(self, label: str) -> bool:
+        """Whether the row was evaluated, but not trained here."""
+        return any(record.recipe["optimisation.epochs"] == 0 for record in self.of_row(label))
 
     def is_complete(self, label: str) -> bool:
         """Every seed of the row is there."""
@@ -105,11 +111,10 @@ class Results:
             return "not asked for in this study"
         recipe_hash = self.info.row_hashes[label]
         if recipe_hash is None:
-            return (
-                "no word vectors were given (`--word-vectors`)"
-                if row.needs == "word_vectors"
-                else "an input is missing"
-            )
+            if row.needs == "word_vectors":
+                return "no word vectors were given (`--word-vectors`)"
+            reason = self.info.missing.get(label) or "an input is missing"
+            return reason.replace(f"'{label}=", "'ROW=")  # so that rows with one reason are named together
         if self.of_hash(recipe_hash):
             return f"measured under another protocol than `{self.protocol}`"
         stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
@@ -150,10 +155,7 @@ class Results:
 
     def noise(self, table: Table, column: str) -> Noise | None:
         """The spread between seeds of that score, pooled over all rows and explored recipes."""
-        return Noise.of(
-            self.measured([r for r in records if r.protocol == self.protocol], table, table.column(column))
-            for records in self._finished.values()
-        )
+        return Noise.of(self.measured(records, table, table.column(column)) for records in self.recipes.values())
 
     @cached_property
     def topics(self) -> list[tuple[Table, Column]]:
@@ -163,6 +165,23 @@ class Results:
             columns = [column for column in table.columns if column.mean_of] or list(table.columns)
             found.setdefault(table.topic or f"Table {table.number}", (table, columns[-1]))
         return list(found.values())
+
+    @cached_property
+    def summaries(self) -> list[tuple[str, Callable[[Sequence[Record]], Measured | None]]]:
+        """What sums a recipe up on the test sets, as a name and a figure of its records.
+
+        The topics' averages; in a space without tables every average that some trial has.
+        """
+        if self.topics:
+            return [
+                (
+                    f"{table.topic or f'Table {table.number}'} {column.name}",
+                    functools.partial(self.measured, table=table, column=column),
+                )
+                for table, column in self.topics
+            ]
+        names = sorted({name for r in self.records for name, value in r.averages.items() if value is not None})
+        return [(name, functools.partial(average, name=name)) for name in names if not name.startswith("development_")]
 
     # How far this study is from the paper's
 
@@ -205,13 +224,20 @@ class Results:
 
 def score(record: Record, table: Table, column: Column) -> float | None:
     """A record's figure for a column; a mean is None where a part of it is missing."""
-    if column.score is not None:
-        task, name = column.score
-        value: Any = record.scores.get(task, {}).get(name)
+    if column.average is not None:
+        return record.averages.get(column.average)
+    if not column.mean_of:
+        task, name = column.score or ("", "")
+        value: Any = record.averages.get(column.average) if column.average else record.scores.get(task, {}).get(name)
         return None if value is None else float(value)
     parts = [score(record, table, table.column(name)) for name in column.mean_of]
     present = [part for part in parts if part is not None]
     return sum(present) / len(parts) if len(present) == len(parts) else None
+
+
+def average(records: Iterable[Record], name: str) -> Measured | None:
+    """One of the records' averages over seeds."""
+    return Measured.of([float(value) for record in records if (value := record.averages.get(name)) is not None])
 
 
 def minus(first: Measured | None, second: Measured | None) -> float | None:

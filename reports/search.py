@@ -51,7 +51,7 @@ def search_section(results: Results, pictures: Path) -> str:
 
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
-    records = [record for record in results.of_hash(recipe_hash) if record.protocol == results.protocol]
+    records = results.recipes.get(recipe_hash, [])
     selection = Measured.of([record.selection for record in records if record.selection is not None])
     return None if selection is None else Candidate(name, recipe_hash, records, selection)
 
@@ -96,19 +96,29 @@ def _comparison(results: Results, best: Candidate, best_row: Candidate | None, t
 
 
 def _ranking(results: Results, candidates: list[Candidate]) -> str:
-    base = {**results.space.base.flat(), **results.info.base}
-    lines = []
-    for item in candidates:
-        test = [spread(results.measured(item.records, paper, column)) for paper, column in results.topics]
-        recipe = item.records[0].recipe
-        changes = ", ".join(
-            f"{_name(domain.key)}={_short(recipe[domain.key])}"
-            for domain in results.space.domains
-            if recipe[domain.key] != base[domain.key]
-        )
-        lines.append([item.name, f"`{item.recipe_hash}`", changes or "as the base", spread(item.selection), *test])
+    lines = [
+        [
+            item.name,
+            f"`{item.recipe_hash}`",
+            changes(results, item.records[0]),
+            spread(item.selection),
+            *(spread(figure(item.records)) for _, figure in results.summaries),
+        ]
+        for item in candidates
+    ]
     head = ["Recipe", "Hash", "Differs from the base in", "development"]
-    return table([*head, *(f"test: {paper.topic} {column.name}" for paper, column in results.topics)], lines, left=3)
+    return table([*head, *(f"test: {name}" for name, _ in results.summaries)], lines, left=3)
+
+
+def changes(results: Results, record: Record) -> str:
+    """What the record's recipe changes of the base recipe, among the keys that the search may change."""
+    base = {**results.space.base.flat(), **results.info.base}
+    changed = [
+        f"{_name(domain.key)}={_short(record.recipe[domain.key])}"
+        for domain in results.space.domains
+        if record.recipe[domain.key] != base[domain.key]
+    ]
+    return ", ".join(changed) or "as the base"
 
 
 def _name(key: str) -> str:

@@ -23,7 +23,8 @@ class StudyInfo:
 
     `space_file` names the copy of a person's own space inside the results folder. `base` is the flat recipe
     after the scale and `--set`. `row_hashes` maps every row's label to its recipe's hash, or to None where an
-    input that the row needs is missing. `explored` are the recipe hashes that Optuna or the grid asked for.
+    input that the row needs is missing; `missing` says, by label, which and why, where more is known than the row
+    itself tells. `explored` are the recipe hashes that Optuna or the grid asked for.
     """
 
     space: str
@@ -35,6 +36,7 @@ class StudyInfo:
     seeds: list[int] = field(default_factory=lambda: [0])
     base: dict[str, Any] = field(default_factory=dict)
     row_hashes: dict[str, str | None] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
     explored: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     hardware: str = ""

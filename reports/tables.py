@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reports.markdown import DASH, bullets, count, number, signed, spread, table
-from reports.results import Results
+from reports.results import Results, average
 from reports.statistics import Noise
 from search_spaces.space import Column, Table
+
+UNTRAINED = "†"
+"""Marks a row that was evaluated, but not trained here."""
 
 
 def paper_table(results: Results, paper: Table) -> str:
@@ -15,7 +18,8 @@ def paper_table(results: Results, paper: Table) -> str:
     parts = [f"### Table {paper.number}. {paper.title}", _caption(results, paper), _levels(results, paper)]
     if results.space.baseline is not None:
         parts.append(_gains(results, paper))
-    notes = [*paper.footnotes, *_reasons(results, paper)]
+    untrained = any(results.is_untrained(label) for _, label in paper.rows)
+    notes = [f"{UNTRAINED} evaluated, not trained here."] * untrained + [*paper.footnotes, *_reasons(results, paper)]
     if notes:
         parts.append(bullets(notes))
     return "\n\n".join(parts)
@@ -23,12 +27,12 @@ def paper_table(results: Results, paper: Table) -> str:
 
 def plain_table(results: Results) -> str:
     """Rows and averages of a space that has no tables of its own."""
-    names = sorted({name for record in results.records for name in record.averages})
-    lines = []
-    for label in results.asked_rows:
-        records = results.of_row(label)
-        averages = [[r.averages[name] for r in records if r.averages.get(name) is not None] for name in names]
-        lines.append([label, *(number(sum(values) / len(values) if values else None) for values in averages)])
+    names = sorted({name for r in results.records for name, value in r.averages.items() if value is not None})
+    lines = [
+        [label, *(number(None if cell is None else cell.mean) for cell in cells)]
+        for label in results.asked_rows
+        for cells in [[average(results.of_row(label), name) for name in names]]
+    ]
     return table(["Row", *names], lines)
 
 
@@ -37,6 +41,8 @@ def measured_table(results: Results) -> str:
     lines = []
     for label in results.asked_rows:
         records, recipe = results.of_row(label), results.recipe(label)
+        if results.is_foreign(label) and not records:
+            continue
         capped = recipe["objective.name"] != "ce"
 
         def mean(name: str, digits: int, records: Sequence = records) -> str:
@@ -83,7 +89,10 @@ def _caption(results: Results, paper: Table) -> str:
 
 
 def _levels(results: Results, paper: Table) -> str:
-    """Three lines a model: ours, published, ours minus published; the best figure of a column is bold."""
+    """Three lines a model: ours, published, ours minus published; the best figure of a column is bold.
+
+    Another's model that was not evaluated has one line, the published: of some tables they are most rows.
+    """
     labels = [label for _, label in paper.rows]
     best_ours = _best(paper, labels, lambda label, column: _mean(results, paper, label, column))
     best_published = _best(paper, labels, lambda label, column: results.published(paper, label, column))
@@ -98,7 +107,11 @@ def _levels(results: Results, paper: Table) -> str:
             ours.append(_bold(spread(cell), label in best_ours[column.name]))
             published.append(_bold(number(figure), label in best_published[column.name]))
             difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
-        lines.append([name, "ours", *ours])
+        shown = f"{name} {UNTRAINED}" if results.is_untrained(label) else name
+        if results.is_foreign(label) and not results.of_row(label):
+            lines.append([shown, f"published (ours {DASH})", *published])
+            continue
+        lines.append([shown, "ours", *ours])
         if printed:
             lines.append(["", "published", *published])
         if printed and results.of_row(label):
@@ -116,7 +129,11 @@ def _gains(results: Results, paper: Table) -> str:
         ours, figure = results.gain(paper, label, column.name), results.published_gain(paper, label, column.name)
         return f"{signed(ours)} ({signed(figure)})" if results.has_published else signed(ours)
 
-    lines = [[name, *(cell(label, column) for column in paper.columns)] for name, label in paper.rows if label != base]
+    lines = [
+        [name, *(cell(label, column) for column in paper.columns)]
+        for name, label in paper.rows
+        if label != base and (results.of_row(label) or not results.is_foreign(label))
+    ]
     title = f"Difference to the `{base}` row in points, ours{' (published)' * results.has_published}:"
     return "\n\n".join(
         [title, table([_head(paper), *(column.name for column in paper.columns)], lines), _noise_line(results, paper)]

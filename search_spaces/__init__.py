@@ -13,10 +13,10 @@ import traceback
 import types
 from pathlib import Path
 
-from search_spaces.space import Claim, Column, Domain, PremiseCount, Row, Space, Table
+from search_spaces.space import Claim, Column, Domain, Figure, PremiseCount, Row, Space, Table
 from trainables.errors import UserError, choices
 
-__all__ = ["Claim", "Column", "Domain", "PremiseCount", "Row", "Space", "Table", "load_space", "spaces"]
+__all__ = ["Claim", "Column", "Domain", "Figure", "PremiseCount", "Row", "Space", "Table", "load_space", "spaces"]
 
 
 def spaces() -> dict[str, Space]:

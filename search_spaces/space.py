@@ -57,19 +57,23 @@ class Domain:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a score of a finished trial, or the plain mean of other columns.
+    """A column of a table: a score of a finished trial, the plain mean of other columns, or one of a trial's averages.
 
     `score` is a path into a trial's scores, e.g. `("STS12", "spearman_wmean")`.
     `mean_of` names columns of the same table instead; it is None (a dash) where any of them is missing.
+    `average` names an average of `trainables.senteval.averages`, for a table that does not show its parts.
     """
 
     name: str
     score: tuple[str, str] | None = None
     mean_of: tuple[str, ...] = ()
+    average: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.score is None) == (not self.mean_of):
-            raise UserError(f"column {self.name!r} needs either a score or the columns that it is the mean of")
+        if [self.score is not None, bool(self.mean_of), self.average is not None].count(True) != 1:
+            raise UserError(
+                f"column {self.name!r} needs either a score or the columns that it is the mean of or an average"
+            )
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,33 @@ class PremiseCount:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A figure of the paper over a grid of recipes, drawn from the rows of one of the space's tables.
+
+    `table` and `column` say which rows and which score. `kind="distribution"`: for each of the `keys` a panel with
+    the distribution of the score for each of the key's values, over all recipes that have it. `kind="lines"`: the
+    first key, a number, runs along the x axis; of two or more others the last makes the panels, the rest together
+    name the lines. `note` is a sentence under the picture.
+    """
+
+    number: str
+    title: str
+    kind: Literal["distribution", "lines"]
+    keys: tuple[str, ...]
+    table: str
+    column: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _refuse_twice(f"figure {self.number} has a key twice:", self.keys)
+        if self.kind not in ("distribution", "lines"):
+            raise UserError(f"figure {self.number}: kind must be 'distribution' or 'lines', not {self.kind!r}")
+        fewest = 2 if self.kind == "lines" else 1
+        if len(self.keys) < fewest:
+            raise UserError(f"figure {self.number}: {self.kind} need at least {fewest} key{'s' * (fewest > 1)}")
+
+
+@dataclass(frozen=True)
 class Space:
     """Which trials a study may run, and how they are laid out.
 
@@ -229,6 +260,7 @@ class Space:
     training_pairs: int | None = None
     goals: tuple[str, ...] = ()
     premise_counts: tuple[PremiseCount, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"space {self.name!r}"
@@ -250,6 +282,9 @@ class Space:
                     raise UserError(f"{where}, row {label!r}: table {table.number} has no column {sorted(stray)}")
         for claim in self.claims:
             self._check_claim(claim)
+        _refuse_twice(f"{where} has two figures numbered", [figure.number for figure in self.figures])
+        for figure in self.figures:
+            self._check_figure(figure)
         if self.baseline is not None and self.baseline not in known:
             raise UserError(f"{where}: the baseline {self.baseline!r} is not one of its rows")
         for row in self.rows:
@@ -284,6 +319,21 @@ class Space:
                 raise UserError(f"{where}: there is no table {number}")
             if column not in [c.name for c in self.table(number).columns]:
                 raise UserError(f"{where}: table {number} has no column {column!r}")
+
+    def _check_figure(self, figure: Figure) -> None:
+        where = f"space {self.name!r}, figure {figure.number}"
+        if figure.table not in [table.number for table in self.tables]:
+            raise UserError(f"{where}: there is no table {figure.table}")
+        if figure.column not in [column.name for column in self.table(figure.table).columns]:
+            raise UserError(f"{where}: table {figure.table} has no column {figure.column!r}")
+        base = self.base.flat()
+        for key in figure.keys:
+            if key not in base:
+                raise UserError(f"{where}: {key!r} is not a key of a recipe")
+        rows = [self.row(label) for _, label in self.table(figure.table).rows]
+        across = [row.overrides.get(figure.keys[0], base[figure.keys[0]]) for row in rows]
+        if figure.kind == "lines" and not all(isinstance(value, int | float) for value in across):
+            raise UserError(f"{where}: lines run over a number, and {figure.keys[0]!r} is not one in every row")
 
 
 def _refuse_twice(what: str, names: Iterable[str]) -> None:

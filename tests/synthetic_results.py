@@ -12,6 +12,9 @@ from reports.study_file import LEDGER, StudyInfo
 from search_spaces import Row, Space, spaces
 from trainables.recipe import Recipe
 
+Score = tuple[str, str]
+"""A task and one of its numbers; without a task, an average."""
+
 
 def make_results(
     folder: Path,
@@ -29,8 +32,8 @@ def make_results(
 ) -> StudyInfo:
     """A study with one record for each of `rows` (all by default) and seed.
 
-    Scores are the published ones, 20 lower at the laptop's scale, plus Gaussian noise of standard deviation
-    `spread`. `drop_task` has no data. Word vectors are missing unless asked for.
+    Scores are the published ones (made up where the paper prints none), 20 lower at the laptop's scale, plus Gaussian
+    noise of standard deviation `spread`. `drop_task` has no data. Word vectors are missing unless asked for.
     """
     space = space or spaces()["scl_ablation"]
     chance = random.Random(7)
@@ -42,9 +45,12 @@ def make_results(
         hashes[row.label] = None if row.needs and not word_vectors else of_row.hash
         if hashes[row.label] and (rows is None or row.label in rows):
             for seed in seeds:
-                figures = {name: v - 20 * laptop + chance.gauss(0, spread) for name, v in figures_of(row).items()}
+                figures = {
+                    name: v - 20 * laptop + chance.gauss(0, spread) for name, v in figures_of(space, row).items()
+                }
                 ledger.write(make_record(of_row, seed, figures, drop_task))
     asked = []
+    typical = next((row for row in space.rows[1:] if row.needs is None), space.rows[0])
     for number in range(explored + pruned):
         values = {domain.key: chance.choice(domain.grid_values) for domain in space.domains if domain.when is None}
         values |= {"objective.weight": round(chance.random(), 3)} if "objective.weight" in values else {}
@@ -53,7 +59,7 @@ def make_results(
                 values[domain.key] = chance.choice(domain.grid_values)
         found = recipe.override(values)
         asked.append(found.hash)
-        figures = {name: v - 20 * laptop + chance.gauss(0, 2) for name, v in figures_of(space.rows[1]).items()}
+        figures = {name: v - 20 * laptop + chance.gauss(0, 2) for name, v in figures_of(space, typical).items()}
         for seed in seeds:
             ledger.write(make_record(found, seed, figures, drop_task, "pruned" if number >= explored else "finished"))
     info = StudyInfo(
@@ -76,23 +82,43 @@ def make_results(
     return info
 
 
-def figures_of(row: Row) -> dict[str, float]:
-    """The row's published figures by task."""
-    return {name: value for columns in row.published.values() for name, value in columns.items() if name != "Avg."}
+def figures_of(space: Space, row: Row) -> dict[Score, float]:
+    """The row's published figures by score, and made up ones where its tables have a column without."""
+    chance, found = random.Random(row.label), {}
+    columns = [
+        (table.number, column, column.score or ("", column.average or ""))
+        for table in space.tables
+        for column in table.columns
+        if not column.mean_of and row.label in dict(map(reversed, table.rows))
+    ]
+    for number, column, score in columns:
+        if column.name in row.published.get(number, {}):
+            found[score] = row.published[number][column.name]
+    for _, _, score in columns:
+        found.setdefault(score, 65 + 10 * chance.random())
+    return found
 
 
 def make_record(
-    recipe: Recipe, seed: int, figures: dict[str, float], drop_task: str | None = None, status: Any = "finished"
+    recipe: Recipe, seed: int, figures: dict[Score, float], drop_task: str | None = None, status: Any = "finished"
 ) -> Record:
     """A record with these test scores, and development scores close to them."""
+    averages = {name: value for (task, name), value in figures.items() if not task}
+    figures = {score: value for score, value in figures.items() if score[0]}
     scores: dict[str, dict[str, Any]] = {}
-    for task, value in figures.items():
+    for (task, name), value in figures.items():
+        numbers = scores.setdefault(task, {"examples": 1000})
         if task == drop_task:
-            scores[task] = {"spearman_wmean": None, "test_accuracy": None, "reason": f"{task} is not in the folder"}
-        elif task.startswith("STS"):
-            scores[task] = {"spearman_wmean": value, "spearman_all": value - 1, "examples": 3000}
+            numbers |= {name: None, "reason": f"{task} is not in the folder"}
         else:
-            scores[task] = {"test_accuracy": value, "dev_accuracy": value + 0.5, "examples": 1000}
+            numbers[name] = value
+            numbers |= {"dev_accuracy": value + 0.5} if name == "test_accuracy" else {}
+    sts = [value for (_, name), value in figures.items() if name.startswith(("spearman", "test_spearman"))]
+    accuracies = [numbers["dev_accuracy"] for numbers in scores.values() if "dev_accuracy" in numbers]
+    goals = {
+        "development_sts": sum(sts) / len(sts) if sts else None,
+        "development_transfer": sum(accuracies) / len(accuracies) if accuracies else None,
+    }
     selection = sum(figures.values()) / len(figures) if figures else None
     objective = recipe.objective
     return Record(
@@ -101,7 +127,7 @@ def make_record(
         seed=seed,
         status=status,
         scores=scores,
-        averages={"liao_sts": 50.0, "liao_transfer": None},
+        averages={"liao_sts": 50.0, "liao_transfer": None, **goals, **averages},
         protocol=recipe.evaluation.protocol,
         selection=selection,
         training={

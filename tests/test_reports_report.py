@@ -235,7 +235,7 @@ def test_two_protocols_never_share_a_column(tmp_path: Path):
 def test_pruned_trials_are_no_results(tmp_path: Path):
     info = make_results(tmp_path, rows=[BASELINE])
     recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(BEST).overrides)
-    record = make_record(recipe, 1, {"STS12": 99.0}, status="pruned")
+    record = make_record(recipe, 1, {("STS12", "spearman_wmean"): 99.0}, status="pruned")
     training = {**record.training, "stopped": "stopped at rung 2"}
     Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, training=training))
     report = write_report(tmp_path).read_text()
@@ -250,7 +250,7 @@ def test_changed_data_is_said(tmp_path: Path):
     assert record is not None
     assert "The data changed" not in write_report(tmp_path).read_text()
     ledger.write(dataclasses.replace(record, data={**record.data, "nli": {"source": "scenes", "fingerprint": "other"}}))
-    assert "**The data changed between trials (nli)" in write_report(tmp_path).read_text()
+    assert "**The data changed between trials (training pairs)" in write_report(tmp_path).read_text()
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -259,6 +259,9 @@ def test_every_space_makes_a_report(tmp_path: Path, name: str):
     make_results(tmp_path, space, explored=2)
     report = write_report(tmp_path).read_text()
     assert [f"### Table {paper.number}." in report for paper in space.tables] == [True] * len(space.tables)
+    printed = [name for paper in space.tables for name, _ in paper.rows] + [claim.text for claim in space.claims]
+    for words in [*printed, *(row.label for row in space.rows)]:  # a paper may call an option "None"
+        report = report.replace(words, "")
     assert not re.search(r"\b(nan|NaN|None|inf)\b", report)
 
 
@@ -288,7 +291,7 @@ def test_a_persons_own_space(tmp_path: Path):
     assert "# My own" in report
     assert "Space: `mine`, from `space.py`" in report
     assert "published" not in report.split("## What the search found")[0]
-    assert cells(report, "## Tables", "warm") == ["50.00", "—"]
+    assert cells(report, "## Tables", "warm") == ["50.00"]
 
 
 def test_a_claim_with_a_tendency(tmp_path: Path):

@@ -1,0 +1,84 @@
+"""What the trials read, in words, and whether it changed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reports.ledger import Record
+from reports.markdown import DASH, places, table
+from reports.results import Results
+
+KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
+ELSEWHERE = {"premises"}
+"""Entries that have a section of their own."""
+PHRASES = {
+    "layout": "laid out as `{}`",
+    "fingerprint": "fingerprint `{}`",
+    "shortest": "at least {} tokens a document",
+    "read": "{} documents read",
+    "too_short": "{} of them too short",
+}
+DECIDES = {"corpus": ("corpus.", "spans.", "encoder.", "evaluation.senteval"), "nli": ("corpus.",)}
+"""Recipe keys that decide what a trial reads: only trials that agree on them must have read the same."""
+
+
+def data_section(results: Results) -> str:
+    """A line for each content that was read, by its fingerprint; a warning where it changed under a study's feet."""
+    lines, changed = [], []
+    for kind, name in KINDS.items():
+        records = [record for record in results.records if record.data.get(kind)]
+        if _changed(kind, records):
+            changed.append(name)
+        contents: dict[Any, list[dict[str, Any]]] = {}
+        for record in records:
+            contents.setdefault(record.data[kind].get("fingerprint"), []).append(record.data[kind])
+        lines += [[name, _in_words(descriptions)] for descriptions in contents.values()]
+    if not lines:
+        return ""
+    warning = f"**The data changed between trials ({', '.join(changed)}): their scores do not compare.**\n\n"
+    return warning * bool(changed) + table(["Data", "What"], lines, left=2)
+
+
+def _changed(kind: str, records: Sequence[Record]) -> bool:
+    found: dict[tuple[tuple[str, Any], ...], set[Any]] = {}
+    for record in records:
+        keys = DECIDES.get(kind, ("evaluation.",))
+        same = tuple((key, value) for key, value in sorted(record.recipe.items()) if key.startswith(keys))
+        found.setdefault(same, set()).add(record.data[kind].get("fingerprint"))
+    return any(len(fingerprints) > 1 for fingerprints in found.values())
+
+
+def _in_words(descriptions: Sequence[dict[str, Any]]) -> str:
+    """One content; what recipes make differently of it is a range."""
+    said = []
+    for key in dict.fromkeys(key for description in descriptions for key in description):
+        values = [description[key] for description in descriptions if key in description]
+        if key not in ELSEWHERE:
+            said.append(_phrase(key, values))
+    return ", ".join(said)
+
+
+def _phrase(key: str, values: Sequence[Any]) -> str:
+    distinct = [value for number, value in enumerate(values) if value not in values[:number]]
+    numbers = [value for value in distinct if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(distinct) > 1 and len(numbers) == len(distinct):
+        shown = f"{_shown(min(numbers))} to {_shown(max(numbers))}"
+    else:
+        shown = " or ".join(map(_shown, distinct))
+    if key in PHRASES:
+        return PHRASES[key].format(shown)
+    words = key.replace("_", " ")
+    return f"{shown} {words}" if len(numbers) == len(distinct) else f"{words}: {shown}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + ")"
+    if isinstance(value, list | tuple):
+        return " ".join(map(_shown, value))
+    return DASH if value is None else places(str(value))
