@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import tiny_wordnet
 from trainables.corpora import fetch
 from trainables.corpora.__main__ import main
 from trainables.errors import UserError
@@ -210,6 +211,51 @@ def test_nli_with_wrong_content(server, tmp_path, content):
     with pytest.raises(UserError, match=r"no readable Parquet file|has 1 rows, published are 550,152"):
         fetch.fetch_nli(tmp_path)
     assert names(tmp_path) == set()
+
+
+@pytest.fixture
+def wordnet(server, monkeypatch, tmp_path):
+    monkeypatch.setattr(fetch, "WORDNET", f"http://127.0.0.1:{server.server_port}/wordnet.zip")
+    monkeypatch.setattr(fetch, "WORDNET_SYNSETS", tiny_wordnet.counts())
+    monkeypatch.setenv("NLTK_DATA", f"{tmp_path / 'first'}{os.pathsep}{tmp_path / 'second'}")
+    server.files["/wordnet.zip"] = tiny_wordnet.packed()
+    return server
+
+
+def test_wordnet_is_put_where_nltk_looks_and_nothing_twice(wordnet, tmp_path):
+    main(["fetch", "wordnet"])
+    assert names(tmp_path) == {f"first/corpora/wordnet/{name}" for name in tiny_wordnet.files()}
+    asked = len(wordnet.asked)
+    main(["fetch", "wordnet"])
+    assert len(wordnet.asked) == asked
+    main(["fetch", "wordnet", "--to", str(tmp_path / "there")])
+    assert (tmp_path / "there" / "corpora" / "wordnet" / "data.noun").is_file()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"no archive at all", "wordnet.zip is no readable archive"),
+        (None, "wordnet.zip: data.noun has 4 synsets, published are 5; it was deleted"),
+    ],
+)
+def test_a_wrong_wordnet_leaves_nothing(wordnet, tmp_path, monkeypatch, content, sentence):
+    if content is None:
+        monkeypatch.setitem(fetch.WORDNET_SYNSETS, "data.noun", 5)
+    else:
+        wordnet.files["/wordnet.zip"] = content
+    with pytest.raises(UserError, match=sentence):
+        fetch.fetch_wordnet()
+    assert not (tmp_path / "first" / "corpora").exists()
+    assert not list(tmp_path.rglob("wordnet.zip"))
+
+
+@pytest.mark.parametrize("what", ["senteval", "nli"])
+def test_what_is_fetched_needs_a_place(capsys, what):
+    with pytest.raises(SystemExit) as end:
+        main(["fetch", what])
+    assert end.value.code == 2
+    assert f"fetch {what} needs --to DIR" in capsys.readouterr().err
 
 
 def test_what_is_no_longer_published_is_said(server, tmp_path):

@@ -2,6 +2,7 @@
 
 python -m trainables.corpora fetch senteval --to data/senteval
 python -m trainables.corpora fetch nli --to data/nli
+python -m trainables.corpora fetch wordnet
 python -m trainables.corpora write-scenes --to data/scenes --seed 1 --size 10
 python -m trainables.corpora draw-spans --documents scenes --out spans.png
 """
@@ -22,8 +23,8 @@ def main(arguments: list[str] | None = None) -> None:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     fetch = commands.add_parser("fetch", help="real data from where it is published")
-    fetch.add_argument("what", choices=("senteval", "nli"))
-    fetch.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to put it")
+    fetch.add_argument("what", choices=("senteval", "nli", "wordnet"))
+    fetch.add_argument("--to", type=Path, metavar="DIR", help="where to put it (wordnet: where NLTK looks for it)")
     scenes = commands.add_parser("write-scenes", help="the built-in corpus: NLI, all 28 tasks, documents")
     scenes.add_argument("--to", type=Path, required=True, metavar="DIR", help="a new or empty folder")
     scenes.add_argument("--seed", type=int, default=0, help="another seed is another corpus (default 0)")
@@ -36,9 +37,14 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
 
     if given.command == "fetch":
-        from trainables.corpora.fetch import fetch_nli, fetch_senteval
+        from trainables.corpora.fetch import fetch_nli, fetch_senteval, fetch_wordnet
 
-        {"senteval": fetch_senteval, "nli": fetch_nli}[given.what](given.to)
+        if given.what == "wordnet":
+            fetch_wordnet(given.to)
+        elif given.to is None:
+            fetch.error(f"fetch {given.what} needs --to DIR")
+        else:
+            {"senteval": fetch_senteval, "nli": fetch_nli}[given.what](given.to)
     elif given.command == "draw-spans":
         from trainables.corpora.span_picture import draw
 

@@ -30,6 +30,8 @@ DELETED = 0.1
 REPLACED = 0.2
 PARAPHRASED = 0.5
 PARAPHRASE_BATCH = 64
+LONGEST = 128
+"""Tokens of a paraphrase."""
 FETCH_WORDNET = "python -m trainables.corpora fetch wordnet"
 
 # WordNet takes these for nouns and the like (`in` is an inch, `he` helium).
@@ -97,10 +99,12 @@ def paraphrase(texts: Sequence[str], name: str) -> list[str]:
     """What a sequence-to-sequence model makes of each text: beam search, so the same every time."""
     import torch
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        model = AutoModelForSeq2SeqLM.from_pretrained(name)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise UserError(f"corpus.paraphraser {name!r} cannot be loaded: {str(error).strip().splitlines()[0]}") from None
     model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
@@ -110,9 +114,8 @@ def paraphrase(texts: Sequence[str], name: str) -> list[str]:
     for start in range(0, len(texts), PARAPHRASE_BATCH):
         chosen = by_length[start : start + PARAPHRASE_BATCH]
         inputs = tokenizer([prefix + texts[i] for i in chosen], padding=True, truncation=True, return_tensors="pt")
-        longest = inputs["input_ids"].shape[1] + 16
         with torch.inference_mode():
-            made = model.generate(**inputs.to(model.device), num_beams=4, do_sample=False, max_new_tokens=longest)
+            made = model.generate(**inputs.to(model.device), num_beams=4, do_sample=False, max_new_tokens=LONGEST)
         for i, text in zip(chosen, tokenizer.batch_decode(made, skip_special_tokens=True), strict=True):
             done[i] = text.strip()
     return done

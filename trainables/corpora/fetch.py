@@ -1,7 +1,8 @@
-"""Real data from where it is published: the SentEval folder, and SNLI with MultiNLI.
+"""Real data from where it is published: the SentEval folder, SNLI with MultiNLI, and WordNet.
 
     fetch_senteval(Path("senteval"))   # senteval/downstream, senteval/probing
     fetch_nli(Path("nli"))             # nli/snli/train.parquet, nli/multi_nli/train.parquet, ...
+    fetch_wordnet()                    # where NLTK looks for it
 
 A file shows under its name once it is whole and its counts are right; until then it waits in `.fetch/`, where
 an interrupted download goes on. What is there already is not fetched again. `HF_ENDPOINT` names a mirror of
@@ -16,6 +17,7 @@ import tarfile
 import urllib.error
 import urllib.parse
 import urllib.request
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -106,6 +108,10 @@ NLI_FILES: dict[str, tuple[str, int]] = {
     "multi_nli/train.parquet": ("datasets/nyu-mll/multi_nli/resolve/main/data/train-00000-of-00001.parquet", 392_702),
 }
 
+WORDNET = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora/wordnet.zip"
+WORDNET_SYNSETS = {"data.noun": 82_115, "data.verb": 13_767, "data.adj": 18_156, "data.adv": 3_621}
+"""Published synsets of WordNet 3.0 by file."""
+
 Say = Callable[[str], None]
 
 
@@ -132,6 +138,18 @@ def fetch_nli(to: Path, say: Say = print) -> None:
         _fetch_file(f"{_hub()}/{path}", to / name, to, lambda file, rows=rows: _check_parquet(file, rows), say)  # type: ignore[misc]
     shutil.rmtree(to / ".fetch", ignore_errors=True)
     say(f"SNLI and MultiNLI are complete in {to}")
+
+
+def fetch_wordnet(to: Path | None = None, say: Say = print) -> None:
+    """WordNet 3.0 as NLTK packs it, into `to/corpora/wordnet`; `to` is by default where NLTK looks: the first folder
+    of NLTK_DATA, or `nltk_data` in the user's home."""
+    to = to or Path(os.environ.get("NLTK_DATA", "").split(os.pathsep)[0] or Path.home() / "nltk_data")
+    target = to / "corpora" / "wordnet"
+    if not target.is_dir():
+        archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", say)
+        _unpack_wordnet(archive, target)
+        shutil.rmtree(to / ".fetch", ignore_errors=True)
+    say(f"WordNet is complete in {target}; where that is not in your home, set NLTK_DATA={to}")
 
 
 def _hub() -> str:
@@ -218,6 +236,33 @@ def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
     root.rename(target)
     shutil.rmtree(draft, ignore_errors=True)
     return missing
+
+
+def _unpack_wordnet(archive: Path, target: Path) -> None:
+    draft = archive.with_name("unpacked")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            for member in packed.infolist():
+                folder, _, name = member.filename.partition("/")
+                if folder == "wordnet" and name and name == Path(name).name:  # flat; nothing leads elsewhere
+                    (draft / name).write_bytes(packed.read(member))
+    except (zipfile.BadZipFile, OSError, EOFError) as error:
+        archive.unlink()
+        raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
+    for name, expected in WORDNET_SYNSETS.items():
+        found = _count_synsets(draft / name) if (draft / name).is_file() else 0
+        if found != expected:
+            archive.unlink()
+            raise UserError(f"{archive.name}: {name} has {found:,} synsets, published are {expected:,}; it was deleted")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft.rename(target)
+
+
+def _count_synsets(file: Path) -> int:
+    with file.open("rb") as stream:
+        return sum(not line.startswith(b"  ") for line in stream)  # the licence is indented
 
 
 def _count_lines(file: Path) -> int:
