@@ -78,6 +78,12 @@ def scl(batch: EmbeddedBatch, drawn: Drawn, temperature: float) -> Tensor:
             return torch.exp(dot / temperature)
 
         denominator = sum(term(row) for row in [*positives, *negatives])
+        if batch.bank is not None and batch.bank_text is not None:
+            entailed = [r for r in range(len(batch.label)) if batch.premise[r] == anchor and batch.label[r] == 0]
+            known = {int(batch.text[i]) for i in [anchor, *batch.hypothesis[entailed].tolist()]}
+            for entry, text in zip(batch.bank, batch.bank_text.tolist(), strict=True):
+                if text not in known:
+                    denominator = denominator + torch.exp(torch.dot(batch.projected[anchor], entry) / temperature)
         total = total + sum(-torch.log(term(row) / denominator) for row in positives) / len(positives)
     return total / max(len(drawn), 1)
 
@@ -94,20 +100,22 @@ def augment(batch: EmbeddedBatch, drawn: Drawn, classifier: PairClassifier) -> T
     return sum(terms, batch.embeddings.sum() * 0) / max(len(terms), 1)
 
 
+LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, ObjectiveConfig, Drawn, PairClassifier | None], Tensor]] = {
+    "ce": lambda batch, config, drawn, classifier: ce(batch, _there(classifier)),
+    "ce_augment": lambda batch, config, drawn, classifier: augment(batch, drawn, _there(classifier)),
+    # Eq. 3. Where lambda is 1 the classifier does not exist.
+    "scl": lambda batch, config, drawn, classifier: (
+        config.weight * scl(batch, drawn, config.temperature)
+        + ((1 - config.weight) * ce(batch, classifier) if classifier is not None else 0)
+    ),
+}
+
+
 def naive_loss(
     batch: EmbeddedBatch, config: ObjectiveConfig, drawn: Drawn, classifier: PairClassifier | None
 ) -> Tensor:
     """The whole objective that `config` names."""
-    losses: dict[str, Callable[[], Tensor]] = {
-        "ce": lambda: ce(batch, _there(classifier)),
-        "ce_augment": lambda: augment(batch, drawn, _there(classifier)),
-        # Eq. 3. Where lambda is 1 the classifier does not exist.
-        "scl": lambda: (
-            config.weight * scl(batch, drawn, config.temperature)
-            + ((1 - config.weight) * ce(batch, classifier) if classifier is not None else 0)
-        ),
-    }
-    return losses[config.name]()
+    return LIAO_ORACLES[config.name](batch, config, drawn, classifier)
 
 
 def _there(classifier: PairClassifier | None) -> PairClassifier:

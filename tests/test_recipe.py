@@ -172,7 +172,7 @@ class TestMistakes:
 
     def test_an_unknown_objective(self):
         with pytest.raises(UserError, match=r"objective\.name must be 'scl', .* not 'sgd'"):
-            check_objective(ObjectiveConfig("sgd"))
+            check_objective(ObjectiveConfig("sgd"), "rows")
 
     def test_a_section_made_directly_is_validated_with_the_recipe(self):
         with pytest.raises(UserError, match=r"objective\.weight must lie between"):

@@ -52,8 +52,27 @@ class Loss:
     counts: Mapping[str, float] = field(default_factory=dict)
 
 
+def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, float]:
+    """What every report counts, from boolean masks over the whole batch, (anchors, candidates) each.
+
+    An anchor is a row with a positive; rows without one, and their negatives, are not counted.
+    """
+    anchors = positives.any(dim=1)
+    sums = [anchors.sum(), positives.sum(), (negatives & anchors.unsqueeze(1)).sum()]
+    count, with_it, against = torch.stack(sums).tolist()
+    return {
+        "anchors": count,
+        "positives": with_it,
+        "negatives": against,
+        "batches_without_anchor": int(count == 0),
+    }
+
+
 class Objective(nn.Module):
     """A loss over an `EmbeddedBatch`; it may own parameters that are dropped at test time."""
+
+    needs_embeddings = True
+    """False where `forward` looks at no embedding, so that nothing need be encoded for it."""
 
     def __init__(self, config: ObjectiveConfig, dim: int) -> None:
         super().__init__()

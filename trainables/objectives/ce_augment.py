@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from trainables.objectives.batch import CONTRADICTION, ENTAILMENT, EmbeddedBatch, Loss, Objective
+from trainables.objectives.batch import CONTRADICTION, ENTAILMENT, EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.classifier import PairClassifier
 from trainables.objectives.contrast import choose_contrast
 from trainables.recipe import ObjectiveConfig
@@ -32,4 +32,4 @@ class AugmentedCrossEntropy(Objective):
         label = torch.where(own, batch.label[chosen], CONTRADICTION)
         label = torch.where(contrast.positives[rows[mine], pairs[mine]].to(device), ENTAILMENT, label)
         u, v = batch.embeddings[anchors], batch.embeddings[batch.hypothesis[chosen]]
-        return Loss(self.classifier(u, v, label) / max(len(rows), 1), contrast.counts)
+        return Loss(self.classifier(u, v, label) / max(len(rows), 1), counts_of(contrast.positives, contrast.negatives))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -21,16 +20,6 @@ class Contrast:
     positives: Tensor  # (anchors, pairs), boolean
     negatives: Tensor  # (anchors, pairs), boolean
 
-    @property
-    def counts(self) -> Mapping[str, float]:
-        """Sums over the anchors of the whole batch."""
-        return {
-            "anchors": len(self.anchors),
-            "positives": int(self.positives.sum()),
-            "negatives": int(self.negatives.sum()),
-            "batches_without_anchor": int(len(self.anchors) == 0),
-        }
-
 
 def choose_contrast(batch: EmbeddedBatch, config: ObjectiveConfig) -> Contrast:
     """Section 3 of the paper, "Anchor, Positive and Negative Sentence"; or what its released code does."""
@@ -42,7 +31,8 @@ def choose_contrast(batch: EmbeddedBatch, config: ObjectiveConfig) -> Contrast:
     own = premise == anchors.unsqueeze(1)  # (anchors, pairs)
     positives = own & entailed
     # A sentence that the anchor entails is never its negative, also where another premise repeats it.
-    same = hypothesis.unsqueeze(0) == hypothesis.unsqueeze(1)  # (pairs, pairs)
+    text = batch.text.cpu()[hypothesis]
+    same = text.unsqueeze(0) == text.unsqueeze(1)  # (pairs, pairs)
     entailed_sentence = (positives.double() @ same.double()) > 0
     return Contrast(
         anchors,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def contrastive(scores: Tensor, positives: Tensor, shared: Tensor) -> Tensor:  # (anchors,)
+def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor | None = None) -> Tensor:  # (anchors,)
     """Per anchor, the mean over its positives of -log of a softmax with chosen denominators.
 
         l_i = mean over p in P(i) of -log( exp(s_ip) / sum over k in D(i, p) of exp(s_ik) )
@@ -16,9 +16,12 @@ def contrastive(scores: Tensor, positives: Tensor, shared: Tensor) -> Tensor:  #
     shared: boolean, (anchors, candidates): the part of the denominator that all positives of an anchor share.
         D(i, p) is shared(i) and p itself, so a loss in which positives compete puts them into `shared`
         (SCL, SupCon), and one that leaves an anchor's other positives out does not (SupMPN, MNRL).
+    ones: (anchors,): so many further terms of exp(0) in each of the anchor's denominators (SupMPN as released).
     """
     lowest = torch.finfo(scores.dtype).min  # not -inf: a row of only -inf has no gradient
     common = torch.logsumexp(scores.masked_fill(~shared, lowest), dim=1, keepdim=True)  # (anchors, 1)
+    if ones is not None:
+        common = torch.logaddexp(common, ones.to(scores.dtype).log().unsqueeze(1))
     denominators = torch.where(shared, common, torch.logaddexp(common, scores))  # (anchors, candidates)
     losses = (denominators - scores).masked_fill(~positives, 0.0)
     return losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from trainables.objectives.batch import EmbeddedBatch, Loss, Objective
+import dataclasses
+
+import torch
+
+from trainables.objectives.batch import EmbeddedBatch, Loss
 from trainables.objectives.ce import CrossEntropy
 from trainables.objectives.contrast import choose_contrast
-from trainables.objectives.kernel import contrastive
+from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.groups import Groups
 from trainables.recipe import ObjectiveConfig
 
 
-class SCL(Objective):
+class SCL(Contrastive):
     """Liao 2021, eq. 3: (1 - lambda) L_CE + lambda L_SCL.
 
     L_SCL (eq. 2) is the mean over the anchors, here the premises that have a positive in the batch, of
@@ -22,21 +27,32 @@ class SCL(Objective):
     A batch without an anchor has no contrastive term.
     """
 
+    cosine = False
+
     def __init__(self, config: ObjectiveConfig, dim: int) -> None:
         super().__init__(config, dim)
         # lambda 1 never asks the classifier, and idle parameters would only weigh on the exchange of gradients.
         self.cross_entropy = CrossEntropy(config, dim) if config.weight < 1 else None
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
+    def compare(self, batch: EmbeddedBatch) -> Comparison:
         contrast = choose_contrast(batch, self.config)
-        mine = batch.share(len(contrast.anchors))
         device = batch.projected.device
-        anchors = batch.projected[contrast.anchors[mine].to(device)]  # (anchors, dim)
-        candidates = batch.projected[batch.hypothesis]  # (pairs, dim)
-        scores = anchors @ candidates.T / self.config.temperature  # (anchors, pairs)
-        positives, negatives = contrast.positives[mine].to(device), contrast.negatives[mine].to(device)
-        losses = contrastive(scores, positives, positives | negatives)  # (anchors,)
-        value = self.config.weight * losses.sum() / max(len(contrast.anchors), 1)
+        anchors, positives, negatives = (
+            t.to(device) for t in (contrast.anchors, contrast.positives, contrast.negatives)
+        )
+        premises = Groups.of_batch(dataclasses.replace(batch, group=batch.premise))
+        return Comparison(
+            batch.projected[anchors],
+            batch.projected[batch.hypothesis],
+            positives,
+            positives | negatives,
+            premises,
+            torch.searchsorted(premises.anchor, anchors),
+        )
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        contrastive = super().forward(batch)
+        value = self.config.weight * contrastive.value
         if self.cross_entropy is not None:
             value = value + (1 - self.config.weight) * self.cross_entropy(batch).value
-        return Loss(value, contrast.counts)
+        return Loss(value, contrastive.counts)

@@ -1,0 +1,232 @@
+"""The objectives over groups as plain loops, written from the papers' equations (the oracle)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trainables.objectives.batch import EmbeddedBatch
+from trainables.recipe import ObjectiveConfig
+
+
+@dataclass(frozen=True)
+class Group:
+    """Items of one group."""
+
+    anchor: int
+    positives: list[int]
+    negatives: list[int]
+    texts: set[int]  # of the anchor and its positives
+
+
+def groups_of(batch: EmbeddedBatch) -> list[Group]:
+    columns = (batch.group, batch.premise, batch.hypothesis, batch.label)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    found = []
+    for name in sorted({row[0] for row in rows}):
+        own = [row for row in rows if row[0] == name]
+        anchor = own[0][1]
+        positives = [hypothesis for _, _, hypothesis, label in own if label == 0]
+        negatives = [hypothesis for _, _, hypothesis, label in own if label == 2]
+        found.append(Group(anchor, positives, negatives, {int(batch.text[item]) for item in [anchor, *positives]}))
+    return found
+
+
+class Terms:
+    """exp(sim / tau) of items, and what stands in a denominator."""
+
+    def __init__(self, batch: EmbeddedBatch, config: ObjectiveConfig) -> None:
+        self.batch, self.config = batch, config
+        self.groups = groups_of(batch)
+        self.zero = batch.projected.sum() * 0
+
+    def term(self, a: Tensor, b: Tensor) -> Tensor:
+        cosine = torch.dot(a, b) / (a.pow(2).sum().sqrt() * b.pow(2).sum().sqrt())
+        return torch.exp(cosine / self.config.temperature)
+
+    def counts(self, group: Group, item: int) -> bool:
+        """Whether an item may be a negative of the group."""
+        return self.config.fidelity == "released" or int(self.batch.text[item]) not in group.texts
+
+    def bank(self, group: Group, anchor: Tensor) -> Iterator[Tensor]:
+        if self.batch.bank is not None and self.batch.bank_text is not None:
+            for entry, text in zip(self.batch.bank, self.batch.bank_text.tolist(), strict=True):
+                if text not in group.texts:
+                    yield self.term(anchor, entry)
+
+    def mean(self, losses: list[Tensor]) -> Tensor:
+        return sum(losses, self.zero) / max(len(losses), 1)
+
+
+def mnrl(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """SupMPN, eq. 6."""
+    terms = Terms(batch, config)
+    losses = []
+    for group in terms.groups:
+        if not group.positives:
+            continue
+        (positive,) = group.positives
+        x = batch.projected[group.anchor]
+        own = terms.term(x, batch.projected[positive])
+        denominator = own
+        for other in terms.groups:
+            for item in ([] if other is group else other.positives) + other.negatives:
+                if terms.counts(group, item):
+                    denominator = denominator + terms.term(x, batch.projected[item])
+        losses.append(-torch.log(own / sum(terms.bank(group, x), denominator)))
+    return terms.mean(losses)
+
+
+def supmpn(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """SupMPN, eq. 7; as released, each left-out positive adds exp(0)."""
+    terms = Terms(batch, config)
+    losses = []
+    for group in terms.groups:
+        x = batch.projected[group.anchor]
+        own_losses = []
+        for positive in group.positives:
+            own = terms.term(x, batch.projected[positive])
+            others = terms.zero
+            for other in terms.groups:
+                if other is not group:
+                    for item in other.positives:
+                        if terms.counts(group, item):
+                            others = others + terms.term(x, batch.projected[item])
+                for item in other.negatives:
+                    if terms.counts(group, item):
+                        others = others + terms.term(x, batch.projected[item])
+            if config.fidelity == "released":
+                others = others + len(group.positives) - 1
+            others = sum(terms.bank(group, x), others)
+            own_losses.append(-torch.log(own / (own + others)))
+        if own_losses:
+            losses.append(terms.mean(own_losses))
+    return terms.mean(losses)
+
+
+def supcon(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """SupMPN, eq. 5."""
+    terms = Terms(batch, config)
+    losses = []
+    for group in terms.groups:
+        x = batch.projected[group.anchor]
+        denominator = terms.zero
+        for other in terms.groups:
+            for item in other.positives:
+                if other is group or terms.counts(group, item):
+                    denominator = denominator + terms.term(x, batch.projected[item])
+        denominator = sum(terms.bank(group, x), denominator)
+        if group.positives:
+            losses.append(
+                terms.mean([-torch.log(terms.term(x, batch.projected[p]) / denominator) for p in group.positives])
+            )
+    return terms.mean(losses)
+
+
+def ntxent(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """CLSR, eq. 1, with DeCLUTR's mean positive; the mean over both directions of all pairs."""
+    terms = Terms(batch, config)
+    vectors: list[tuple[Group, Tensor, set[int]]] = []
+    for group in terms.groups:
+        if group.positives:
+            mean = sum(batch.projected[p] for p in group.positives) / len(group.positives)
+            vectors.append((group, batch.projected[group.anchor], {int(batch.text[group.anchor])}))
+            vectors.append((group, mean, {int(batch.text[p]) for p in group.positives}))
+    losses = []
+    for a, (group, v, _) in enumerate(vectors):
+        b = a + 1 if a % 2 == 0 else a - 1
+        denominator = terms.zero
+        for i, (_, other, texts) in enumerate(vectors):
+            false_negative = config.fidelity == "paper" and bool(texts & group.texts)
+            if i == b or (i != a and not false_negative):
+                denominator = denominator + terms.term(v, other)
+        losses.append(-torch.log(terms.term(v, vectors[b][1]) / sum(terms.bank(group, v), denominator)))
+    value = terms.mean(losses)
+    return value / batch.workers if config.fidelity == "released" else value
+
+
+class Distances:
+    def __init__(self, batch: EmbeddedBatch, config: ObjectiveConfig) -> None:
+        self.batch, self.config = batch, config
+        self.zero = batch.projected.sum() * 0
+
+    def __call__(self, a: int, b: int) -> Tensor:
+        difference = self.batch.projected[a] - self.batch.projected[b]
+        return difference.pow(2).sum().sqrt() if bool((difference != 0).any()) else self.zero
+
+    def hinge(self, near: Tensor, far: Tensor) -> Tensor:
+        return torch.clamp(near - far + self.config.margin, min=0)
+
+    def may_be_far(self, group: Group, item: int) -> bool:
+        return self.config.fidelity == "released" or int(self.batch.text[item]) not in group.texts
+
+    def triples(self) -> Iterator[tuple[int, list[int], list[int]]]:
+        """Each member, the others of its class, and what it is to be far from."""
+        groups = groups_of(self.batch)
+        for group in groups:
+            members = [group.anchor, *group.positives]
+            for place, a in enumerate(members):
+                others = members[:place] + members[place + 1 :]
+                far = [item for other in groups if other is not group for item in [other.anchor, *other.positives]]
+                if place == 0:
+                    far += group.negatives
+                yield a, others, [n for n in far if self.may_be_far(group, n)]
+
+
+def triplet(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """SupMPN, eq. 1, the mean over the triplets."""
+    distance = Distances(batch, config)
+    losses = [
+        distance.hinge(distance(group.anchor, p), distance(group.anchor, n))
+        for group in groups_of(batch)
+        for p in group.positives
+        for n in group.negatives
+        if distance.may_be_far(group, n)
+    ]
+    return sum(losses, distance.zero) / max(len(losses), 1)
+
+
+def batch_all(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """SupMPN, eq. 2, over the number of triplets that violate the margin."""
+    distance = Distances(batch, config)
+    losses = [
+        distance.hinge(distance(a, p), distance(a, n))
+        for a, others, far in distance.triples()
+        for p in others
+        for n in far
+    ]
+    return sum(losses, distance.zero) / max(sum(bool(loss > 0) for loss in losses), 1)
+
+
+def batch_hard(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """SupMPN, eq. 3, the mean over the members with both a positive and a negative."""
+    distance = Distances(batch, config)
+    losses = [
+        distance.hinge(
+            max((distance(a, p) for p in others), key=Tensor.item), min((distance(a, n) for n in far), key=Tensor.item)
+        )
+        for a, others, far in distance.triples()
+        if others and far
+    ]
+    return sum(losses, distance.zero) / max(len(losses), 1)
+
+
+def mlm(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+    """Nothing of its own."""
+    return batch.projected.sum() * 0
+
+
+GROUP_ORACLES: dict[str, Callable[[EmbeddedBatch, ObjectiveConfig], Tensor]] = {
+    "ntxent": ntxent,
+    "mnrl": mnrl,
+    "simcse": mnrl,
+    "supcon": supcon,
+    "supmpn": supmpn,
+    "triplet": triplet,
+    "batch_all": batch_all,
+    "batch_hard": batch_hard,
+    "mlm": mlm,
+}

@@ -1,0 +1,112 @@
+"""Embedded batches of random float64 vectors for the tests of the objectives, and how to compare two losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from trainables.objectives import OBJECTIVES, build_objective
+from trainables.objectives.batch import EmbeddedBatch, Objective
+from trainables.recipe import ObjectiveConfig
+
+DIM = 5
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def embedded(
+    text: list[int], rows: list[tuple[int, int, int, int]], seed: int = 0, scale: float = 1.0
+) -> EmbeddedBatch:
+    """Items by their texts; rows of (group, premise item, hypothesis item, label)."""
+    random = torch.Generator().manual_seed(seed)
+    group, premise, hypothesis, label = torch.tensor(rows).T
+    embeddings, projected = (
+        (scale * torch.randn(len(text), DIM, generator=random, dtype=torch.float64)).requires_grad_() for _ in "ep"
+    )
+    fingerprints = torch.tensor(text)
+    generator = torch.Generator().manual_seed(seed)
+    return EmbeddedBatch(embeddings, projected, fingerprints, premise, hypothesis, label, group, generator)
+
+
+def labelled(rows: list[tuple[int, int, int]], seed: int = 0, scale: float = 1.0) -> EmbeddedBatch:
+    """The layout `rows`: (premise, hypothesis, label); items are unique sentences, groups are premises."""
+    items = max(max(premise, hypothesis) for premise, hypothesis, _ in rows) + 1
+    return embedded(list(range(items)), [(p, p, h, label) for p, h, label in rows], seed, scale)
+
+
+def random_rows(seed: int, premises: int = 5, repeats: bool = True) -> list[tuple[int, int, int]]:
+    """Groups of random size, adjacent rows; some hypotheses stand under several premises or are premises."""
+    below = _dice(seed)
+    rows = []
+    for premise in range(premises):
+        for _ in range(1 + below(5)):
+            hypothesis = below(premises + 8) if repeats else premises + len(rows)
+            rows.append((premise, hypothesis, below(3)))
+    return rows
+
+
+def grouped(seed: int, groups: int = 5, positives: int = 3, negatives: int = 3, repeats: bool = True) -> EmbeddedBatch:
+    """Groups with random numbers of positives and hard negatives, none among them, in shuffled rows.
+
+    With `repeats` texts recur: as anchors, in other groups, under both labels, twice in one group, and as a second
+    view of the anchor, which is an item of its own with the anchor's text.
+    """
+    below = _dice(seed)
+    text: list[int] = []
+    item_of: dict[int, int] = {}
+
+    def item(word: int) -> int:
+        if word not in item_of:
+            item_of[word] = len(text)
+            text.append(word)
+        return item_of[word]
+
+    rows = []
+    for group in range(groups):
+        anchor = below(3 * groups) if repeats else 1000 + group
+        members = [0] * below(positives + 1) + [2] * below(negatives + 1)
+        for label in members or [2]:
+            if repeats and label == 0 and below(4) == 0:
+                hypothesis = len(text)  # a second view
+                text.append(anchor)
+            else:
+                hypothesis = item(below(3 * groups) if repeats else len(rows))
+            rows.append((3 + 10 * group, item(anchor), hypothesis, label))
+    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed)).tolist()
+    return embedded(text, [rows[n] for n in order], seed)
+
+
+def with_bank(batch: EmbeddedBatch, entries: int = 6) -> EmbeddedBatch:
+    """Earlier items: some with texts of this batch, some without."""
+    random = torch.Generator().manual_seed(77)
+    bank = torch.randn(entries, DIM, generator=random, dtype=torch.float64)
+    words = torch.cat([batch.text[batch.hypothesis], torch.arange(5000, 5000 + entries)])[::2]
+    return replace(batch, bank=bank, bank_text=words[torch.randperm(len(words), generator=random)[:entries]])
+
+
+def again(batch: EmbeddedBatch) -> EmbeddedBatch:
+    """The same batch with its generator at the start."""
+    return replace(batch, generator=torch.Generator().manual_seed(batch.generator.initial_seed()))
+
+
+def in_precision(batch: EmbeddedBatch, dtype: torch.dtype) -> EmbeddedBatch:
+    embeddings, projected = (t.detach().to(dtype).requires_grad_() for t in (batch.embeddings, batch.projected))
+    return replace(batch, embeddings=embeddings, projected=projected)
+
+
+def build(config: ObjectiveConfig) -> Objective:
+    """In float64, under the first layout that it accepts."""
+    torch.manual_seed(3)
+    return build_objective(config, DIM, OBJECTIVES[config.name].layouts[0]).double()
+
+
+def gradients(value: Tensor, batch: EmbeddedBatch, objective: Objective) -> list[Tensor]:
+    inputs = [batch.embeddings, batch.projected, *objective.parameters()]
+    found = torch.autograd.grad(value, inputs, allow_unused=True)
+    return [torch.zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]
+
+
+def _dice(seed: int):  # type: ignore[no-untyped-def]
+    random = torch.Generator().manual_seed(seed)
+    return lambda top: int(torch.randint(top, (1,), generator=random))

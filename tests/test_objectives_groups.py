@@ -1,0 +1,331 @@
+"""The objectives over groups against loops written from the papers' equations: values and gradients to 1e-10."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional as F
+
+from tests.naive_groups import GROUP_ORACLES, groups_of
+from tests.objective_batches import (
+    DIM,
+    EXACT,
+    build,
+    embedded,
+    gradients,
+    grouped,
+    in_precision,
+    labelled,
+    random_rows,
+    with_bank,
+)
+from trainables.objectives import OBJECTIVES
+from trainables.objectives.batch import EmbeddedBatch
+from trainables.objectives.triplets import distance
+from trainables.recipe import ObjectiveConfig
+
+NAMES = [name for name in GROUP_ORACLES if name != "mlm"]
+WITH_BANK = [name for name in NAMES if OBJECTIVES[name].bank]
+MARGINS = [name for name in NAMES if name not in WITH_BANK]
+
+
+def config_of(name: str, fidelity: Any = "paper", **changes: Any) -> ObjectiveConfig:
+    """A temperature and a margin at which embeddings of size 5 lie on both sides."""
+    return ObjectiveConfig(name, **{"temperature": 0.3, "margin": 0.7, "fidelity": fidelity, **changes})
+
+
+def batch_for(name: str, seed: int, **shape: Any) -> EmbeddedBatch:
+    """Random groups with as much as the formula takes."""
+    kind = OBJECTIVES[name]
+    shape = {"positives": kind.positives or 3, "negatives": 3 if kind.negatives is None else kind.negatives, **shape}
+    return grouped(seed, **shape)
+
+
+def compare(batch: EmbeddedBatch, config: ObjectiveConfig) -> None:
+    objective = build(config)
+    ours, theirs = objective(batch).value, GROUP_ORACLES[config.name](batch, config)
+    torch.testing.assert_close(ours, theirs, **EXACT)
+    for mine, wanted in zip(gradients(ours, batch, objective), gradients(theirs, batch, objective), strict=True):
+        torch.testing.assert_close(mine, wanted, **EXACT)
+
+
+@pytest.mark.parametrize("fidelity", ["paper", "released"])
+@pytest.mark.parametrize("name", NAMES)
+class TestAgainstLoops:
+    @pytest.mark.parametrize("seed", range(6))
+    def test_random_groups_with_repeated_texts(self, name: str, fidelity: Any, seed: int):
+        compare(batch_for(name, seed), config_of(name, fidelity))
+
+    @given(
+        seed=st.integers(0, 10**6),
+        groups=st.integers(1, 5),
+        repeats=st.booleans(),
+        temperature=st.floats(0.1, 5),
+        margin=st.floats(0.1, 5),
+    )
+    @settings(max_examples=15)
+    def test_any_shape(self, name: str, fidelity: Any, seed: int, groups: int, repeats: bool, **numbers: float):
+        compare(batch_for(name, seed, groups=groups, repeats=repeats), config_of(name, fidelity, **numbers))
+
+    def test_one_anchor(self, name: str, fidelity: Any):
+        compare(embedded([1, 2, 3], [(7, 0, 1, 0), (7, 0, 2, 2)]), config_of(name, fidelity))
+
+    def test_one_pair(self, name: str, fidelity: Any):
+        compare(embedded([1, 2], [(7, 0, 1, 0)]), config_of(name, fidelity))
+
+    def test_one_pair_of_two_views(self, name: str, fidelity: Any):
+        compare(embedded([1, 1], [(0, 0, 1, 0)]), config_of(name, fidelity))
+
+    def test_two_views_of_each(self, name: str, fidelity: Any):
+        rows = [(n, n, n + 4, 0) for n in range(4)]
+        compare(embedded([1, 2, 3, 4, 1, 2, 3, 4], rows), config_of(name, fidelity))
+
+    def test_an_anchor_of_two_groups(self, name: str, fidelity: Any):
+        """As in the layout `pairs`: a premise with two entailments, one of which another premise shares."""
+        rows = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 3, 2, 0), (3, 4, 0, 0)]
+        compare(embedded([1, 2, 3, 4, 5], rows), config_of(name, fidelity))
+
+    def test_a_positive_twice_and_a_text_under_both_labels(self, name: str, fidelity: Any):
+        rows = [(0, 0, 1, 0), (0, 0, 1, 2), (0, 0, 0, 2), (1, 2, 3, 0), (1, 2, 1, 2)]
+        if OBJECTIVES[name].positives is None:
+            rows.append((0, 0, 1, 0))
+        compare(embedded([1, 2, 3, 4], rows), config_of(name, fidelity))
+
+    def test_neutral_rows_take_no_part(self, name: str, fidelity: Any):
+        rows = [(0, 0, 1, 0), (0, 0, 2, 2), (3, 3, 4, 0), (3, 3, 5, 2)]
+        batch, more = (embedded([1, 2, 3, 4, 5, 6], r) for r in (rows, [*rows, (3, 3, 2, 1)]))
+        compare(more, config_of(name, fidelity))
+        objective = build(config_of(name, fidelity))
+        assert objective(more).value == objective(batch).value
+        assert objective(more).counts == objective(batch).counts
+
+    def test_a_batch_without_anchor_gives_0_and_is_counted(self, name: str, fidelity: Any):
+        batch = embedded([1, 2, 3, 4], [(0, 0, 1, 2), (1, 2, 3, 2)])
+        compare(batch, config_of(name, fidelity))
+        objective = build(config_of(name, fidelity))
+        loss = objective(batch)
+        assert loss.value == 0
+        assert dict(loss.counts) == {"anchors": 0, "positives": 0, "negatives": 0, "batches_without_anchor": 1}
+        assert all((gradient == 0).all() for gradient in gradients(loss.value, batch, objective))
+
+    @pytest.mark.parametrize("workers", [2, 3, 20])
+    def test_the_parts_of_a_team_add_up(self, name: str, fidelity: Any, workers: int):
+        batch, config = batch_for(name, 5), config_of(name, fidelity)
+        if name in WITH_BANK:
+            batch = with_bank(batch)
+        objective = build(config)
+        parts = [objective(replace(batch, rank=rank, workers=workers)) for rank in range(workers)]
+        whole = objective(batch)
+        scale = workers if name == "ntxent" and fidelity == "released" else 1  # DeCLUTR's scale_fix
+        ours = sum(part.value for part in parts)
+        torch.testing.assert_close(ours * scale, whole.value, **EXACT)
+        for mine, wanted in zip(
+            gradients(ours * scale, batch, objective), gradients(whole.value, batch, objective), strict=True
+        ):
+            torch.testing.assert_close(mine, wanted, **EXACT)
+        assert all(part.counts == whole.counts for part in parts)
+
+    def test_the_group_numbers_and_the_order_of_rows_mean_nothing(self, name: str, fidelity: Any):
+        batch = batch_for(name, 3)
+        order = torch.randperm(len(batch.label), generator=torch.Generator().manual_seed(1))
+        rows = {key: getattr(batch, key)[order] for key in ("premise", "hypothesis", "label", "group")}
+        other = replace(batch, **{**rows, "group": 500 - rows["group"]})
+        objective = build(config_of(name, fidelity))
+        torch.testing.assert_close(objective(other).value, objective(batch).value, **EXACT)
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+    def test_finite_at_the_papers_temperature_and_below(self, name: str, fidelity: Any, scale: float, dtype: Any):
+        batch = batch_for(name, 6)
+        batch = in_precision(replace(batch, projected=batch.projected * scale), dtype)
+        for temperature in (0.05, 5e-4, 1e-6):
+            objective = build(config_of(name, fidelity, temperature=temperature)).to(dtype)
+            value = objective(batch).value
+            assert torch.isfinite(value)
+            assert all(torch.isfinite(gradient).all() for gradient in gradients(value, batch, objective))
+
+    def test_finite_where_all_embeddings_are_one(self, name: str, fidelity: Any):
+        batch = batch_for(name, 6)
+        for value in (1.0, 0.0):
+            same = replace(batch, projected=torch.full_like(batch.projected, value).requires_grad_())
+            objective = build(config_of(name, fidelity, temperature=0.05))
+            loss = objective(same).value
+            assert torch.isfinite(loss)
+            assert all(torch.isfinite(gradient).all() for gradient in gradients(loss, same, objective))
+
+    def test_float32_is_near_float64(self, name: str, fidelity: Any):
+        batch, config = batch_for(name, 7), config_of(name, fidelity, temperature=0.05)
+        single = build(config).float()(in_precision(batch, torch.float32)).value
+        torch.testing.assert_close(single.double(), build(config)(batch).value, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("fidelity", ["paper", "released"])
+@pytest.mark.parametrize("name", WITH_BANK)
+class TestMemoryBank:
+    @pytest.mark.parametrize("seed", range(3))
+    def test_against_loops(self, name: str, fidelity: Any, seed: int):
+        compare(with_bank(batch_for(name, seed)), config_of(name, fidelity))
+
+    def test_it_matters_and_gets_no_gradient(self, name: str, fidelity: Any):
+        batch = batch_for(name, 1)
+        objective = build(config_of(name, fidelity))
+        banked = with_bank(batch)
+        assert objective(banked).value > objective(batch).value + 1e-3
+        assert objective(banked).counts["negatives"] > objective(batch).counts["negatives"]
+        assert banked.bank is not None
+        assert not banked.bank.requires_grad
+
+    def test_an_entry_with_the_text_of_anchor_or_positive_is_no_negative(self, name: str, fidelity: Any):
+        batch = embedded([1, 2, 3], [(0, 0, 1, 0)])
+        objective = build(config_of(name, fidelity))
+        bank = torch.ones(2, DIM, dtype=torch.float64)
+        known = replace(batch, bank=bank, bank_text=torch.tensor([1, 2]))
+        assert objective(known).value == objective(batch).value
+        unknown = replace(known, bank_text=torch.tensor([1, 9]))
+        assert objective(unknown).value > objective(batch).value + 1e-6
+
+
+class TestTheComparisonCanFail:
+    """A wrong number, a lost false negative, bank entry, positive or negative makes it fail."""
+
+    def differ(
+        self, batch: EmbeddedBatch, config: ObjectiveConfig, other: EmbeddedBatch, wrong: ObjectiveConfig
+    ) -> None:
+        ours, theirs = build(config)(batch).value, GROUP_ORACLES[config.name](other, wrong)
+        assert abs(ours - theirs) > 1e-6
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_numbers(self, name: str):
+        batch, config = batch_for(name, 2), config_of(name)
+        change = {"margin": 0.701} if name in MARGINS else {"temperature": 0.301}
+        self.differ(batch, config, batch, replace(config, **change))
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_false_negatives(self, name: str):
+        rows = [(0, 0, 1, 0), (0, 0, 2, 0), (0, 0, 2, 2), (0, 0, 6, 2), (3, 3, 1, 0), (3, 3, 5, 2)]
+        if OBJECTIVES[name].positives == 1:
+            rows.remove((0, 0, 2, 0))
+        batch = embedded([1, 2, 3, 4, 5, 6, 7], rows)
+        for fidelity, other in (("paper", "released"), ("released", "paper")):
+            config = config_of(name, fidelity, margin=5.0)
+            self.differ(batch, config, batch, replace(config, fidelity=other))
+
+    def test_supmpn_released_differs_by_the_left_out_positives_alone(self):
+        batch = grouped(4, repeats=False)
+        paper, released = config_of("supmpn"), config_of("supmpn", "released")
+        self.differ(batch, paper, batch, released)
+        single = grouped(4, positives=1, repeats=False)
+        assert build(paper)(single).value == build(released)(single).value
+
+    @pytest.mark.parametrize("name", WITH_BANK)
+    def test_bank(self, name: str):
+        batch, config = batch_for(name, 2), config_of(name)
+        self.differ(with_bank(batch), config, batch, config)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_one_row_less(self, name: str):
+        batch, config = batch_for(name, 2, repeats=False), config_of(name, margin=5.0)
+        row = int((batch.label == 0).nonzero()[0])
+        kept = torch.arange(len(batch.label)) != row
+        rows = {key: getattr(batch, key)[kept] for key in ("premise", "hypothesis", "label", "group")}
+        self.differ(batch, config, replace(batch, **rows), config)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_a_worker_that_answers_for_all(self, name: str):
+        batch, config = batch_for(name, 2), config_of(name)
+        part = build(config)(replace(batch, rank=0, workers=2)).value
+        assert abs(part - build(config)(batch).value) > 1e-6
+
+
+def cosines(a: Tensor, b: Tensor) -> Tensor:
+    return F.cosine_similarity(a.unsqueeze(1), b.unsqueeze(0), dim=2)
+
+
+class TestAsOtherPeopleWriteThem:
+    """On batches without repeats the losses are the usual one-liners over matrices."""
+
+    anchors, positives, negatives = torch.arange(4), torch.arange(4, 8), torch.arange(8, 12)
+    pairs = tuple((n, n, n + 4, 0) for n in range(4))
+    triples = pairs + tuple((n, n, n + 8, 2) for n in range(4))
+
+    def test_ntxent_is_simclr(self):
+        batch = embedded(list(range(8)), list(self.pairs))
+        scores = cosines(batch.projected, batch.projected) / 0.1
+        scores = scores.masked_fill(torch.eye(8, dtype=torch.bool), -torch.inf)
+        wanted = F.cross_entropy(scores, (torch.arange(8) + 4) % 8)
+        torch.testing.assert_close(build(config_of("ntxent", temperature=0.1))(batch).value, wanted, **EXACT)
+
+    @pytest.mark.parametrize("name", ["mnrl", "simcse", "supmpn"])
+    def test_supervised_simcse_is_cross_entropy_over_positives_and_negatives(self, name: str):
+        batch = embedded(list(range(12)), list(self.triples))
+        x = batch.projected
+        scores = torch.cat([cosines(x[:4], x[4:8]), cosines(x[:4], x[8:])], dim=1) / 0.05
+        wanted = F.cross_entropy(scores, torch.arange(4))
+        torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, wanted, **EXACT)
+
+    @pytest.mark.parametrize("name", ["mnrl", "simcse", "supmpn", "supcon"])
+    def test_unsupervised_simcse_is_cross_entropy_over_second_views(self, name: str):
+        batch = embedded([0, 1, 2, 3, 0, 1, 2, 3], list(self.pairs))
+        wanted = F.cross_entropy(cosines(batch.projected[:4], batch.projected[4:]) / 0.05, torch.arange(4))
+        torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, wanted, **EXACT)
+
+    def test_triplet_is_torchs(self):
+        batch = embedded(list(range(12)), list(self.triples))
+        x = batch.projected
+        wanted = F.triplet_margin_loss(x[:4], x[4:8], x[8:], margin=5.0, eps=0.0)
+        torch.testing.assert_close(build(config_of("triplet", margin=5.0))(batch).value, wanted, **EXACT)
+
+    def test_counts(self):
+        batch = embedded(list(range(12)), list(self.triples))
+        wanted = {
+            "ntxent": (8, 8, 8 * 6),
+            "mnrl": (4, 4, 4 * (3 + 4)),
+            "supcon": (4, 4, 4 * 3),
+            "triplet": (4, 4, 4),
+            "batch_all": (8, 8, 8 * 6 + 4),
+        }
+        for name, (anchors, positives, negatives) in wanted.items():
+            assert build(config_of(name))(batch).counts == {
+                "anchors": anchors,
+                "positives": positives,
+                "negatives": negatives,
+                "batches_without_anchor": 0,
+            }
+
+
+class TestDistance:
+    def test_is_euclidean_with_gradient_0_where_two_points_are_one(self):
+        point = torch.randn(1, 5, generator=torch.Generator().manual_seed(1)).requires_grad_()
+        found = distance(point, torch.cat([point, point + 1.0]))
+        torch.testing.assert_close(found, torch.tensor([[0.0, 5**0.5]]))
+        found[0, 0].backward()
+        assert (point.grad == 0).all()
+
+    def test_is_exact_between_near_points_far_from_the_origin(self):
+        """What goes wrong by |a|² + |b|² - 2ab, which torch's `cdist` takes for large matrices."""
+        points = torch.full((40, 3), 1000.0)
+        moved = points + 0.0625
+        wanted = torch.full((40, 40), 3**0.5 / 16)
+        torch.testing.assert_close(distance(points, moved), wanted)
+        naive = torch.cdist(points, moved, compute_mode="use_mm_for_euclid_dist")
+        assert (naive - wanted).abs().max() > 1e-2
+
+
+def test_mlm_adds_nothing_and_needs_no_embeddings():
+    batch = labelled(random_rows(1))
+    objective = build(ObjectiveConfig("mlm", mlm=1.0))
+    assert not objective.needs_embeddings
+    assert objective(batch).value == GROUP_ORACLES["mlm"](batch, objective.config) == 0
+
+
+def test_random_batches_hold_the_awkward_cases():
+    batches = [grouped(seed) for seed in range(6)]
+    sizes = {len(group.positives) for batch in batches for group in groups_of(batch)}
+    assert sizes == {0, 1, 2, 3}
+    assert any(len(batch.text.unique()) < len(batch.text) for batch in batches)  # second views

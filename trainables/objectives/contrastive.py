@@ -1,0 +1,71 @@
+"""What all losses on the contrastive kernel share: similarity, memory bank, worker's share, mean and counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from trainables.objectives.batch import EmbeddedBatch, Loss, Objective, counts_of
+from trainables.objectives.groups import Groups
+from trainables.objectives.kernel import contrastive
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Who is compared with whom, over the whole batch. See `kernel.contrastive` for the masks."""
+
+    anchors: Tensor  # (anchors, dim)
+    candidates: Tensor  # (candidates, dim)
+    positives: Tensor  # (anchors, candidates), boolean
+    shared: Tensor  # (anchors, candidates), boolean
+    groups: Groups
+    owner: Tensor  # (anchors,) the group of each anchor
+    ones: Tensor | None = None  # (anchors,) further terms of exp(0) in the denominators
+
+
+class Contrastive(Objective):
+    """The mean, over the anchors that have a positive, of the kernel's loss. A loss is its `compare`.
+
+    Similarity is the cosine of projected embeddings (the dot product where `cosine` is False); `temperature` is
+    tau, which divides it. A batch without an anchor gives 0.
+
+    The entries of a memory bank are further negatives of every anchor, without gradient; never of one whose own
+    text, or whose positive's, is the entry's, whatever the fidelity.
+
+    False negatives: with `fidelity="paper"` a candidate whose text is the anchor's own or that of one of its positives
+    is left out of the denominators, but for the positive in question itself. With "released" it stays, as in the
+    authors' code, which knows no texts. A second view of the anchor that serves as its positive is a positive.
+    """
+
+    cosine = True
+
+    def compare(self, batch: EmbeddedBatch) -> Comparison:
+        """Anchors, candidates and masks."""
+        raise NotImplementedError
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        comparison = self.compare(batch)
+        candidates, positives, shared = comparison.candidates, comparison.positives, comparison.shared
+        if batch.bank is not None:
+            assert batch.bank_text is not None
+            known = comparison.groups.agree(batch.bank_text)[comparison.owner]  # (anchors, entries)
+            candidates = torch.cat([candidates, batch.bank.to(candidates.dtype)])
+            positives = torch.cat([positives, torch.zeros_like(known)], dim=1)
+            shared = torch.cat([shared, ~known], dim=1)
+        mine = batch.share(len(comparison.anchors))
+        losses = contrastive(
+            self._similarity(comparison.anchors[mine], candidates) / self.config.temperature,
+            positives[mine],
+            shared[mine],
+            None if comparison.ones is None else comparison.ones[mine],
+        )  # (anchors of this worker,)
+        counts = counts_of(positives, shared & ~positives)
+        return Loss(losses.sum() / max(counts["anchors"], 1), counts)
+
+    def _similarity(self, anchors: Tensor, candidates: Tensor) -> Tensor:  # (anchors, candidates)
+        if self.cosine:
+            anchors, candidates = F.normalize(anchors, dim=1), F.normalize(candidates, dim=1)
+        return anchors @ candidates.T

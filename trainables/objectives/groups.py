@@ -1,0 +1,45 @@
+"""The groups of a batch: anchors with what belongs to them, and the texts that each anchor agrees with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trainables.objectives.batch import CONTRADICTION, ENTAILMENT, EmbeddedBatch
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A view of a batch, group by group. Rows labelled neutral belong to no one."""
+
+    anchor: Tensor  # (groups,) index into items
+    of: Tensor  # (pairs,) the group of each row, counted from 0
+    entailed: Tensor  # (pairs,) boolean: the rows whose hypotheses are positives of their group's anchor
+    contradicted: Tensor  # (pairs,) boolean: likewise its hard negatives
+    _text: Tensor  # (items,) fingerprints
+    _hypothesis: Tensor  # (pairs,) index into items
+
+    @classmethod
+    def of_batch(cls, batch: EmbeddedBatch) -> Groups:
+        names, of = torch.unique(batch.group, return_inverse=True)
+        anchor = batch.premise.new_empty(len(names)).scatter_(0, of, batch.premise)  # all rows of a group agree
+        return cls(anchor, of, batch.label == ENTAILMENT, batch.label == CONTRADICTION, batch.text, batch.hypothesis)
+
+    @property
+    def own(self) -> Tensor:  # (groups, pairs), boolean
+        """Which rows are a group's."""
+        return self.of == torch.arange(len(self.anchor), device=self.of.device).unsqueeze(1)
+
+    def agree(self, text: Tensor) -> Tensor:  # (texts,) fingerprints -> (groups, texts), boolean
+        """Whether a text is that of the group's anchor or of one of its positives.
+
+        Such a text is no true negative of anyone in the group, wherever in the batch or bank it stands.
+        """
+        words, number = torch.unique(torch.cat([self._text, text]), return_inverse=True)
+        items, asked = number[: len(self._text)], number[len(self._text) :]
+        agreed = torch.zeros(len(self.anchor), len(words), dtype=torch.bool, device=text.device)
+        agreed[torch.arange(len(self.anchor), device=text.device), items[self.anchor]] = True
+        agreed[self.of[self.entailed], items[self._hypothesis[self.entailed]]] = True
+        return agreed[:, asked]

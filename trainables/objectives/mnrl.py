@@ -1,0 +1,44 @@
+"""Multiple negatives ranking, with any number of hard negatives; SimCSE is a case of it."""
+
+from __future__ import annotations
+
+import torch
+
+from trainables.objectives.batch import EmbeddedBatch
+from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.groups import Groups
+
+
+class MNRL(Contrastive):
+    """SupMPN, eq. 6 (Henderson 2017): the mean over the anchors i of
+
+        -log( exp(s(i, i+)) / ( sum over j of exp(s(i, j+)) + sum over j, k of exp(s(i, j-k)) ) ),
+
+    s the cosine over tau (`temperature`, 0.05 in the paper: a scale of 20), j over the N groups of the batch, j+ the
+    one positive of group j and j-k its k-th hard negative. A sentence that stands in two groups counts twice.
+    """
+
+    def compare(self, batch: EmbeddedBatch) -> Comparison:
+        groups = Groups.of_batch(batch)
+        own = groups.own  # (groups, pairs)
+        positives = own & groups.entailed
+        shared = (groups.entailed & ~own) | groups.contradicted
+        if self.config.fidelity == "paper":
+            shared = shared & ~groups.agree(batch.text[batch.hypothesis])
+        return Comparison(
+            batch.projected[groups.anchor],
+            batch.projected[batch.hypothesis],
+            positives,
+            shared,
+            groups,
+            torch.arange(len(own), device=own.device),
+        )
+
+
+class SimCSE(MNRL):
+    """SimCSE (Gao 2021), in whose setup SupMPN is trained: eq. 6 of SupMPN with at most one hard negative.
+
+    Unsupervised (layout `sentences`): the positive is the anchor again under another dropout, and
+    there is no hard negative. Supervised (layout `groups`): an entailment and a contradiction of the anchor.
+    tau (`temperature`) is 0.05. With MLM: `objective.mlm`, 0.1 in SimCSE.
+    """

@@ -1,0 +1,53 @@
+"""NT-Xent: normalised temperature-scaled cross-entropy over pairs, as CLSR and DeCLUTR train."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from trainables.objectives.batch import EmbeddedBatch, Loss
+from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.groups import Groups
+
+
+class NTXent(Contrastive):
+    """CLSR, eq. 1; DeCLUTR, eq. 1 and 2; SimCLR. Over G groups, 2G vectors: the anchors and their positives.
+
+        l(a, b) = -log( exp(s(a, b)) / sum over i != a of exp(s(a, i)) ),
+
+    s the cosine over tau (`temperature`; 0.1 in CLSR, 0.05 in DeCLUTR), i over the 2G vectors. The loss is the mean of
+    l(a, b) and l(b, a) over all pairs, where DeCLUTR's eq. 1 prints the sum. Where an anchor has several positives, b
+    is the mean of their (projected) embeddings. A group without a positive takes no part.
+
+    As a false negative, a mean of several positives has the text of each of them.
+
+    With `fidelity="released"` the loss is divided by the number of workers (DeCLUTR's `scale_fix`).
+    """
+
+    def compare(self, batch: EmbeddedBatch) -> Comparison:
+        groups = Groups.of_batch(batch)
+        count = len(groups.anchor)
+        row = groups.entailed.nonzero().squeeze(1)  # of the positives
+        pair, item = groups.of[row], batch.hypothesis[row]
+        sizes = torch.bincount(pair, minlength=count)  # (groups,)
+        sums = batch.projected.new_zeros(count, batch.projected.shape[1]).index_add(0, pair, batch.projected[item])
+        vectors = torch.cat([batch.projected[groups.anchor], sums / sizes.clamp(min=1).unsqueeze(1)])  # (2 groups, dim)
+
+        owner = torch.arange(count, device=pair.device).repeat(2)
+        itself = torch.eye(len(owner), dtype=torch.bool, device=pair.device)
+        paired = (sizes > 0)[owner]
+        positives = (owner == owner.unsqueeze(1)) & ~itself & paired
+        shared = (paired & ~itself).clone()
+        if self.config.fidelity == "paper":
+            agreed = groups.agree(batch.text[groups.anchor])  # (groups, groups)
+            found = groups.agree(batch.text[item]).int()
+            means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, found) > 0
+            shared = positives | (shared & ~torch.cat([agreed, means], dim=1)[owner])
+        return Comparison(vectors, vectors, positives, shared, groups, owner)
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        loss = super().forward(batch)
+        if self.config.fidelity == "paper":
+            return loss
+        return dataclasses.replace(loss, value=loss.value / batch.workers)

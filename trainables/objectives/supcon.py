@@ -1,0 +1,38 @@
+"""The supervised contrastive loss of Khosla 2020, as SupMPN states it."""
+
+from __future__ import annotations
+
+import torch
+
+from trainables.objectives.batch import EmbeddedBatch
+from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.groups import Groups
+
+
+class SupCon(Contrastive):
+    """SupMPN, eq. 5: the mean over the anchors i, and over the P positives p of an anchor, of
+
+        -log( exp(s(i, p)) / sum over j of exp(s(i, j)) ),
+
+    s the cosine over tau (`temperature`), j over the positives of all groups, so that the anchor's own compete with one
+    another. There are no hard negatives.
+
+    Khosla's original (their L_out, eq. 2) has no anchors apart: each sample of the batch is an anchor once, and is
+    contrasted with all other samples, so that here positives would be anchors too, and anchors candidates.
+    """
+
+    def compare(self, batch: EmbeddedBatch) -> Comparison:
+        groups = Groups.of_batch(batch)
+        own = groups.own  # (groups, pairs)
+        positives = own & groups.entailed
+        shared = groups.entailed.expand_as(own)
+        if self.config.fidelity == "paper":
+            shared = positives | (shared & ~groups.agree(batch.text[batch.hypothesis]))
+        return Comparison(
+            batch.projected[groups.anchor],
+            batch.projected[batch.hypothesis],
+            positives,
+            shared,
+            groups,
+            torch.arange(len(own), device=own.device),
+        )

@@ -1,0 +1,29 @@
+"""Supervised multiple positives and negatives ranking: the method of Dehghan and Amasyali 2022."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from trainables.objectives.batch import EmbeddedBatch
+from trainables.objectives.contrastive import Comparison
+from trainables.objectives.mnrl import MNRL
+
+
+class SupMPN(MNRL):
+    """SupMPN, eq. 7: the mean over the anchors i, and over the P positives p of an anchor, of
+
+        -log( exp(s(i, p)) / ( exp(s(i, p)) + S_positives + S_negatives ) ),
+
+    s the cosine over tau (`temperature`, 0.05 in the paper: a scale of 20), S_positives the sum of exp(s(i, k)) over
+    the positives k of all other groups, S_negatives that over the hard negatives of all groups. The anchor's own other
+    positives are left out. With one positive it is eq. 6.
+
+    With `fidelity="released"` a left-out positive scores 0 instead, so each adds exp(0) = 1 to the denominator.
+    """
+
+    def compare(self, batch: EmbeddedBatch) -> Comparison:
+        comparison = super().compare(batch)
+        if self.config.fidelity == "paper":
+            return comparison
+        left_out = (comparison.positives.sum(dim=1) - 1).clamp(min=0)
+        return dataclasses.replace(comparison, ones=left_out)

@@ -1,0 +1,125 @@
+"""Margin losses over triplets of anchor, positive and negative, by Euclidean distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trainables.objectives.batch import EmbeddedBatch, Loss, Objective, counts_of
+from trainables.objectives.groups import Groups
+
+
+class Triplet(Objective):
+    """SupMPN, eq. 1: the mean, over an anchor's pairs of a positive p and a hard negative n of its own, of
+
+        max( D(x, p) - D(x, n) + m, 0 ),
+
+    over all triplets of the batch; D Euclidean, on projected embeddings, m `margin`, in units of D.
+    With `fidelity="paper"` a hard negative whose text is the anchor's or a positive's makes no triplet.
+    """
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        groups = Groups.of_batch(batch)
+        own = groups.own  # (groups, pairs)
+        positives, negatives = own & groups.entailed, own & groups.contradicted
+        if self.config.fidelity == "paper":
+            negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
+        triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
+        mine = batch.share(len(own))
+        anchors, candidates = batch.projected[groups.anchor[mine]], batch.projected[batch.hypothesis]
+        hinges = _hinges(distance(anchors, candidates), positives[mine], negatives[mine], self.config.margin)
+        return Loss(hinges.sum() / triplets, counts_of(positives, negatives))
+
+
+class BatchAll(Objective):
+    """SupMPN, eq. 2 (Hermans 2017): over every triplet of the batch, [ D(a, p) - D(a, n) + m ]+.
+
+    A class is a group, its members the anchor and its positives; a is a member, p another of its class, n a
+    member of another class or, where a is the anchor, one of its own hard negatives. D is Euclidean, on projected
+    embeddings; m is `margin`, in units of D.
+
+    Eq. 2 is a sum, whose size grows with the cube of the batch. We take the mean over the triplets that
+    violate the margin, as Hermans does in his "BatchAll != 0": the satisfied ones would only water it down.
+    With `fidelity="paper"` an n whose text is that of a member of a's class makes no triplet.
+    """
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        classes = Classes.of(batch, self.config.fidelity)
+        mine = batch.share(len(classes.members))
+        with torch.no_grad():  # how many violate the margin is asked of the whole batch
+            violating = (self._hinges(batch, classes, slice(None)) > 0).sum().clamp(min=1)
+        loss = self._hinges(batch, classes, mine).sum() / violating
+        return Loss(loss, counts_of(classes.positives, classes.negatives))
+
+    def _hinges(self, batch: EmbeddedBatch, classes: Classes, part: slice) -> Tensor:
+        distances = classes.distances(batch, part)
+        return _hinges(distances, classes.positives[part], classes.negatives[part], self.config.margin)
+
+
+class BatchHard(Objective):
+    """SupMPN, eq. 3 (Hermans 2017): the mean over the members a that have a positive and a negative of
+
+        [ max over p of D(a, p) - min over n of D(a, n) + m ]+,
+
+    members, p, n, D, m and false negatives as in `BatchAll`; eq. 3 is the sum.
+    """
+
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        classes = Classes.of(batch, self.config.fidelity)
+        complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
+        mine = batch.share(len(classes.members))
+        distances = classes.distances(batch, mine)[complete[mine]]
+        positives, negatives = (mask[mine][complete[mine]] for mask in (classes.positives, classes.negatives))
+        hardest = distances.masked_fill(~positives, -torch.inf).max(dim=1).values
+        nearest = distances.masked_fill(~negatives, torch.inf).min(dim=1).values
+        losses = (hardest - nearest + self.config.margin).relu()
+        return Loss(losses.sum() / complete.sum().clamp(min=1), counts_of(classes.positives, classes.negatives))
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The members of all groups, and who is near and who is far. Candidates: the members, then the batch's rows."""
+
+    members: Tensor  # (members,) index into items: the anchors, then the positives
+    candidates: Tensor  # (candidates,) index into items
+    positives: Tensor  # (members, candidates), boolean
+    negatives: Tensor  # (members, candidates), boolean
+
+    @classmethod
+    def of(cls, batch: EmbeddedBatch, fidelity: str) -> Classes:
+        groups = Groups.of_batch(batch)
+        row, count = groups.entailed.nonzero().squeeze(1), len(groups.anchor)
+        hard = groups.contradicted.nonzero().squeeze(1)
+        members = torch.cat([groups.anchor, batch.hypothesis[row]])
+        candidates = torch.cat([members, batch.hypothesis[hard]])
+        owner = torch.cat([torch.arange(count, device=row.device), groups.of[row]])  # (members,)
+        same = owner.unsqueeze(1) == owner  # (members, members)
+        positives = same & ~torch.eye(len(members), dtype=torch.bool, device=row.device)
+        is_anchor = torch.arange(len(members), device=row.device) < count
+        of_anchor = is_anchor.unsqueeze(1) & (owner.unsqueeze(1) == groups.of[hard])  # (members, hard negatives)
+        negatives = torch.cat([~same, of_anchor], dim=1)
+        if fidelity == "paper":
+            negatives = negatives & ~groups.agree(batch.text[candidates])[owner]
+        nobody = torch.zeros_like(of_anchor)
+        return cls(members, candidates, torch.cat([positives, nobody], dim=1), negatives)
+
+    def distances(self, batch: EmbeddedBatch, part: slice) -> Tensor:  # (members of the part, candidates)
+        """From some members to all candidates."""
+        return distance(batch.projected[self.members[part]], batch.projected[self.candidates])
+
+
+def distance(a: Tensor, b: Tensor) -> Tensor:  # (n, dim), (m, dim) -> (n, m)
+    """Euclidean; exact between near points, and with gradient 0 where two points are one (a text and its copy)."""
+    return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def _hinges(distances: Tensor, positives: Tensor, negatives: Tensor, margin: float) -> Tensor:
+    """[ D(a, p) - D(a, n) + m ]+ of all triplets, (anchor and positive, candidate); 0 where there is none.
+
+    All three matrices are (anchors, candidates).
+    """
+    anchor, positive = positives.nonzero(as_tuple=True)
+    gaps = distances[anchor, positive].unsqueeze(1) - distances[anchor] + margin
+    return gaps.relu().masked_fill(~negatives[anchor], 0.0)
