@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from ray.tune import Callback
 
 from reports.ledger import Ledger, Record
 from study.search import StudySearcher
+from study.worker import why_failed
+
+SHOWN = {
+    "STS": ("liao_sts", "supmpn_sts"),
+    "transfer": ("liao_transfer", "supmpn_transfer"),
+    "downstream": ("declutr_downstream",),
+    "probing": ("declutr_probing",),
+}
+"""What a finished trial's line says: of each group the first average that its tasks give."""
 
 
 def say(text: str) -> None:
@@ -31,20 +41,23 @@ class Console(Callback):
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         if self.live:
-            names = [other.config["task"]["name"] for other in trials if other.status == "RUNNING"]
-            names = list(dict.fromkeys([*names, trial.config["task"]["name"]]))
-            print(f"\r\033[K  running: {', '.join(names)}", end="", flush=True)
+            running = [other for other in trials if other.status == "RUNNING" and other is not trial]
+            names = [task["name"] for other in [*running, trial] for task in other.config["tasks"]]
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            print(f"\r\033[K  running: {', '.join(names[:4])}{more}", end="", flush=True)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        task = trial.config["task"]
-        record = self.ledger.get(task["recipe_hash"], task["seed"])
-        if record is None:
-            self.failed += 1
-        self._line(task, describe(record) if record else f"FAILED: {trial.last_result.get('reason')}")
+        for task in trial.config["tasks"]:
+            record = self.ledger.get(task["recipe_hash"], task["seed"])
+            if record is None:
+                self.failed += 1
+            key = f"{task['recipe_hash']}-{task['seed']}"
+            self._line(task, describe(record) if record else f"FAILED: {why_failed(Path(task['results']), key)}")
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        self.failed += 1
-        self._line(trial.config["task"], "FAILED: its driver died; see the log in Ray's session folder")
+        for task in trial.config["tasks"]:
+            self.failed += 1
+            self._line(task, "FAILED: its driver died; see the log in Ray's session folder")
 
     def _line(self, task: dict[str, Any], text: str) -> None:
         self.ended += 1
@@ -64,12 +77,13 @@ def describe(record: Record) -> str:
     took = "" if seconds is None else f"  {seconds:.0f} s"
     if record.status == "pruned":
         return f"{record.training.get('stopped') or 'stopped early'}{took}"
-    averages = record.averages
-    return (
-        f"dev {_number(record.selection)}  STS {_number(averages.get('liao_sts'))}"
-        f"  transfer {_number(averages.get('liao_transfer'))}{took}"
-    )
+    shown = [f"dev {number(record.selection)}"]
+    for name, averages in SHOWN.items():
+        values = [record.averages[key] for key in averages if record.averages.get(key) is not None]
+        shown += [f"{name} {number(values[0])}"] if values else []
+    return "  ".join(shown) + took
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Two decimals, or a dash."""
     return "—" if value is None else f"{value:.2f}"

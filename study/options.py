@@ -15,6 +15,7 @@ EXAMPLES = """examples:
   python study/run.py --space scl_ablation                          the paper's rows, at the scale that fits here
   python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 3
   python study/run.py --space scl_lambda --scale laptop --dry-run
+  python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
   python study/run.py --space ./my_space.py --nli mine.jsonl --set encoder.name=distilroberta-base
   ray job submit --working-dir . -- python study/run.py --space scl_ablation
 
@@ -40,7 +41,9 @@ class Request:
     scheduler: str
     nli: str | None
     senteval: str | None
+    documents: str | None
     word_vectors: str | None
+    evaluate: tuple[str, ...]
     set: tuple[str, ...]
     only: tuple[str, ...]
     list: bool
@@ -78,6 +81,14 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     data = parser.add_argument_group("data")
     data.add_argument("--nli", metavar="PATH", help="hub id, folder or files (JSONL, CSV, Parquet) of NLI pairs")
     data.add_argument("--senteval", metavar="DIR", help="folder in SentEval's layout (it holds downstream/)")
+    data.add_argument("--documents", metavar="PATH", help="hub id, folder, text or JSONL file of documents")
+    data.add_argument(
+        "--evaluate",
+        action="append",
+        default=[],
+        metavar="ROW=MODEL",
+        help="folder or hub id of the model that a row evaluates or starts from; may be repeated",
+    )
     data.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file, for rows of averaged vectors")
     where = parser.add_argument_group("where and how")
     where.add_argument("--results", type=Path, metavar="DIR", help="default: results/SPACE-SCALE")
@@ -94,4 +105,6 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
     if values["gpus_per_worker"] is not None and values["gpus_per_worker"] < 0:
         raise UserError(f"--gpus-per-worker cannot be negative, but is {values['gpus_per_worker']:g}")
-    return Request(**{**values, "set": tuple(values["set"]), "only": tuple(values["only"])})
+    for name in ("set", "only", "evaluate"):
+        values[name] = tuple(values[name])
+    return Request(**values)

@@ -17,6 +17,15 @@ from trainables.errors import UserError, choices
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, parse_assignment
 
 LARGEST_GRID = 10_000
+_PLACES = {
+    "corpus.nli",
+    "corpus.documents",
+    "corpus.paraphraser",
+    "evaluation.senteval",
+    "evaluation.heat_map",
+    "encoder.name",
+}
+_MODEL = {"encoder.name", "encoder.kind"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,9 @@ class Plan:
     reason: str
     base: Recipe
     rows: Mapping[str, Recipe | None]
-    """Label to recipe; None where an input that the row needs was not given."""
+    """Label to recipe; None where an input that the row needs cannot be had."""
+    missing: Mapping[str, str]
+    """Label to the reason, for those."""
     grid: tuple[Recipe, ...]
 
     @property
@@ -81,38 +92,94 @@ def make_plan(request: Request, gpus: float) -> Plan:
     base = space.base.override(space.laptop if scale == "laptop" else {})
     base = base.override(_overrides(request))
     rows: dict[str, Recipe | None] = {}
+    missing: dict[str, str] = {}
     changed = dict(map(parse_assignment, request.set))
+    models = _models(space, request.evaluate)
     for row in _chosen(space, request.only):
-        overrides = dict(row.overrides)
-        if row.needs == "word_vectors":
-            if request.word_vectors is None:
-                rows[row.label] = None
-                continue
-            overrides["encoder.name"] = str(Path(request.word_vectors).expanduser().absolute())
-        clash = sorted(set(changed) & set(row.overrides))
+        own = set(row.overrides) - (_MODEL if row.needs == "checkpoint" else set())
+        clash = sorted(set(changed) & own)
         if clash:
             raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")
-        rows[row.label] = base.override(overrides)
+        found = _inputs(row, base, models.get(row.label), request.word_vectors, scale)
+        if isinstance(found, str):
+            rows[row.label], missing[row.label] = None, found
+        else:
+            rows[row.label] = base.override({**row.overrides, **found})
     if request.search == "optuna" and not space.domains:
         raise UserError(f"the space {space.name!r} has no domains, so there is nothing for Optuna to explore")
     grid = tuple(_grid(space, base)) if request.search == "grid" else ()
-    return Plan(request, space, scale, reason, base, rows, grid)
+    return Plan(request, space, scale, reason, base, rows, missing, grid)
 
 
 def check_plan(plan: Plan) -> None:
     """Refuse, before anything starts, what cannot work: encoders, data and objectives that are not there."""
     from trainables.data import check_data
-    from trainables.encoders import check_encoder
+    from trainables.encoders import check_encoder, check_trainable
     from trainables.objectives import check_objective
 
-    recipes = {recipe.hash: recipe for recipe in [plan.base, *plan.rows.values(), *plan.grid] if recipe is not None}
+    base = [plan.base] if plan.explored else []
+    recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
+    if not recipes:
+        reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
+        raise UserError(f"nothing can run: {reasons}")
     encoders = {recipe.encoder for recipe in recipes.values()}
     for encoder in sorted(encoders, key=lambda config: config.name):
         check_encoder(encoder)
-    for objective in {recipe.objective for recipe in recipes.values()}:
-        check_objective(objective)
-    for corpus, evaluation in {(recipe.corpus, recipe.evaluation) for recipe in recipes.values()}:
-        check_data(Recipe(corpus=corpus, evaluation=evaluation))
+    for recipe in recipes.values():
+        check_trainable(recipe)
+        check_objective(recipe.objective, recipe.corpus.layout)
+    check_data(list(recipes.values()))
+
+
+def _models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
+    """Row label to the model that `--evaluate` names for it."""
+    labels = {row.label for row in space.rows}
+    models = {}
+    for text in assignments:
+        label, equals, model = text.rpartition("=")
+        if not equals or not model:
+            raise UserError(f"--evaluate {text!r} is not ROW=MODEL; name a row, and a model's folder or hub id")
+        if label not in labels:
+            raise UserError(f"--evaluate {label!r} is no row of {space.name!r}; its rows are {choices(sorted(labels))}")
+        models[label] = _absolute(model)
+    return models
+
+
+def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str) -> dict[str, Any] | str:
+    """What the row needs beyond its overrides, or the reason why it cannot be had."""
+    if row.needs == "word_vectors":
+        model = model or (str(Path(word_vectors).expanduser().absolute()) if word_vectors else None)
+        return {"encoder.name": model} if model else "no word vectors were given (`--word-vectors`)"
+    if row.needs != "checkpoint" and model is not None:  # a row that we train ourselves is evaluated instead
+        return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
+    if row.needs in ("wordnet", "paraphraser"):
+        from trainables.corpora.augment import check_augmentation
+
+        try:
+            check_augmentation(base.override(row.overrides).corpus)
+        except UserError as error:
+            return str(error)
+    if row.needs != "checkpoint":
+        return {}
+    if model is not None:
+        return _kind(row, model)
+    if "encoder.name" not in row.overrides:
+        return "no public checkpoint is known; give one with `--evaluate ROW=MODEL`"
+    if scale == "laptop":
+        return "its model is not fetched at the scale laptop; give one with `--evaluate ROW=MODEL`"
+    from trainables.encoders import available
+
+    return available(Recipe().override(row.overrides).encoder) or {}
+
+
+def _kind(row: Row, model: str) -> dict[str, Any]:
+    """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
+    if model.endswith((".txt", ".npy")):
+        return {"encoder.kind": "word_vectors", "encoder.name": model}
+    finished = (Path(model) / "modules.json").is_file() or model.startswith("sentence-transformers/")
+    asked = row.overrides.get("encoder.kind") == "transformer" or row.overrides.get("encoder.adapter") == "mlp"
+    kind = "pipeline" if finished and not asked else "transformer"
+    return {"encoder.kind": kind, "encoder.name": model}
 
 
 def resolve(domain: Domain, chosen: Mapping[str, Any], base: Recipe) -> bool:
@@ -132,13 +199,17 @@ def _scale(wish: str, gpus: float) -> tuple[str, str]:
 
 
 def _overrides(request: Request) -> dict[str, Any]:
-    named = {"corpus.nli": request.nli, "evaluation.senteval": request.senteval}
+    named = {
+        "corpus.nli": request.nli,
+        "corpus.documents": request.documents,
+        "evaluation.senteval": request.senteval,
+    }
     overrides: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
     for assignment in request.set:
         key, value = parse_assignment(assignment)
         overrides[key] = value
-    for key in ("corpus.nli", "evaluation.senteval", "encoder.name"):
-        if key in overrides:
+    for key in _PLACES & set(overrides):
+        if isinstance(overrides[key], str):
             overrides[key] = _absolute(overrides[key])
     return overrides
 

@@ -26,9 +26,9 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         f"seed{'s' if len(plan.seeds) > 1 else ''}), {len(done)} of them done; results in {plan.results}",
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
-    missing = [label for label, recipe in plan.rows.items() if recipe is None]
-    if missing:
-        lines.append(f"not run, since --word-vectors names no file: {', '.join(missing)}")
+    for reason in dict.fromkeys(plan.missing.values()):
+        labels = [label for label, why in plan.missing.items() if why == reason]
+        lines.append(f"not run: {', '.join(labels)}: {reason}")
     if brief:
         return "\n".join(lines)
     seconds, source = _estimate(plan, ledger)

@@ -32,11 +32,11 @@ class PolledASHA(FIFOScheduler):
         self.stopped: set[str] = set()
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        if trial.config["task"]["scheduled"]:
+        if trial.config["tasks"][0]["scheduled"]:
             self.asha.on_trial_add(tune_controller, trial)
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        task = trial.config["task"]
+        task = trial.config["tasks"][0]
         rung = result[RUNG]
         if task["scheduled"] and rung > 0:
             last = rung >= RUNGS  # the training is over anyway: nothing is saved by stopping now

@@ -7,9 +7,10 @@ recipe are one Optuna trial whose value is their mean.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
+from trainables.population import population_key
 
 from reports.ledger import Ledger, Record
 from search_spaces.space import Domain
@@ -25,15 +27,20 @@ from study.plan import Plan, PlannedTrial, resolve
 from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"
+LARGEST_POPULATION = 32
+"""Trials that train together at most: further ones go to the next free place in the cluster."""
+ASKED_TOGETHER = 8
+"""Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
 RECIPE_KEY = "recipe"
 
 
-def open_journal(results: Path, name: str) -> optuna.Study:
-    """The study's Optuna journal in the results folder: made, or continued."""
+def open_journal(results: Path, name: str, goals: Sequence[str] = ()) -> optuna.Study:
+    """The study's Optuna journal in the results folder: made, or continued. Several goals are all maximised."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)  # `group`: conditional domains
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
-    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, direction="maximize")
+    directions = ["maximize"] * max(len(goals), 1)
+    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
     # A restarted sampler must not repeat its first random draws; several trials run at once.
     study.sampler = optuna.samplers.TPESampler(
         seed=len(study.trials), multivariate=True, group=True, constant_liar=True
@@ -47,7 +54,7 @@ class _Group:
 
     number: int
     waiting: set[int]
-    scores: dict[int, float | None] = field(default_factory=dict)
+    scores: dict[int, list[float] | None] = field(default_factory=dict)
     pruned: bool = False
     failed: bool = False
 
@@ -60,9 +67,9 @@ class StudySearcher(Searcher):
         self.plan, self.ledger, self.task_of = plan, ledger, task_of
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
-        self.running: dict[str, PlannedTrial] = {}
+        self.running: dict[str, list[PlannedTrial]] = {}
         self.groups: dict[str, _Group] = {}
-        self.optuna = open_journal(plan.results, plan.space.name) if plan.explored else None
+        self.optuna = open_journal(plan.results, plan.space.name, plan.space.goals) if plan.explored else None
         self.explored: list[str] = []
         if self.optuna is not None:
             self._tell_rows(fixed)
@@ -72,24 +79,24 @@ class StudySearcher(Searcher):
     def remaining(self) -> int:
         """Trials still to run, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
-        return len(self.queue) + len(self.running) + open_recipes * len(self.plan.seeds)
+        return len(self.queue) + sum(map(len, self.running.values())) + open_recipes * len(self.plan.seeds)
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         while not self.queue and len(self.explored) < self.plan.explored:
             self._ask()
         if not self.queue:
             return Searcher.FINISHED
-        planned = self.queue.popleft()
-        self.running[trial_id] = planned
-        return {"task": self.task_of(planned), "key": planned.key}
+        members = self._next()
+        self.running[trial_id] = members
+        return {"key": together(members), "tasks": [self.task_of(planned) for planned in members]}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        planned = self.running.pop(trial_id)
-        record = self.ledger.get(planned.recipe.hash, planned.seed)
-        if planned.recipe.hash in self.groups:
-            self._seed_finished(planned.recipe, planned.seed, record)
-        elif self.optuna is not None and planned.row:
-            self._tell_row(planned.recipe)
+        for planned in self.running.pop(trial_id):
+            record = self.ledger.get(planned.recipe.hash, planned.seed)
+            if planned.recipe.hash in self.groups:
+                self._seed_finished(planned.recipe, planned.seed, record)
+            elif self.optuna is not None and planned.row:
+                self._tell_row(planned.recipe)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the ledger and the journal already hold it all."""
@@ -99,6 +106,23 @@ class StudySearcher(Searcher):
 
     def _done(self, trial: PlannedTrial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
+
+    def _next(self) -> list[PlannedTrial]:
+        """The next trial, and with it those that can train beside it in one population."""
+        first = self.queue.popleft()
+        key = self._population(first)
+        if key is None:
+            return [first]
+        while len(self.queue) + 1 < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
+            self._ask()
+        beside = [trial for trial in self.queue if self._population(trial) == key][: LARGEST_POPULATION - 1]
+        self.queue = deque(trial for trial in self.queue if trial not in beside)
+        return [first, *beside]
+
+    def _population(self, trial: PlannedTrial) -> str | None:
+        """Trials of one key may train together. Workers and a scheduler both need a trial by itself."""
+        alone = self.plan.request.workers > 1 or (self.plan.request.scheduler != "none" and not trial.row)
+        return None if alone else population_key(trial.recipe)
 
     # --- Optuna
 
@@ -148,18 +172,24 @@ class StudySearcher(Searcher):
         group.waiting.discard(seed)
         group.failed |= record is None
         group.pruned |= record is not None and record.status == "pruned"
-        group.scores[seed] = record.selection if record else None
+        group.scores[seed] = self._values(record) if record else None
         if group.waiting:
             return
         del self.groups[recipe.hash]
         assert self.optuna is not None
-        values = [value for value in group.scores.values() if value is not None]
+        values = [scores for scores in group.scores.values() if scores is not None]
         if group.pruned:
             self.optuna.tell(group.number, state=TrialState.PRUNED)
         elif group.failed or len(values) < len(group.scores):
             self.optuna.tell(group.number, state=TrialState.FAIL)
         else:
-            self.optuna.tell(group.number, sum(values) / len(values))
+            self.optuna.tell(group.number, _means(values))
+
+    def _values(self, record: Record) -> list[float] | None:
+        """What is maximised: the selection score, or the space's goals. None where a part is missing."""
+        goals = self.plan.space.goals
+        values = [record.averages.get(f"development_{goal}") for goal in goals] if goals else [record.selection]
+        return None if None in values else values  # type: ignore[return-value]
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for recipe in {trial.recipe.hash: trial.recipe for trial in fixed}.values():
@@ -169,7 +199,8 @@ class StudySearcher(Searcher):
         """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
         assert self.optuna is not None
         records = [self.ledger.get(recipe.hash, seed) for seed in self.plan.seeds]
-        values = [record.selection for record in records if record is not None and record.selection is not None]
+        found = [self._values(record) for record in records if record is not None]
+        values = [scores for scores in found if scores is not None]
         told = {trial.user_attrs.get("row") for trial in self.optuna.get_trials(deepcopy=False)}
         params = _parameters(recipe, self.plan)
         if len(values) < len(records) or recipe.hash in told or params is None:
@@ -179,10 +210,22 @@ class StudySearcher(Searcher):
             optuna.trial.create_trial(
                 params=chosen,
                 distributions=distributions,
-                value=sum(values) / len(values),
+                values=_means(values),
                 user_attrs={"row": recipe.hash},
             )
         )
+
+
+def together(members: Sequence[PlannedTrial]) -> str:
+    """Names the files of trials that run together; of one alone, its own key."""
+    if len(members) == 1:
+        return members[0].key
+    return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]
+
+
+def _means(scores: Sequence[Sequence[float]]) -> list[float]:
+    """The mean over seeds of every goal."""
+    return [sum(values) / len(values) for values in zip(*scores, strict=True)]
 
 
 def distribution(domain: Domain) -> BaseDistribution:

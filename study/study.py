@@ -15,6 +15,7 @@ from reports.study_file import LEDGER, StudyInfo
 from study.cluster import Allotment, Cluster, hardware, start_cluster
 from study.plan import Plan, PlannedTrial
 from trainables.errors import UserError
+from trainables.recipe import Recipe
 
 DRIVER = {"node:__internal_head__": 0.001}
 """What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
@@ -72,6 +73,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         seeds=list(plan.seeds),
         base=plan.base.flat(),
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
+        missing=dict(plan.missing),
         explored=[recipe.hash for recipe in plan.grid],
         versions=versions(),
         hardware=machine,
@@ -107,11 +109,12 @@ def check_results(plan: Plan) -> None:
                 f"{results} holds another study ({before.space} at the scale {before.scale}, not "
                 f"{plan.space.name} at {plan.scale}); give this one its own folder with --results"
             )
-        differing = [key for key, value in plan.base.flat().items() if before.base.get(key) != value]
+        known = Recipe.from_flat(before.base).flat()  # a key that the recipe did not have then has its default
+        differing = [key for key, value in plan.base.flat().items() if known[key] != value]
         if differing:
             key = differing[0]
             raise UserError(
-                f"{results} holds a study whose {key} is {before.base.get(key)!r}, not {plan.base.flat()[key]!r}; "
+                f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
             )
     elif results.is_dir() and any(results.iterdir()):
@@ -128,7 +131,7 @@ def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) 
         "pruned": sum(record.status == "pruned" for record in records),
         "failed": len(list((plan.results / FAILURES).glob("*.json"))),
     }
-    data = next((record.data for record in records if record.data.get("nli")), {})
+    data = next((record.data for record in records if record.data.get("corpus")), {})
     dataclasses.replace(
         info, explored=list(dict.fromkeys([*info.explored, *explored])), status_counts=counts, data=data
     ).save(plan.results)
@@ -157,7 +160,7 @@ def _tune(plan: Plan, allotment: Allotment, searcher: Any, ledger: Ledger) -> in
             num_samples=-1,  # the searcher says when there is nothing left
             max_concurrent_trials=allotment.concurrent,
             reuse_actors=True,
-            trial_name_creator=lambda trial: trial.config["task"]["name"].replace("/", "_"),
+            trial_name_creator=lambda trial: trial.config["tasks"][0]["name"].replace("/", "_"),
             trial_dirname_creator=lambda trial: f"{trial.config['key']}-{trial.trial_id[-4:]}",
         ),
         run_config=tune.RunConfig(

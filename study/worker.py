@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,10 +24,12 @@ from reports.ledger import Ledger, Record, write_whole
 from reports.study_file import LEDGER
 from trainables.errors import UserError
 from trainables.recipe import Recipe
-from trainables.trial import Reporter, TrialResult, run_trial
+from trainables.trial import Reporter, TrialResult, run_trials
 
 PACKAGES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
 FAILURES = "failures"
+SHARED = "embeddings"
+"""What trials compute once for all: embeddings of frozen encoders."""
 METRIC = "selection"
 RUNG = "rung"
 POLL_SECONDS = 0.05
@@ -56,48 +58,54 @@ class Task:
 
 
 def drive(config: dict[str, Any]) -> None:
-    """A Tune trial: run the Train workers to their end, then report the record that they wrote."""
+    """A Tune trial: run the Train workers to their end, then report what they wrote into the ledger.
+
+    `config["tasks"]` holds one task, or several that train together in one population.
+    """
     import ray.train
     from ray import tune
     from ray.train.torch import TorchTrainer
     from ray.tune.integration.ray_train import TuneReportCallback
 
-    task = Task(**config["task"])
-    results = Path(task.results)
-    failure = failure_path(results, task.key)
-    failure.unlink(missing_ok=True)
+    tasks, key = [Task(**task) for task in config["tasks"]], str(config["key"])
+    first = tasks[0]
+    results = Path(first.results)
+    for task in tasks:
+        failure_path(results, task.key).unlink(missing_ok=True)
     ledger = Ledger(results / LEDGER)
-    reason = None
-    if not ledger.has(task.recipe_hash, task.seed):
+    reason = NO_RECORD.format(results)
+    details = ""
+    if any(not ledger.has(task.recipe_hash, task.seed) for task in tasks):
         trainer = TorchTrainer(
             work,
-            train_loop_config={"task": config["task"]},
+            train_loop_config={"tasks": config["tasks"], "key": key},
             scaling_config=ray.train.ScalingConfig(
-                num_workers=task.workers,
-                use_gpu="GPU" in task.per_worker,
-                resources_per_worker=task.per_worker,
+                num_workers=first.workers,
+                use_gpu="GPU" in first.per_worker,
+                resources_per_worker=first.per_worker,
             ),
             # The name comes from the recipe and the seed alone: a later run of the same trial resumes by it.
             run_config=ray.train.RunConfig(
-                name=task.key,
+                name=key,
                 storage_path=str(results / "train"),
                 checkpoint_config=ray.train.CheckpointConfig(num_to_keep=1),
                 failure_config=ray.train.FailureConfig(max_failures=3),
-                callbacks=[TuneReportCallback()] if task.scheduled else [],
+                callbacks=[TuneReportCallback()] if first.scheduled else [],
             ),
         )
         try:
             trainer.fit()
         except ray.train.TrainingFailedError as error:
-            reason = _keep_failure(task, str(error).strip().splitlines()[-1], traceback.format_exc())
-    record = ledger.get(task.recipe_hash, task.seed)
-    if record is None:
-        # Told, not raised: Tune would print a traceback, and the other trials have nothing to do with it.
-        reason = reason or _keep_failure(task, NO_RECORD.format(results))
-        tune.report({METRIC: None, "status": "failed", "reason": reason, RUNG: -1})
-        return
-    shutil.rmtree(results / "train" / task.key, ignore_errors=True)  # the record makes its checkpoints useless
-    tune.report({METRIC: record.selection, "status": record.status, RUNG: -1})
+            reason, details = str(error).strip().splitlines()[-1], traceback.format_exc()
+    records = [ledger.get(task.recipe_hash, task.seed) for task in tasks]
+    # Failures are told, not raised: Tune would print a traceback, and the other trials have nothing to do with it.
+    for task, record in zip(tasks, records, strict=True):
+        if record is None:
+            _keep_failure(task, reason, details)
+    if None not in records:
+        shutil.rmtree(results / "train" / key, ignore_errors=True)  # the records make its checkpoints useless
+    selection = records[0].selection if len(records) == 1 and records[0] else None
+    tune.report({METRIC: selection, RUNG: -1})
 
 
 def failure_path(results: Path, key: str) -> Path:
@@ -105,56 +113,64 @@ def failure_path(results: Path, key: str) -> Path:
     return results / FAILURES / f"{key}.json"
 
 
-def _keep_failure(task: Task, reason: str, details: str = "") -> str:
-    """Write why a trial failed, unless a worker already did, and return it."""
+def _keep_failure(task: Task, reason: str, details: str = "") -> None:
+    """Write why a trial failed, unless a worker already did."""
     path = failure_path(Path(task.results), task.key)
     if not path.exists():
         content = {"trial": task.key, "name": task.name, "reason": reason, "details": details}
         write_whole(path, json.dumps(content, indent=1))
-    return str(json.loads(path.read_text())["reason"])
+
+
+def why_failed(results: Path, key: str) -> str:
+    """The reason that was kept for a trial without a record."""
+    path = failure_path(results, key)
+    return str(json.loads(path.read_text())["reason"]) if path.exists() else "it left neither a record nor a reason"
 
 
 def work(config: dict[str, Any]) -> None:
-    """A Train worker: its share of one trial."""
+    """A Train worker: its share of one trial, or a whole population."""
     import ray.train
 
-    task = Task(**config["task"])
+    tasks = [Task(**task) for task in config["tasks"]]
     rank = ray.train.get_context().get_world_rank()
-    failure = failure_path(Path(task.results), task.key)
-    if failure.exists():
+    if any(failure_path(Path(task.results), task.key).exists() for task in tasks):
         return  # a person's mistake, found before Train tried again: it would only be found again
     try:
-        _run(task, rank)
+        _run(tasks, rank)
     except UserError as error:
         if rank == 0:
-            _keep_failure(task, str(error))
-        if task.workers > 1:
+            for task in tasks:
+                _keep_failure(task, str(error))
+        if tasks[0].workers > 1:
             raise  # the other workers may be waiting for this one, and only Train can end them
 
 
-def _run(task: Task, rank: int) -> None:
+def _run(tasks: Sequence[Task], rank: int) -> None:
     import ray.train
     import torch
 
     from trainables.training.team import Team
 
-    torch.set_num_threads(max(1, int(task.per_worker["CPU"])))
-    results = Path(task.results)
-    recipe = Recipe.from_flat(task.recipe)
+    first = tasks[0]
+    torch.set_num_threads(max(1, int(first.per_worker["CPU"])))
+    results = Path(first.results)
+    recipes = [Recipe.from_flat(task.recipe) for task in tasks]
+    folders = [results / "models" / task.key for task in tasks]
     checkpoint = ray.train.get_checkpoint()
-    team = Team.joined() if task.workers > 1 else Team()
-    model_folder = results / "models" / task.key
+    team = Team.joined() if first.workers > 1 else Team()
     with tempfile.TemporaryDirectory() as scratch:
-        result = run_trial(
-            recipe,
-            task.seed,
-            model_folder=model_folder,
+        outcomes = run_trials(
+            recipes,
+            [task.seed for task in tasks],
+            model_folders=folders,
             team=team,
-            reporter=_RayReporter(task),
+            reporter=_RayReporter(first),
             resume=Path(checkpoint.to_directory(scratch)) if checkpoint else None,
+            shared=results / SHARED,
         )
-    if rank == 0:
-        _keep(task, recipe, result, model_folder)
+        for task, recipe, result, folder in zip(tasks, recipes, outcomes, folders, strict=True):
+            if rank == 0:
+                _keep(task, recipe, result, folder)
 
 
 class _RayReporter(Reporter):

@@ -39,7 +39,7 @@ class _Told:
 def finish(
     searcher: StudySearcher, ledger: Ledger, trial_id: str, config: Any, score: float | None, **more: Any
 ) -> None:
-    task = config["task"]
+    task = config["tasks"][0]
     if score is not None or more:
         recipe = Recipe.from_flat(task["recipe"])
         ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], selection=score, **more))
@@ -53,7 +53,7 @@ def run_all(searcher: StudySearcher, ledger: Ledger, score: Any = lambda task: 5
         if config == Searcher.FINISHED:
             break
         ran.append(config)
-        finish(searcher, ledger, f"t{number}", config, score(config["task"]))
+        finish(searcher, ledger, f"t{number}", config, score(config["tasks"][0]))
     return ran
 
 
@@ -62,10 +62,10 @@ def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Pa
     assert searcher.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
     ran = run_all(searcher, ledger)
     rows = len(plan.fixed_trials())
-    assert [config["task"]["name"].startswith("optuna") for config in ran] == [False] * rows + [True] * 6
+    assert [config["tasks"][0]["name"].startswith("optuna") for config in ran] == [False] * rows + [True] * 6
     for first, second in zip(ran[::2], ran[1::2], strict=True):
-        assert first["task"]["recipe"] == second["task"]["recipe"]
-        assert (first["task"]["seed"], second["task"]["seed"]) == (0, 1)
+        assert first["tasks"][0]["recipe"] == second["tasks"][0]["recipe"]
+        assert (first["tasks"][0]["seed"], second["tasks"][0]["seed"]) == (0, 1)
     assert searcher.remaining == 0
 
 
@@ -92,7 +92,7 @@ def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> Non
     assert len(more) == 2
     assert not {c["key"] for c in first} & {c["key"] for c in more}
     _, ledger, searcher = make(tmp_path, *arguments, "4", "--seeds", "2")
-    assert {config["task"]["seed"] for config in run_all(searcher, ledger)} == {1}
+    assert {config["tasks"][0]["seed"] for config in run_all(searcher, ledger)} == {1}
 
 
 def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         config = searcher.suggest(f"t{number}")
         if config == Searcher.FINISHED:
             break
-        explored = config["task"]["name"].startswith("optuna")  # type: ignore[index]
+        explored = config["tasks"][0]["name"].startswith("optuna")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, f"t{number}", config, outcome.pop("score", None), **outcome)
     assert searcher.optuna is not None
@@ -130,7 +130,9 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
 def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
     recipes = [
-        Recipe.from_flat(c["task"]["recipe"]) for c in run_all(searcher, ledger) if "optuna" in c["task"]["name"]
+        Recipe.from_flat(c["tasks"][0]["recipe"])
+        for c in run_all(searcher, ledger)
+        if "optuna" in c["tasks"][0]["name"]
     ]
     assert len({recipe.hash for recipe in recipes}) == len(recipes)
     assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from tests.conftest import ROWS, pairs_of
+from trainables.corpora.feeds import RowFeed
 from trainables.corpora.nli import NLIPairs
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
@@ -87,7 +88,8 @@ def study(make_encoder: Any) -> Callable[..., Any]:
         model = StudyModel(recipe, make_encoder(recipe.pooling.mode))
         if not dropout:
             without_dropout(model)
-        return model, train(model, pairs or pairs_of(ROWS), recipe, seed, recorder, Team(), resume)
+        feed = RowFeed(pairs or pairs_of(ROWS), recipe.optimisation.batch_size)
+        return model, train(model, feed, recipe, seed, recorder, Team(), resume)
 
     return run
 
@@ -109,18 +111,20 @@ class TestSchedule:
         assert [learning_rate(step, 4, config) for step in range(4)] == [0, 1, 2, 2]
 
     @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.25, 1.0])
-    def test_equals_the_schedule_that_the_released_setups_name(self, warmup: float):
-        from transformers import get_linear_schedule_with_warmup
+    @pytest.mark.parametrize("schedule", ["linear", "cosine"])
+    def test_equals_the_schedules_that_the_papers_name(self, warmup: float, schedule: Any):
+        from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
-        steps, config = 37, OptimisationConfig(learning_rate=3e-4, warmup=warmup)
+        make = {"linear": get_linear_schedule_with_warmup, "cosine": get_cosine_schedule_with_warmup}[schedule]
+        steps, config = 37, OptimisationConfig(learning_rate=3e-4, warmup=warmup, schedule=schedule)
         optimiser = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=3e-4)
-        theirs = get_linear_schedule_with_warmup(optimiser, int(warmup * steps), steps)
+        theirs = make(optimiser, int(warmup * steps), steps)
         for step in range(steps):
             assert learning_rate(step, steps, config) == pytest.approx(theirs.get_last_lr()[0])
             optimiser.step()
             theirs.step()
 
-    @given(st.integers(1, 500), st.floats(0, 1), st.sampled_from(["linear", "constant"]))
+    @given(st.integers(1, 500), st.floats(0, 1), st.sampled_from(["linear", "constant", "cosine"]))
     def test_never_passes_the_peak(self, steps: int, warmup: float, schedule: Any):
         config = OptimisationConfig(learning_rate=1.0, warmup=warmup, schedule=schedule)
         assert all(0 <= learning_rate(step, steps, config) <= 1 for step in range(steps))
@@ -130,7 +134,8 @@ class TestSchedule:
         [(64, 64, 1, None, 1), (65, 64, 1, None, 2), (65, 64, 3, None, 6), (65, 64, 3, 4, 4), (65, 64, 1, 9, 2)],
     )
     def test_total_steps(self, pairs: int, batch: int, epochs: int, most: int | None, steps: int):
-        assert total_steps(pairs, OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)) == steps
+        feed = RowFeed(pairs_of([("a", "b", 0)] * pairs), batch)
+        assert total_steps(feed, OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)) == steps
 
 
 class TestParts:

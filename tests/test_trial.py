@@ -112,7 +112,7 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
     assert cost["seconds"] == pytest.approx(cost["train_seconds"] + cost["evaluation_seconds"], abs=0.1)
     assert (cost["workers"], cost["threads"]) == (1, 1)
     assert cost["peak_memory_mb"] > 100
-    assert result.data["nli"]["pairs"] == 16 * STEPS
+    assert result.data["corpus"]["pairs"] == 16 * STEPS
     assert len(result.data["senteval"]["fingerprint"]) == 12
 
     # The saved model is the evaluated one.
@@ -155,7 +155,7 @@ def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, tmp_path: Path
     recipe = recipe.override(
         {"optimisation.epochs": 0, "corpus.nli": "./nothing.jsonl", "evaluation.tasks": ("STS12",)}
     )
-    check_data(recipe)
+    check_data([recipe])
     reporter = Scheduler()
     result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
     assert result.training == {}
@@ -168,7 +168,7 @@ def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, tmp_path: Path
 
 def test_word_vectors(recipe: Recipe, corpus: Path):
     vectors = recipe.override({"encoder.kind": "word_vectors", "encoder.name": str(corpus / "vectors.txt")})
-    check_data(vectors)
+    check_data([vectors])
     result = run_trial(vectors, 1)
     assert result.training == {}
     assert all(scores["examples"] for scores in result.scores.values())
@@ -223,4 +223,4 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
 )
 def test_missing_data_is_refused_before_anything_runs(recipe: Recipe, changes: dict[str, Any], sentence: str):
     with pytest.raises(UserError, match=sentence):
-        check_data(recipe.override(changes))
+        check_data([recipe.override(changes)])

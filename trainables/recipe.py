@@ -230,6 +230,17 @@ class Recipe:
             **{section: dataclasses.replace(getattr(self, section), **items) for section, items in changes.items()},
         )
 
+    @property
+    def trains(self) -> bool:
+        """Whether a trial trains anything, or evaluates the encoder as it is."""
+        trainable = self.encoder.kind == "transformer" or self.encoder.adapter != "none"
+        return self.optimisation.epochs > 0 and trainable
+
+    @property
+    def follows_liao(self) -> bool:
+        """Whether the trial does what Liao's released code does (docs/papers.md lists it), not only the loss."""
+        return self.objective.fidelity == "released" and self.objective.name in ("scl", "ce", "ce_augment")
+
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> Recipe:
         """The inverse of `flat()`, also after a trip through JSON."""

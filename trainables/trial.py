@@ -8,7 +8,7 @@ from __future__ import annotations
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from trainables.training.team import Team
 
 if TYPE_CHECKING:
     from trainables.encoders import Encoder
+    from trainables.training.checkpoint import Progress
 
 CHECKPOINT_SECONDS = 30.0
 """A checkpoint is written at a rung once so much time has passed since the last."""
@@ -55,6 +56,38 @@ class TrialResult:
     data: dict[str, Any] = field(default_factory=dict)
 
 
+def run_trials(
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    model_folders: Sequence[Path | None],
+    team: Team | None = None,
+    reporter: Reporter | None = None,
+    resume: Path | None = None,
+    shared: Path | None = None,
+) -> Iterator[TrialResult]:
+    """One trial, or several that train together as a population (`population_key`); their results one by one."""
+    if len(recipes) > 1:
+        from trainables.population import run_population
+
+        return run_population(
+            recipes, seeds, model_folders=model_folders, reporter=reporter, resume=resume, shared=shared
+        )
+    return iter(
+        [
+            run_trial(
+                recipes[0],
+                seeds[0],
+                model_folder=model_folders[0],
+                team=team,
+                reporter=reporter,
+                resume=resume,
+                shared=shared,
+            )
+        ]
+    )
+
+
 def run_trial(
     recipe: Recipe,
     seed: int,
@@ -63,32 +96,67 @@ def run_trial(
     team: Team | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
+    shared: Path | None = None,
 ) -> TrialResult:
     """Train and evaluate. Every worker calls it; only the first one's result holds scores.
 
-    `model_folder` receives the trained encoder as a sentence-transformers model.
+    `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
+    leave embeddings of frozen encoders for each other.
     """
+    team, reporter = team or Team(), reporter or Reporter()
+    began = time.perf_counter()
+    encoder = build_encoder(recipe, seed, shared)
+    data = locate(recipe)
+    heat_map = HeatMap(recipe, encoder, team) if recipe.evaluation.heat_map != "none" else None
+    training: dict[str, Any] = {}
+    stopped = None
+    if recipe.trains:
+        encoder.precision = precision(recipe, encoder.device)
+        encoder.padded_inference = recipe.follows_liao
+        training, stopped = _train(recipe, seed, encoder, data, team, reporter, resume)
+    if recipe.pooling.after != "none":
+        from trainables.encoders.postprocess import Postprocessed
+
+        encoder = Postprocessed(encoder, data.training_sentences(recipe), recipe.pooling.after)
+    trained = time.perf_counter()
+    if stopped:
+        costs = cost(began, trained, training.get("resumed_seconds", 0.0), team)
+        return TrialResult(stopped, training=training, cost=costs, data=data.description)
+    if team.rank == 0 and model_folder is not None and training and getattr(encoder, "savable", True):
+        encoder.save(model_folder)
+    maps = heat_map.finish(encoder, data) if heat_map else {}
+    return score(recipe, encoder, data, team, training, maps, began, trained)
+
+
+def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> Any:
+    """The encoder at the start of a trial. What it draws at random comes from the seed alone."""
     import torch
 
     from trainables.encoders import load_encoder
 
-    team, reporter = team or Team(), reporter or Reporter()
-    began = time.perf_counter()
     torch.manual_seed(seed)
-    encoder = load_encoder(recipe.encoder, recipe.pooling)
-    data = locate(recipe)
-    training: dict[str, Any] = {}
-    stopped = None
-    if recipe.optimisation.epochs and recipe.encoder.kind == "transformer":
-        encoder.precision = _precision(recipe, encoder.device)
-        encoder.padded_inference = recipe.objective.fidelity == "released"
-        training, stopped = _train(recipe, seed, encoder, data, team, reporter, resume)
-    trained = time.perf_counter()
-    if stopped:
-        cost = _cost(began, trained, training.get("resumed_seconds", 0.0), team)
-        return TrialResult(stopped, training=training, cost=cost, data=data.description)
-    if team.rank == 0 and model_folder is not None and training:
-        encoder.save(model_folder)
+    masked = recipe.objective.mlm > 0 and recipe.trains
+    encoder = load_encoder(recipe.encoder, recipe.pooling, masked_lm=masked)
+    torch.manual_seed(seed)  # loading may have drawn
+    if recipe.encoder.adapter != "none":
+        from trainables.corpora.documents import default_cache
+        from trainables.encoders.adapter import AdaptedEncoder
+
+        encoder = AdaptedEncoder(encoder, shared or default_cache() / "embeddings")
+    return encoder
+
+
+def score(
+    recipe: Recipe,
+    encoder: Encoder,
+    data: Data,
+    team: Team,
+    training: dict[str, Any],
+    maps: Mapping[str, np.ndarray],
+    began: float,
+    trained: float,
+) -> TrialResult:
+    """The trial's result: SentEval, and what training it took."""
     from trainables.senteval import evaluate, fingerprint, selection_score
 
     wanted = recipe.evaluation
@@ -103,11 +171,31 @@ def run_trial(
         scores=evaluation.tasks,
         averages=evaluation.averages,
         selection=selection_score(evaluation.tasks),
-        predictions=evaluation.predictions,
+        predictions={**evaluation.predictions, **maps},
         training=training,
-        cost=_cost(began, trained, training.get("resumed_seconds", 0.0), team),
+        cost=cost(began, trained, training.get("resumed_seconds", 0.0), team),
         data=data.description,
     )
+
+
+class HeatMap:
+    """Cosines of a few sentences before and after training (SupMPN, Figure 2), on the first worker."""
+
+    def __init__(self, recipe: Recipe, encoder: Encoder, team: Team) -> None:
+        from trainables.senteval.heat_map import cosines, sentences
+
+        self.sentences = sentences(recipe.evaluation.heat_map)
+        self.asked = team.rank == 0
+        self.before = cosines(encoder.encode, self.sentences) if self.asked else None
+
+    def finish(self, encoder: Encoder, data: Data) -> dict[str, np.ndarray]:
+        """The arrays to keep beside the predictions; the sentences go into the data's description."""
+        from trainables.senteval.heat_map import cosines
+
+        if self.before is None:
+            return {}
+        data.description["heat_map"] = {"sentences": self.sentences}
+        return {"heat_map.before": self.before, "heat_map.after": cosines(encoder.encode, self.sentences)}
 
 
 def _train(
@@ -117,32 +205,39 @@ def _train(
     from trainables.training.loop import TrainingDivergedError, train
     from trainables.training.model import StudyModel
 
-    pairs = data.load_pairs()
+    feed = data.load_feed(recipe, seed, encoder)
     model = StudyModel(recipe, encoder)
     watcher = _Rungs(recipe, encoder, data, team, reporter)
-    released = recipe.objective.fidelity == "released"
-    followed = recipe.override({"optimisation.schedule": "constant"}) if released else recipe
     try:
-        progress = train(model, pairs, followed, seed, watcher, team, resume)
+        progress = train(model, feed, followed(recipe), seed, watcher, team, resume)
     except TrainingDivergedError as error:
         return {}, f"diverged: {error}"
+    seconds = watcher.resumed_seconds(progress.seconds)
+    return measured(progress, last_loss=watcher.last_loss, resumed_seconds=seconds), watcher.stopped
+
+
+def followed(recipe: Recipe) -> Recipe:
+    """The recipe that the optimiser follows: Liao's released code keeps the rate constant after the warm-up."""
+    return recipe.override({"optimisation.schedule": "constant"}) if recipe.follows_liao else recipe
+
+
+def measured(progress: Progress, **more: Any) -> dict[str, Any]:
+    """What a record says of a training."""
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
-    measured = {
+    return {
         "steps": progress.step,
-        "loss": sums["loss"] / steps,
-        "last_loss": watcher.last_loss,
-        "pairs": int(sums["pairs"]),
-        "sentences": int(sums["sentences"]),
-        "tokens": int(sums["tokens"]),
+        "loss": sums.get("loss", 0.0) / steps,
+        "pairs": int(sums.get("pairs", 0)),
+        "sentences": int(sums.get("sentences", 0)),
+        "tokens": int(sums.get("tokens", 0)),
         "anchors": int(anchors),
         "positives_per_anchor": sums.get("positives", 0) / anchors if anchors else None,
         "negatives_per_anchor": sums.get("negatives", 0) / anchors if anchors else None,
         "batches_without_anchor": int(sums.get("batches_without_anchor", 0)),
         "seconds": progress.seconds,
-        "resumed_seconds": watcher.resumed_seconds(progress.seconds),
+        **more,
     }
-    return measured, watcher.stopped
 
 
 class _Rungs:
@@ -218,7 +313,7 @@ def _encode_share(encoder: Encoder, team: Team, sentences: Sequence[str]) -> np.
     return embedded
 
 
-def _precision(recipe: Recipe, device: Any) -> Any:
+def precision(recipe: Recipe, device: Any) -> Any:
     import torch
 
     wish = recipe.optimisation.precision
@@ -226,7 +321,7 @@ def _precision(recipe: Recipe, device: Any) -> Any:
     return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
 
 
-def _cost(began: float, trained: float, resumed: float, team: Team) -> dict[str, Any]:
+def cost(began: float, trained: float, resumed: float, team: Team) -> dict[str, Any]:
     import torch
 
     now = time.perf_counter()

@@ -67,9 +67,14 @@ def available(config: EncoderConfig) -> str | None:
 
 
 def check_trainable(recipe: Recipe) -> None:
-    """Refuse a recipe that would train what can only be evaluated."""
+    """Refuse a recipe that would train what can only be evaluated, or with a memory bank that one batch overflows."""
     if not recipe.optimisation.epochs or recipe.encoder.kind == "word_vectors":
         return
+    if 0 < recipe.objective.bank < recipe.optimisation.batch_size:
+        raise UserError(
+            f"objective.bank={recipe.objective.bank} is smaller than one batch "
+            f"(optimisation.batch_size={recipe.optimisation.batch_size}); take a larger bank, or 0 for none"
+        )
     if recipe.encoder.kind == "pipeline" and recipe.encoder.adapter == "none":
         raise UserError(
             "encoder.kind 'pipeline' is for evaluation only; set optimisation.epochs to 0, train an adapter on it "

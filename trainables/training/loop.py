@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
+from torch import nn
 
-from trainables.corpora.nli import NLIPairs, batches
+from trainables.corpora.batch import Feed
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import Progress, load_state, save_state
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.team import Team
 
+MOMENTUM = 0.9
 RUNGS = 8
 """Training pauses so often for a report; checkpoints are written there."""
 
@@ -35,25 +37,36 @@ class Watcher(Protocol):
         """On every worker, `RUNGS` times; False ends the training."""
 
 
-def total_steps(pairs: int, config: OptimisationConfig) -> int:
+def total_steps(feed: Feed, config: OptimisationConfig) -> int:
     """Steps of the whole training."""
-    steps = config.epochs * math.ceil(pairs / config.batch_size)
+    steps = config.epochs * feed.steps_per_epoch
     return min(steps, config.max_steps or steps)
 
 
 def learning_rate(step: int, steps: int, config: OptimisationConfig) -> float:
-    """The rate at a step counted from 0: a linear rise, then linear to 0 or constant."""
+    """The rate at a step counted from 0: a linear rise, then linear to 0, half a cosine to 0, or constant."""
     warmup = int(config.warmup * steps)
     if step < warmup:
         return config.learning_rate * step / warmup
     if config.schedule == "constant":
         return config.learning_rate
-    return config.learning_rate * (steps - step) / max(steps - warmup, 1)
+    left = (steps - step) / max(steps - warmup, 1)
+    if config.schedule == "cosine":
+        return config.learning_rate * (1 - math.cos(math.pi * left)) / 2
+    return config.learning_rate * left
+
+
+def build_optimiser(model: nn.Module, config: OptimisationConfig) -> torch.optim.Optimizer:
+    """AdamW with torch's defaults, or SGD with momentum; weight decay on matrices only."""
+    groups = decay_groups(model, config.weight_decay)
+    if config.optimiser == "sgd":
+        return torch.optim.SGD(groups, lr=config.learning_rate, momentum=MOMENTUM)
+    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
 
 
 def train(
     model: StudyModel,
-    pairs: NLIPairs,
+    feed: Feed,
     recipe: Recipe,
     seed: int,
     watcher: Watcher,
@@ -66,13 +79,13 @@ def train(
     Raises `TrainingDivergedError` where the loss is not finite.
     """
     config = recipe.optimisation
-    optimiser = torch.optim.AdamW(decay_groups(model, config.weight_decay), lr=config.learning_rate, fused=True)
+    optimiser = build_optimiser(model, config)
     progress = load_state(resume, model, optimiser) if resume else Progress()
-    steps = total_steps(len(pairs), config)
+    steps = total_steps(feed, config)
     rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
     began = time.perf_counter() - progress.seconds
     model.train()
-    for batch in _tokenized(model, pairs, config.batch_size, range(progress.step, steps)):
+    for batch in _tokenized(model, feed, range(progress.step, steps)):
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(progress.step, steps, config)
         torch.manual_seed(_seed(seed, team.rank, progress.step))
@@ -106,12 +119,11 @@ def train(
     return progress
 
 
-def _tokenized(model: StudyModel, pairs: NLIPairs, batch_size: int, steps: range) -> Iterator[TokenizedBatch]:
+def _tokenized(model: StudyModel, feed: Feed, steps: range) -> Iterator[TokenizedBatch]:
     """The batches of those steps; the next one is tokenized while the model works on this one."""
-    epoch = batches(pairs, batch_size)
 
     def prepare(step: int) -> TokenizedBatch:
-        return TokenizedBatch.of(epoch[step % len(epoch)], model.encoder)
+        return TokenizedBatch.of(feed.batch(step), model.encoder)
 
     with ThreadPoolExecutor(max_workers=1) as ahead:
         upcoming = ahead.submit(prepare, steps[0]) if steps else None

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch
+from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.heads import build_head
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import build_objective
@@ -31,7 +32,7 @@ class TokenizedBatch:
     group: Tensor  # (pairs,)
 
     @classmethod
-    def of(cls, batch: Batch, encoder: TransformerEncoder) -> TokenizedBatch:
+    def of(cls, batch: Batch, encoder: TransformerEncoder | AdaptedEncoder) -> TokenizedBatch:
         if batch.tokens is None:
             tokens, texts = encoder.tokenize(batch.sentences), [sentence.encode() for sentence in batch.sentences]
         else:
@@ -49,40 +50,99 @@ class TokenizedBatch:
 class StudyModel(nn.Module):
     """Encoder, head and objective of a recipe. Only the encoder outlives training."""
 
-    def __init__(self, recipe: Recipe, encoder: TransformerEncoder) -> None:
+    def __init__(self, recipe: Recipe, encoder: TransformerEncoder | AdaptedEncoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = build_head(recipe.head, encoder.dim)
-        self.objective = build_objective(recipe.objective, encoder.dim)
-        released = recipe.objective.fidelity == "released"
-        self.shrinks = released and recipe.pooling.mode == "mean_without_cls"
+        self.objective = build_objective(recipe.objective, encoder.dim, recipe.corpus.layout)
+        self.bank = MemoryBank(recipe, encoder.dim) if recipe.objective.bank else None
+        self.masked_weight = recipe.objective.mlm
+        self.shrinks = recipe.follows_liao and recipe.pooling.mode == "mean_without_cls"
         self.to(encoder.device)
 
     def loss(self, batch: TokenizedBatch, team: Team, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""
+        loss = self._contrast(batch, team, generator) if self.objective.needs_embeddings else None
+        if not self.masked_weight:
+            assert loss is not None
+            return loss
+        anchors = batch.premise.unique().tolist()
+        tokens = [batch.tokens[i] for i in anchors]
+        assert isinstance(self.encoder, TransformerEncoder)
+        assert self.encoder.masked is not None
+        masked, count = self.encoder.masked.loss(tokens, generator, team.share([len(ids) for ids in tokens])[team.rank])
+        value = self.masked_weight * masked / max(count, 1)
+        return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
+
+    def _contrast(self, batch: TokenizedBatch, team: Team, generator: torch.Generator) -> Loss:
         shares = team.share([len(ids) for ids in batch.tokens])
         own = [batch.tokens[i] for i in shares[team.rank]]
         device = self.encoder.device
         # A worker without a sentence still takes part in the exchange, backwards too.
         nothing = torch.zeros(0, self.encoder.dim, device=device, requires_grad=True)
         local = self.encoder.embed(own) if own else nothing
-        embeddings = team.gather(local, shares)  # (sentences, dim)
+        embeddings = team.gather(local, shares)  # (items, dim)
         if self.shrinks:
             embeddings = embeddings * _padding_share(batch).to(device, embeddings.dtype)
-        return self.objective(
+        projected, text = self.head(embeddings), batch.text.to(device)
+        bank, bank_text = self.bank.entries() if self.bank else (None, None)
+        loss = self.objective(
             EmbeddedBatch(
                 embeddings=embeddings,
-                projected=self.head(embeddings),
-                text=batch.text.to(device),
+                projected=projected,
+                text=text,
                 premise=batch.premise.to(device),
                 hypothesis=batch.hypothesis.to(device),
                 label=batch.label.to(device),
                 group=batch.group.to(device),
                 generator=generator,
+                bank=bank,
+                bank_text=bank_text,
                 rank=team.rank,
                 workers=team.workers,
             )
         )
+        if self.bank is not None:
+            self.bank.add(projected.detach(), text)
+        return loss
+
+
+class MemoryBank(nn.Module):
+    """A queue of projected embeddings of earlier batches, oldest out first (DeCLUTR, Figure S1).
+
+    Every worker sees the global batch, so all their banks are alike. It is part of a checkpoint.
+    """
+
+    vectors: Tensor
+    texts: Tensor
+    added: Tensor
+    batches: Tensor
+
+    def __init__(self, recipe: Recipe, dim: int) -> None:
+        super().__init__()
+        size, self.warmup = recipe.objective.bank, recipe.objective.bank_warmup
+        width = dim if recipe.head.kind == "none" else recipe.head.dim or dim
+        self.register_buffer("vectors", torch.zeros(size, width))
+        self.register_buffer("texts", torch.zeros(size, dtype=torch.int64))
+        self.register_buffer("added", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+
+    def entries(self) -> tuple[Tensor, Tensor] | tuple[None, None]:
+        """(entries, width) and their fingerprints; nothing during the warm-up."""
+        filled = min(int(self.added), len(self.texts))
+        if filled == 0 or int(self.batches) < self.warmup:
+            return None, None
+        return self.vectors[:filled].clone(), self.texts[:filled].clone()
+
+    def add(self, vectors: Tensor, texts: Tensor) -> None:
+        """Put a batch in, in place of the oldest entries."""
+        size = len(self.texts)
+        vectors, texts = vectors[-size:], texts[-size:]
+        places = (self.added + torch.arange(len(texts), device=texts.device)) % size
+        self.vectors[places] = vectors.to(self.vectors.dtype)
+        self.texts[places] = texts
+        self.added += len(texts)
+        self.batches += 1
 
 
 def _fingerprint(text: bytes) -> int:
