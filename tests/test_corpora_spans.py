@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import subprocess
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from trainables.corpora.spans import (
     make_span_feed,
     sample_spans,
     shortest_document,
-    wrapper,
 )
 from trainables.errors import UserError
 from trainables.recipe import Recipe, SpansConfig
@@ -223,6 +222,27 @@ def test_released_anchors_lie_within_blocks():
     assert np.mean(paper.anchor_start // 512 != (paper.anchor_start + paper.anchor_length - 1) // 512) > 0.3
 
 
+def test_every_start_that_the_paper_allows_occurs_with_both_ends():
+    # Anchors and positives of 3 tokens in 20: seven starts around each anchor that has room, four fewer at an edge.
+    spans = SpansConfig(anchors=1, positives=1, shortest=3, longest=3)
+    drawn = sample_spans(np.full(MANY, 20), np.arange(MANY), spans, 0, 0)
+    start, offset = drawn.anchor_start.ravel(), (drawn.positive_start[..., 0] - drawn.anchor_start).ravel()
+    counts = np.bincount(start)
+    assert len(counts) == 20 - 3 + 1
+    assert stats.chisquare(counts).pvalue > 1e-3
+    for at, allowed in ((10, range(-3, 4)), (0, range(4)), (1, range(-1, 4)), (17, range(-3, 1)), (16, range(-3, 2))):
+        values, counts = np.unique(offset[start == at], return_counts=True)
+        assert values.tolist() == list(allowed), at
+        assert stats.chisquare(counts).pvalue > 1e-3
+    within = sample_spans(np.full(MANY, 20), np.arange(MANY), SpansConfig(1, 1, 2, 5, strategy="subsuming"), 0, 0)
+    free = within.anchor_length[..., None] - within.positive_length
+    shift = within.positive_start - within.anchor_start[..., None]
+    for room in (1, 2):
+        values, counts = np.unique(shift[free == room], return_counts=True)
+        assert values.tolist() == list(range(room + 1))
+        assert stats.chisquare(counts).pvalue > 1e-3
+
+
 # ---- batches
 
 
@@ -294,6 +314,17 @@ def test_any_step_in_any_order_by_any_worker_is_the_same():
     assert not same(feed([64] * 12, seed=1).batch(0), forward[0])
 
 
+def test_a_documents_spans_stay_when_others_are_dropped():
+    many, few = feed([64, 80, 64, 96], batch_size=4), feed([64, 80, 64, 96], batch_size=2)
+    kept = np.array([1, 3])
+    source = many.documents
+    few.documents = dataclasses.replace(
+        source, starts=source.starts[kept], lengths=source.lengths[kept], numbers=source.numbers[kept]
+    )
+    everything = {tuple(item) for item in many.batch(0).tokens}
+    assert all(tuple(item) in everything for item in few.batch(0).tokens)
+
+
 def test_documents_that_fill_no_batch_wait_unless_they_are_all():
     assert feed([64] * 11).steps_per_epoch == 2
     few = feed([64] * 3)
@@ -319,18 +350,8 @@ def test_another_process_draws_the_same():
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Any:
-    from trainables.encoders.builtin import build
-
-    return SimpleNamespace(tokenizer=build()[1], max_length=128)
-
-
-def test_the_wrapper_is_what_the_tokenizer_does(encoder):
-    text = "the two dogs run in the park"
-    whole = encoder.tokenizer(text)["input_ids"]
-    bare = encoder.tokenizer(text, add_special_tokens=False)["input_ids"]
-    assert wrapper(encoder.tokenizer, 128)(bare) == whole
-    assert wrapper(encoder.tokenizer, 5)(bare) == [*whole[:4], whole[-1]]
+def encoder(make_encoder: Any) -> Any:
+    return make_encoder("mean")
 
 
 SCENES = {
@@ -354,6 +375,10 @@ def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
     assert all(item[0] == encoder.tokenizer.cls_token_id and len(item) <= 128 for item in tokens)
     half, _ = make_span_feed(recipe.override({"corpus.share": 0.5}), encoder, seed=1, cache=tmp_path)
     assert half.steps_per_epoch == round(description["documents"] / 2) // 8
+    assert encoder.specials == 2
+    brimful = recipe.override({"spans.longest": 128, "spans.shortest": 127, "spans.anchors": 1})
+    cut, _ = make_span_feed(brimful, encoder, seed=1, cache=tmp_path)
+    assert {len(item) for item in cut.batch(0).tokens} == {128}  # of 127 + 2
     released = recipe.override({"objective.fidelity": "released"})
     assert make_span_feed(released, encoder, seed=1, cache=tmp_path)[0].batch(0).tokens != tokens
 

@@ -1,6 +1,6 @@
 """Anchor and positive spans of documents (Giorgi et al. 2020, DeCLUTR, section 3.1.1), and batches of them.
 
-    feed = SpanFeed(documents, SpansConfig(), batch_size=16, seed=0, wrap=wrapper(tokenizer, 512))
+    feed = SpanFeed(documents, SpansConfig(), batch_size=16, seed=0, wrap=encoder.wrap)
     feed.batch(0)            # 16 documents: 32 anchors, 64 positives
     feed, description = make_span_feed(recipe, encoder, seed)
 
@@ -25,7 +25,7 @@ anchor lies anywhere within one block drawn at random, and that block and the tw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -46,7 +46,7 @@ _UNIFORMS = 5
 # what is drawn, the others say for which epoch and document.
 _SPANS, _ORDER = 0, 1
 
-Wrap = Callable[[list[int]], list[int]]
+Wrap = Callable[[Sequence[int]], list[int]]
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,23 @@ class SpanEncoder(Protocol):
     tokenizer: Any
     max_length: int
 
+    @property
+    def specials(self) -> int:
+        """How many tokens `wrap` adds."""
+
+    def wrap(self, ids: Sequence[int]) -> list[int]:
+        """A span with special tokens around it."""
+
 
 def make_span_feed(
     recipe: Recipe, encoder: SpanEncoder, seed: int, cache: Path | None = None
 ) -> tuple[Feed, dict[str, Any]]:
-    """The batches of a recipe whose layout is `spans`, and a description of its documents for the ledger."""
+    """The batches of a recipe whose layout is `spans`, and a description of its documents for the ledger.
+
+    A span that leaves no room for the special tokens in the encoder's input loses its last tokens; see `check_spans`.
+    """
     check_spans(recipe.spans, encoder.max_length)
+    room = encoder.max_length - encoder.specials
     documents = load_documents(
         recipe.corpus.documents,
         encoder.tokenizer,
@@ -88,7 +99,7 @@ def make_span_feed(
         recipe.spans,
         batch_size=recipe.optimisation.batch_size,
         seed=seed,
-        wrap=wrapper(encoder.tokenizer, encoder.max_length),
+        wrap=lambda ids: encoder.wrap(ids[:room]),
         released=recipe.objective.fidelity == "released",
     )
     return feed, {
@@ -105,8 +116,9 @@ def make_span_feed(
 def check_spans(spans: SpansConfig, max_length: int) -> None:
     """Refuse spans that cannot be drawn, or that an encoder of `max_length` tokens would cut.
 
-    The paper's l_max of 512 is the encoder's whole input, special tokens included. So l_max may be as large as
-    `max_length`; the rare span that leaves no room for the special tokens loses its last tokens (see `wrapper`).
+    The paper's l_max of 512 is the encoder's whole input, special tokens included, so l_max may be as large as
+    `max_length`. Lengths stay below l_max, and few come near it: of anchors up to 512 one in some 23,000 has a token
+    too many for two special tokens.
     """
     if spans.shortest > spans.longest:
         raise UserError(
@@ -126,20 +138,6 @@ def shortest_document(spans: SpansConfig) -> int:
     """
     beside = spans.longest + 2 * spans.shortest if spans.strategy == "adjacent" else 0
     return max(2 * spans.anchors * spans.longest, beside)
-
-
-def wrapper(tokenizer: Any, max_length: int) -> Wrap:
-    """Puts the tokenizer's special tokens around a span, as around a single sentence.
-
-    The result has at most `max_length` tokens: a span that is too long for that loses its last ones.
-    """
-    example = tokenizer("a", return_special_tokens_mask=True)
-    ids, special = list(example["input_ids"]), list(example["special_tokens_mask"])
-    first = special.index(0)
-    last = len(special) - special[::-1].index(0)
-    before, after = ids[:first], ids[last:]
-    room = max_length - len(before) - len(after)
-    return lambda span: [*before, *span[:room], *after]
 
 
 class SpanFeed:
