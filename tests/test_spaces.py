@@ -1,8 +1,8 @@
-"""The registered spaces hold together, agree with the paper's own figures, and refuse what is wrong."""
+"""The registered spaces hold together, agree with their papers' own figures, and refuse what is wrong."""
 
 from __future__ import annotations
 
-import ast
+import random
 import re
 import subprocess
 import sys
@@ -10,46 +10,89 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces import Claim, Column, Domain, Row, Space, Table, load_space, spaces
+from search_spaces import Claim, Column, Domain, PremiseCount, Row, Space, Table, load_space, spaces
 from trainables.errors import UserError
+from trainables.objectives import check_objective
 from trainables.recipe import Recipe
 
 SPACES = spaces()
-ABLATION = SPACES["scl_ablation"]
 ROOT = Path(__file__).resolve().parents[1]
-PAPER = ROOT.parent / "shared/papers/liao2021_scl_pdf.txt"
 
-# Printed averages that are not the mean of the printed figures beside them: the paper's own slips.
+# Printed averages that are not the mean of the printed figures beside them, and what the mean would be: the papers'
+# own slips, by paper, table and row.
 WRONG_AVERAGES = {
-    ("3", "SBERT baseline"): 75.585,
-    ("3", "3palln-lambda0.5-SCL"): 76.38625,
-    ("3", "allpalln-lambda0.3-SCL"): 76.175,
-    ("4", "allpalln-lambda0.3-SCL"): 76.175,
+    ("scl", "3", "SBERT baseline"): 75.585,
+    ("scl", "3", "3palln-lambda0.5-SCL"): 76.38625,
+    ("scl", "3", "allpalln-lambda0.3-SCL"): 76.175,
+    ("scl", "4", "allpalln-lambda0.3-SCL"): 76.175,
+    ("clsr", "3", "BERT-large"): 55.51,
+    ("supmpn", "2", "fastText embeddings"): 65.6614,
+    ("supmpn", "2", "Mirror-BERT-base"): 75.4143,
+    ("supmpn", "2", "SimCSE-unsup-BERT-base"): 76.8457,
+    ("supmpn", "2", "TSDAE-BERT-base"): 65.7743,
+    ("supmpn", "2", "ConSERT-BERT-large"): 79.4471,
+    ("supmpn", "2", "CLEAR-RoBERTa-base"): 61.8,
+    ("supmpn", "2", "SBERT-base"): 74.86,
+    ("supmpn", "3", "Avg. BERT embedding"): 84.9543,
+    ("supmpn", "3", "SimCSE-unsup-BERT-base"): 85.8143,
+    ("supmpn", "3", "SimCSE-sup-BERT-base"): 85.08,
 }
 
 
-def test_the_four_scl_spaces_are_there():
-    assert {"scl_ablation", "scl_npos_nneg", "scl_lambda", "scl_tau"} <= set(SPACES)
-
-
-@pytest.mark.parametrize("space", SPACES.values(), ids=str)
+@pytest.mark.parametrize("space", SPACES.values(), ids=list(SPACES))
 class TestEverySpace:
     def test_rows_are_different_recipes(self, space: Space):
-        hashes = [space.base.override(row.overrides).hash for row in space.rows]
+        """All but those whose model only a person can name."""
+        known = [row for row in space.rows if row.needs is None or "encoder.name" in row.overrides]
+        hashes = [space.base.override(row.overrides).hash for row in known]
         assert len(set(hashes)) == len(hashes)
 
     def test_laptop_needs_no_network(self, space: Space):
+        """Whatever a row needs besides is an input of its own, without which it is a dash."""
         laptop = space.base.override(space.laptop)
-        assert (laptop.corpus.nli, laptop.evaluation.senteval) == ("scenes", "scenes")
+        for recipe in (laptop, *(laptop.override(row.overrides) for row in space.rows if row.needs is None)):
+            data = recipe.corpus.documents if recipe.corpus.layout == "spans" else recipe.corpus.nli
+            assert (recipe.encoder.kind, recipe.encoder.name) == ("transformer", "scenes-small")
+            assert (data, recipe.evaluation.senteval) == ("scenes", "scenes")
+            assert recipe.corpus.augmentation in ("none", "deletion")
+
+    def test_rows_are_different_recipes_on_a_laptop_too(self, space: Space):
+        laptop = space.base.override(space.laptop)
+        hashes = [laptop.override(row.overrides).hash for row in space.rows if row.needs is None]
+        assert len(set(hashes)) == len(hashes)
+
+    def test_every_row_is_something_that_its_objective_can_learn_from(self, space: Space):
+        for base in (space.base, space.base.override(space.laptop)):
+            for row in space.rows:
+                recipe = base.override(row.overrides)
+                check_objective(recipe.objective, recipe.corpus.layout)
+
+    def test_whatever_a_search_draws_is_a_valid_recipe(self, space: Space):
+        draw = random.Random(0)
+        for _ in range(100 if space.domains else 0):
+            chosen: dict[str, object] = {}
+            for domain in space.domains:
+                if (
+                    domain.when is None
+                    or chosen.get(domain.when[0], space.base.flat()[domain.when[0]]) in domain.when[1]
+                ):
+                    chosen[domain.key] = draw.choice((*domain.grid_values, *_ends(domain)))
+            recipe = space.base.override(chosen)
+            check_objective(recipe.objective, recipe.corpus.layout)
 
     def test_every_row_stands_in_a_table_or_is_the_baseline(self, space: Space):
         shown = {label for table in space.tables for _, label in table.rows} | {space.baseline}
-        assert {row.label for row in space.rows} == shown
+        assert not space.tables or {row.label for row in space.rows} == shown
 
-    def test_every_table_row_has_published_figures(self, space: Space):
-        for table in space.tables:
-            for _, label in table.rows:
-                assert space.row(label).published[table.number]
+    def test_every_table_has_published_figures(self, space: Space):
+        """In a space that has any: some papers draw their ablations only."""
+        for table in space.tables if any(row.published for row in space.rows) else ():
+            assert any(space.row(label).published.get(table.number) for _, label in table.rows)
+
+    def test_models_that_are_not_trained_here_need_a_checkpoint(self, space: Space):
+        for row in space.rows:
+            others = {"encoder.name", "encoder.kind"} & set(row.overrides)
+            assert bool(others) == (row.needs in ("checkpoint", "word_vectors"))
 
     def test_conditional_domains_follow_their_condition(self, space: Space):
         keys = [domain.key for domain in space.domains]
@@ -61,11 +104,37 @@ class TestEverySpace:
         assert all(domain.grid_values for domain in space.domains)
 
 
+def _ends(domain: Domain) -> tuple[object, ...]:
+    return () if domain.choices else (domain.low, domain.high)
+
+
+def _is_printed(space: Space, claim: Claim) -> bool:
+    return all(space.published(claim.table, label, claim.column) is not None for label in claim.labels)
+
+
 def _claims() -> list[tuple[Space, Claim]]:
-    return [(space, claim) for space in SPACES.values() for claim in space.claims]
+    return [(space, claim) for space in SPACES.values() for claim in space.claims if _is_printed(space, claim)]
 
 
-@pytest.mark.parametrize(("space", "claim"), _claims(), ids=lambda value: getattr(value, "text", None))
+def test_claims_of_figures_that_are_not_printed_are_rare():
+    """They are of spaces without any published figure, or of SupMPN's section 5.3, which has only words."""
+    unprinted = {
+        space.name
+        for space in SPACES.values()
+        for claim in space.claims
+        if any(row.published for row in space.rows) and not _is_printed(space, claim)
+    }
+    assert unprinted <= {"supmpn_batch_size"}
+
+
+def test_figures_named_as_contradictions_are_the_published_ones():
+    for space in SPACES.values():
+        for claim in space.claims:
+            printed = {space.published(claim.table, label, claim.column) for label in claim.labels}
+            assert {float(number) for number in re.findall(r"\d\d\.\d\d", claim.contradicted)} <= printed
+
+
+@pytest.mark.parametrize(("space", "claim"), _claims(), ids=lambda value: getattr(value, "text", None) or value.name)
 def test_claims_against_the_published_figures(space: Space, claim: Claim):
     def figure(label: str, table: str = claim.table, column: str = claim.column) -> float:
         value = space.published(table, label, column)
@@ -80,92 +149,30 @@ def test_claims_against_the_published_figures(space: Space, claim: Claim):
         holds = holds and figure(better, *claim.smaller_in) - figure(worse, *claim.smaller_in) < gaps[0]
     assert holds is not bool(claim.contradicted)
     if claim.stated is not None:
-        assert gaps[0] == pytest.approx(claim.stated, abs=0.065)  # 1.08 is printed as 1.05, 1.06 as "around 1.0"
-
-
-def test_figures_named_as_contradictions_are_the_published_ones():
-    for claim in ABLATION.claims:
-        printed = {ABLATION.published(claim.table, label, claim.column) for label in claim.labels}
-        assert {float(number) for number in re.findall(r"\d\d\.\d\d", claim.contradicted)} <= printed
+        # 1.08 is printed as 1.05, 1.06 as "around 1.0"; 15.40 as 15
+        assert gaps[0] == pytest.approx(claim.stated, abs=0.065) or round(gaps[0]) == claim.stated
 
 
 @pytest.mark.parametrize(
     ("space", "table", "label"),
     [(s, t, label) for s in SPACES.values() for t in s.tables for _, label in t.rows],
-    ids=lambda value: getattr(value, "number", None) or getattr(value, "name", value),
+    ids=lambda value: str(getattr(value, "number", None) or getattr(value, "name", value)),
 )
 def test_printed_averages(space: Space, table: Table, label: str):
-    figures = space.row(label).published[table.number]
+    figures = space.row(label).published.get(table.number, {})
     for column in table.columns:
         if column.mean_of and set(column.mean_of) <= set(figures):
             mean = sum(figures[name] for name in column.mean_of) / len(column.mean_of)
-            expected = WRONG_AVERAGES.get((table.number, label), figures[column.name])
-            assert mean == pytest.approx(expected, abs=0.00501)
-
-
-@pytest.mark.skipif(not PAPER.is_file(), reason="the paper's text is not beside this checkout")
-def test_figures_are_the_papers():
-    """Every published row stands in the paper's text, figure for figure, under its printed name."""
-    lines = [line.split("\t") for line in PAPER.read_text(encoding="utf-8").splitlines() if "\t" in line]
-    printed = {(line[0], tuple(float(cell) for cell in line[1:])) for line in lines if _is_figures(line[1:])}
-    for table in ABLATION.tables:
-        for name, label in table.rows:
-            figures = dict(ABLATION.row(label).published[table.number])
-            if (table.number, name) == ("5", "1.0"):
-                figures["MRPC"] = 73.0  # cut off in print
-            assert (name, tuple(figures[column.name] for column in table.columns)) in printed
-
-
-def _is_figures(cells: list[str]) -> bool:
-    return all(re.fullmatch(r"\d+\.?\d*", cell) for cell in cells)
-
-
-def test_the_same_model_has_the_same_figures_in_every_table():
-    for label in ("allpalln-lambda0.1-SCL", "allpalln-lambda0.3-SCL", "allpalln-lambda0.5-SCL"):
-        published = ABLATION.row(label).published
-        assert published["2"] == published["6"]
-        assert published["3"] == published["4"]
-    published = ABLATION.row("allpalln-lambda0.5-SCL").published
-    assert published["7"] == published["2"]
-    assert published["5"] == {key: value for key, value in published["3"].items() if key != "MRPC"}
-
-
-def test_rows_read_as_their_labels_say():
-    for row in ABLATION.rows:
-        recipe = ABLATION.base.override(row.overrides)
-        if row.label.endswith("-SCL"):
-            positives, negatives = re.match(r"(3|all)(?:p|all)(3|all)n-", row.label).groups()
-            if row.label == "3all3n-lambda1.0-SCL":
-                positives, negatives = "3", "3"
-            weight = float(re.search(r"lambda([\d.]+)", row.label)[1])
-            tau = re.search(r"tau([\d.]+)", row.label)
-            assert recipe.objective.name == "scl"
-            assert recipe.objective.positives == (None if positives == "all" else int(positives))
-            assert recipe.objective.negatives == (None if negatives == "all" else int(negatives))
-            assert recipe.objective.weight == weight
-            assert recipe.objective.temperature == (float(tau[1]) if tau else 1.0)
-        elif row.label.endswith("-Augment"):
-            assert recipe.objective.name == "ce_augment"
-        else:
-            assert recipe.objective.name == "ce"
-    assert [row.label for row in ABLATION.rows if row.needs] == ["Avg. GloVe embeddings"]
-
-
-def test_the_base_is_the_papers_recipe():
-    base = ABLATION.base
-    assert base.encoder.name == "google/bert_uncased_L-8_H-512_A-8"
-    assert (base.pooling.mode, base.head.kind) == ("mean_without_cls", "none")
-    optimisation = base.optimisation
-    assert (optimisation.learning_rate, optimisation.batch_size, optimisation.epochs) == (2e-5, 64, 1)
-    assert (optimisation.warmup, optimisation.schedule, optimisation.weight_decay) == (0.1, "linear", 0.0)
-    assert (optimisation.max_steps, optimisation.clip_norm, base.evaluation.protocol) == (None, None, "full")
+            slip = WRONG_AVERAGES.get((space.name.split("_")[0], table.number, label))
+            assert mean == pytest.approx(figures[column.name] if slip is None else slip, abs=0.00501)
+            assert slip is None or slip != pytest.approx(figures[column.name], abs=0.00501)
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         ("scl_ablatoin", "did you mean 'scl_ablation'"),
-        ("zzz", "scl_ablation, scl_npos_nneg, scl_lambda or scl_tau"),
+        ("zzz", "scl_ablation, scl_npos_nneg, scl_lambda, scl_tau"),
         ("./nowhere.py", "nowhere.py does not exist"),
     ],
 )
@@ -268,6 +275,14 @@ def _table(**changes: object) -> Table:
         ),
         (lambda: _space(domains=(Domain("head.dim", choices=(8,)),) * 2), "two domains for 'head.dim'"),
         (lambda: _space(baseline="z"), "baseline 'z'"),
+        (lambda: _space(goals=("sts", "speed")), "a goal is 'sts' or 'transfer', not 'speed'"),
+        (lambda: _space(goals=("sts", "sts")), "names a goal twice: 'sts'"),
+        (lambda: Row("x", {}, needs="checkpoint"), "must override encoder.kind or encoder.name"),
+        (lambda: Row("x", {}, needs="word_vectors"), "must override encoder.kind"),
+        (lambda: Row("x", {}, needs="luck"), "needs must be 'word_vectors', 'checkpoint', 'wordnet' or 'paraphraser'"),
+        (lambda: PremiseCount("snli", "SNLI", (2, 1), (1, 1), 5), "no number lies between 2 and 1"),
+        (lambda: PremiseCount("snli", "SNLI", (1, 1), (-1, None), 5), "no number lies between -1 and None"),
+        (lambda: PremiseCount("snli", "SNLI", (1, 1), (1, 1), -5), "-5 is not a number of premises"),
         (lambda: _space(laptop={"encoder.nam": "x"}), "did you mean 'encoder.name'"),
         (lambda: _space(tables=(_table(rows=(("z", "z"),)),)), "no row is called ['z']"),
         (lambda: _space(tables=(_table(),) * 2), "two tables numbered '1'"),
@@ -295,10 +310,3 @@ def test_spaces_load_nothing_heavy():
     code = "import sys, search_spaces; search_spaces.spaces(); print(*{name.split('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert not {"torch", "ray", "numpy", "transformers", "optuna"} & set(loaded.split())
-
-
-def test_no_figure_is_typed_outside_the_data():
-    """Figures enter a space as data: the module runs no arithmetic on them."""
-    tree = ast.parse((ROOT / "search_spaces/scl.py").read_text())
-    operators = {type(node.op).__name__ for node in ast.walk(tree) if isinstance(node, ast.BinOp)}
-    assert operators <= {"BitOr"}
