@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from trainables.corpora.feeds import RowFeed
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.training.loop import train
@@ -30,6 +31,21 @@ OBJECTIVE_CASES = [
     {"objective.name": "scl", "objective.fidelity": "released", "objective.positives": 2},
     {"objective.name": "ce"},
     {"objective.name": "ce_augment", "objective.positives": 1, "objective.negatives": 3},
+    *(
+        {"corpus.layout": "groups", "objective.temperature": 0.05, **changes}
+        for changes in (
+            {"objective.name": "ntxent"},
+            {"objective.name": "ntxent", "objective.bank": 8, "head.kind": "mlp", "head.dim": 7},
+            {"objective.name": "mnrl"},
+            {"objective.name": "simcse"},
+            {"objective.name": "supcon"},
+            {"objective.name": "supmpn", "objective.fidelity": "released"},
+            {"objective.name": "supmpn", "objective.bank": 4},
+            {"objective.name": "triplet"},
+            {"objective.name": "batch_all"},
+            {"objective.name": "batch_hard"},
+        )
+    ),
 ]
 
 # Batches of (premise, hypothesis, label); sentences differ in length.
@@ -80,6 +96,8 @@ def losses(team: Team) -> dict[str, Any]:
     for number, changes in enumerate(OBJECTIVE_CASES):
         for name, rows in BATCHES.items():
             model = model_of(changes)
+            if model.bank is not None:  # a first batch fills it
+                model.loss(batch_of(rows), team, torch.Generator().manual_seed(9))
             loss = model.loss(batch_of(rows), team, torch.Generator().manual_seed(9))
             loss.value.backward()
             team.sum_gradients(model.parameters())
@@ -118,7 +136,7 @@ def steps(team: Team) -> dict[str, Any]:
         }
     )
     watcher = Quiet()
-    progress = train(model, pairs_of(ROWS), recipe, 3, watcher, team)
+    progress = train(model, RowFeed(pairs_of(ROWS), 5), recipe, 3, watcher, team)
     return {
         "parameters": [p.detach() for p in model.parameters()],
         "sums": progress.sums,

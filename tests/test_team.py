@@ -56,7 +56,8 @@ def alone() -> dict[str, Any]:
 
 
 def test_every_objective_is_tried():
-    assert {changes["objective.name"] for changes in OBJECTIVE_CASES} == set(OBJECTIVES)
+    """But for `mlm`, whose loss is all the model's own."""
+    assert {changes["objective.name"] for changes in OBJECTIVE_CASES} == set(OBJECTIVES) - {"mlm"}
 
 
 @pytest.mark.parametrize("workers", [2, 3])
