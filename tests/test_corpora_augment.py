@@ -123,6 +123,7 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(paraphraser: 
     config = CorpusConfig(augmentation="paraphrase", paraphraser=paraphraser)
     check_augmentation(config)
     texts = ["a man plays", "a dog barks", "a person moves", "a man"]
+    monkeypatch.setattr(augment, "LONGEST", 12)
     alone = [augment.paraphrase([text], paraphraser)[0] for text in texts]
     monkeypatch.setattr(augment, "PARAPHRASE_BATCH", 2)
     assert augment.paraphrase(texts, paraphraser) == alone  # whatever stands beside them in the batch
@@ -205,6 +206,13 @@ def test_changes_depend_on_seed_epoch_and_anchor_alone():
     assert {**positives(halves, 1), **positives(halves, 0)} == whole
     assert positives(feed(1, 6), 1) != whole
     assert positives(feed(2, 6), 0) != whole
+
+
+def test_anchors_lose_words_of_their_own():
+    rows = [(f"p{i}", f"e{i} a b c d e f g h", 0) for i in range(40)]
+    feed = GroupFeed(pairs_of(rows), 40, 1, 2, None, lambda texts: delete_words)
+    lost = {frozenset("abcdefgh") - set(near[1].split()[1:]) for near in positives(feed, 0).values()}
+    assert len(lost) > 5
 
 
 def test_every_augmentation_of_the_recipe_has_a_row():

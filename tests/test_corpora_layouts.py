@@ -169,6 +169,16 @@ def test_any_step_in_any_order_by_any_worker(kind):
         assert not all(equal(third.batch(step), in_order[step]) for step in range(epoch))  # seeds differ
 
 
+def test_what_an_anchor_gets_depends_on_seed_and_epoch():
+    size = len(own(SOME))
+    one, other = (GroupFeed(pairs_of(SOME), size, seed, 1, 3) for seed in (1, 2))
+    first = groups(one.batch(0))
+    assert first == groups(one.batch(0))
+    for changed in (groups(other.batch(0)), groups(one.batch(1))):
+        assert set(changed) == set(first)
+        assert sum(changed[unit] != first[unit] for unit in first) > size / 2
+
+
 def test_what_an_epoch_leaves_out_comes_in_another():
     feed = GroupFeed(pairs_of(SOME), 20, 1, 1, 1)
     assert (feed.units, feed.steps_per_epoch, feed.left_out_each_epoch) == (23, 1, 3)

@@ -246,8 +246,7 @@ class _Own:
     without_entailment: int
     """Premises left out because they have no entailment."""
     contradicted_entailments: int
-    """Hypotheses that a premise has both as entailment and as contradiction, or that contradict themselves; they
-    are no hard negatives."""
+    """Contradictions that are an entailment of the same premise too, or repeat it; they are no hard negatives."""
 
 
 def _own(pairs: NLIPairs, need_positive: bool) -> _Own:

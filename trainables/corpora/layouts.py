@@ -82,7 +82,8 @@ def census(pairs: NLIPairs) -> Census:
     )
 
 
-Size = Callable[[Census, "int | None"], int]
+Units = Callable[[Census, "int | None"], tuple[int, str]]
+"""What a batch may count, and its name; P decides whether a premise without an entailment is an anchor."""
 Make = Callable[["NLIPairs", Recipe, int, "int | None", "int | None"], "tuple[Feed, dict[str, Any]]"]
 
 
@@ -90,8 +91,7 @@ Make = Callable[["NLIPairs", Recipe, int, "int | None", "int | None"], "tuple[Fe
 class _FromNLI:
     """A layout of labelled pairs."""
 
-    unit: str
-    size: Size
+    units: Units
     make: Make
     needs_entailments: bool = True
 
@@ -139,7 +139,7 @@ class _FromNLI:
                 f"{where} holds no pair labelled contradiction, so {negatives} hard negatives per anchor cannot be "
                 "had; give a corpus that has some, or an objective without hard negatives"
             )
-        _refuse_batch(recipe, where, self.size(count, positives), self.unit)
+        _refuse_batch(recipe, where, *self.units(count, positives))
 
 
 def _refuse_batch(recipe: Recipe, where: str, units: int, unit: str) -> None:
@@ -154,6 +154,12 @@ def _rows(pairs: NLIPairs, recipe: Recipe, *_: Any) -> tuple[Feed, dict[str, Any
     from trainables.corpora.feeds import RowFeed
 
     return RowFeed(pairs, recipe.optimisation.batch_size), {}
+
+
+def _anchors(count: Census, positives: int | None) -> tuple[int, str]:
+    if positives:
+        return count.premises, "premises with an entailment or a contradiction"
+    return count.entailed_premises, "premises with an entailment"
 
 
 def _groups(
@@ -222,16 +228,12 @@ def _similar_sentences(recipe: Recipe, senteval: Path) -> Iterator[str]:
 
 
 LAYOUTS = {
-    "rows": _FromNLI("labelled pairs", lambda count, _: count.pairs, _rows, needs_entailments=False).row(),
-    "groups": _FromNLI(
-        "premises with an entailment or a contradiction",
-        lambda count, positives: count.premises if positives else count.entailed_premises,
-        _groups,
-    ).row(),
-    "pairs": _FromNLI("entailed pairs", lambda count, _: count.entailed, _pairs).row(),
+    "rows": _FromNLI(lambda count, _: (count.pairs, "labelled pairs"), _rows, needs_entailments=False).row(),
+    "groups": _FromNLI(_anchors, _groups).row(),
+    "pairs": _FromNLI(lambda count, _: (count.entailed, "entailed pairs"), _pairs).row(),
     "similar_pairs": Layout(_check_similar, _load_similar, _similar_sentences),
     "sentences": _FromNLI(
-        "unique sentences", lambda count, _: count.sentences, _sentences, needs_entailments=False
+        lambda count, _: (count.sentences, "unique sentences"), _sentences, needs_entailments=False
     ).row(),
 }
 """The values of `corpus.layout`."""

@@ -36,7 +36,7 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
     for split in SPLITS:
         file = folder / f"sts-{split}.csv"
         try:
-            lines = file.read_text(encoding="utf-8").splitlines()
+            lines = file.read_text(encoding="utf-8").rstrip("\n").split("\n")
         except FileNotFoundError:
             raise UserError(
                 f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give evaluation.senteval a "
