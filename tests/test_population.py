@@ -243,3 +243,32 @@ class TestKey:
     )
     def test_what_goes_one_by_one_has_none(self, change: dict[str, Any]) -> None:
         assert population_key(BASE.override(change)) is None
+
+
+def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
+    from trainables.population import run_population
+    from trainables.trial import run_trial
+
+    few = {
+        "corpus.limit": 400,
+        "optimisation.batch_size": 32,
+        "optimisation.max_steps": 6,
+        "optimisation.learning_rate": 0.05,
+        "evaluation.senteval": "scenes",
+        "evaluation.tasks": ["STSBenchmark"],
+    }
+    changes = [{"pooling.mode": "mean"}, {"pooling.mode": "max", "head.kind": "linear"}, {"pooling.mode": "mean"}]
+    recipes = [BASE.override({**few, **change}) for change in changes]
+    seeds, folders = [1, 1, 2], [tmp_path / str(number) for number in range(3)]
+    results = list(run_population(recipes, seeds, model_folders=folders, shared=tmp_path / "embeddings"))
+    assert len(list((tmp_path / "embeddings").iterdir())) == 2
+    for recipe, seed, result, folder in zip(recipes, seeds, results, folders, strict=True):
+        alone = run_trial(recipe, seed, shared=tmp_path / "embeddings")
+        assert result.training["loss"] == pytest.approx(alone.training["loss"], rel=1e-5)
+        for task, predicted in alone.predictions.items():  # ranks may differ where cosines are all but equal
+            np.testing.assert_allclose(result.predictions[task], predicted, atol=1e-5)
+        assert result.data == alone.data
+        assert result.training.keys() - alone.training.keys() == {"population"}
+        assert alone.training.keys() <= result.training.keys()
+        assert (folder / "modules.json").is_file()
+    assert len({result.training["loss"] for result in results}) == 3

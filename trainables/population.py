@@ -75,7 +75,7 @@ def run_population(
 
     began = time.perf_counter()
     team = Team()
-    members = _members(recipes, seeds, shared)
+    members = build_members(recipes, seeds, shared)
     data = [locate(recipe) for recipe in recipes]
     maps = [
         HeatMap(recipe, member.encoder, team) if recipe.evaluation.heat_map != "none" else None
@@ -97,8 +97,8 @@ def run_population(
         yield score(member.recipe, member.encoder, own, team, training, cosines, trained - share, trained)
 
 
-def _members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path | None) -> list[Member]:
-    """Models as a trial of their own would start them; bases, embeddings and batches in common where they can be."""
+def build_members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path | None) -> list[Member]:
+    """Models as trials of their own would start them; bases, embeddings and batches in common where they can be."""
     import torch
 
     from trainables.data import locate

