@@ -9,6 +9,8 @@ from reports.markdown import DASH, signed, table
 from reports.results import Results, minus
 from search_spaces.space import Claim
 
+FEW = 3
+"""So many rows that take no part in a verdict are named, more are counted."""
 Verdict = Literal["agrees", "disagrees", "within noise", "not run"]
 
 
@@ -90,7 +92,9 @@ def verdict_in_words(item: Judged) -> str:
         part = "" if missing == len(item.gaps) else f": {missing} of {len(item.gaps)} comparisons are missing"
         return f"not run{part}"
     limits = [] if item.noise_known or item.verdict == "within noise" else ["by sign, noise unknown"]
-    limits += [f"without {', '.join(item.left_out)}"] if item.left_out else []
+    if item.left_out:
+        few = len(item.left_out) <= FEW
+        limits.append(f"without {', '.join(item.left_out) if few else f'{len(item.left_out)} of its rows'}")
     return f"**{item.verdict}**" + (f" ({'; '.join(limits)})" if limits else "")
 
 

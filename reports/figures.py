@@ -77,14 +77,14 @@ def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
     over, *rest = figure.keys
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
     points: dict[tuple[str, str, float], list[Measured]] = {}
-    for recipe, score in scored:
-        panel = ", ".join(f"{_key(key)} {_value(recipe[key])}" for key in by_panel)
+    for recipe, score in sorted(scored, key=lambda item: [_order(item[0][key]) for key in (*by_panel, *by_line, over)]):
+        panel = _names(recipe, by_panel)
         points.setdefault((panel, _names(recipe, by_line), float(recipe[over])), []).append(score)
     if not points:
         return ["None of its recipes has finished."]
     panels: dict[str, dict[str, list[tuple[float, float, float | None]]]] = {}
     lines = []
-    for (panel, name, x), scores in sorted(points.items()):
+    for (panel, name, x), scores in points.items():
         point = scores[0] if len(scores) == 1 else Measured(statistics.fmean(s.mean for s in scores), None, 1)
         panels.setdefault(panel, {}).setdefault(name, []).append((x, point.mean, point.std))
         lines.append([panel or "all", name, _value(x), str(len(scores)), spread(point)])
@@ -100,11 +100,12 @@ def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
 
 def _by_value(key: str, scored: Scored) -> dict[str, list[float]]:
     """Scores by the key's values, numbers in order; an unset value comes last."""
-    values = {recipe[key] for recipe, _ in scored}
-    ordered = sorted(
-        values, key=lambda value: (value is None, value if isinstance(value, int | float) else 0, str(value))
-    )
+    ordered = sorted({recipe[key] for recipe, _ in scored}, key=_order)
     return {_value(value): [score.mean for recipe, score in scored if recipe[key] == value] for value in ordered}
+
+
+def _order(value: Any) -> tuple[bool, float, str]:
+    return value is None, value if isinstance(value, int | float) else 0.0, str(value)
 
 
 def _five(scores: Sequence[float]) -> list[str]:
@@ -116,11 +117,12 @@ def _score(figure: Figure) -> str:
 
 
 def _names(recipe: Mapping[str, Any], keys: Sequence[str]) -> str:
-    return ", ".join(f"{_key(key)} {_value(recipe[key])}" for key in keys)
+    return ", ".join(f"{_key(key)}{_value(recipe[key])}" for key in keys)
 
 
 def _key(key: str) -> str:
-    return "" if key == "objective.name" else NAMES.get(key, key).split(" (")[0]
+    """The key in words, as far as its value does not speak for itself."""
+    return "" if key in ("objective.name", "encoder.name") else f"{NAMES.get(key, key).split(' (')[0]}: "
 
 
 def _value(value: Any) -> str:

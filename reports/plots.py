@@ -32,6 +32,8 @@ NAMES = {
     "spans.positives": "P (positives an anchor)",
     "spans.strategy": "sampling strategy",
 }
+BOXED, CROWDED = 3, 28
+"""A box needs so many recipes; longer labels of an axis, in letters together, are turned."""
 PRINTED_CELLS = 12
 """Heat maps of at most so many sentences have their cosines printed in the cells."""
 
@@ -39,13 +41,15 @@ PRINTED_CELLS = 12
 def rows_picture(results: Results, path: Path) -> Path | None:
     """Every trained row's difference to the baseline, ours and published, a panel for each topic.
 
-    None where nothing of ours can be drawn. Averaged word vectors lie so far off that they would hide the others.
+    None where nothing of ours can be drawn. Word vectors and the like lie so far off that they would hide the others.
     """
     panels = [(table, column) for table, column in results.topics if table.curve is None]
     base = results.space.baseline
     if base is None or not results.of_row(base) or not panels:
         return None
-    labels = [label for _, label in panels[0][0].rows if label != base and results.space.row(label).needs is None]
+    rows = {row.label: row for row in results.space.rows}
+    trained = {label for label, row in rows.items() if row.overrides.get("optimisation.epochs") != 0}
+    labels = [label for _, label in panels[0][0].rows if label != base and label in trained]
     if not any(results.gain(table, label, column.name) is not None for table, column in panels for label in labels):
         return None
     figure, axes = _figure(len(panels), height=1.3 + 0.32 * len(labels), sharey=True)
@@ -206,9 +210,12 @@ def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], sc
     figure, axes = _figure(len(panels), height=3.8, width=max(5.0, 3.4 * len(panels)), sharey=True)
     for axis, (key, values) in zip(axes, panels.items(), strict=True):
         axis.boxplot(
-            list(values.values()), tick_labels=list(values), widths=0.5, showfliers=False,
+            [scores if len(scores) >= BOXED else [] for scores in values.values()], widths=0.5, showfliers=False,
             medianprops={"color": PUBLISHED, "linewidth": 1.5},
         )  # fmt: skip
+        crowded = sum(map(len, values)) > CROWDED
+        turned: dict[str, Any] = {"rotation": 25, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+        axis.set_xticks(range(1, len(values) + 1), list(values), **turned)
         for place, scores in enumerate(values.values(), start=1):
             step = 0.3 / max(len(scores), 1)  # spread in the order of the recipes, so that equal scores show
             xs = [place + step * (index - (len(scores) - 1) / 2) for index in range(len(scores))]

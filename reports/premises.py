@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.markdown import DASH, bullets, number, places, table
+from reports.markdown import DASH, bullets, count, number, places, table
 from reports.results import Results
 from search_spaces.space import PremiseCount
 
@@ -23,7 +23,7 @@ def premises_section(results: Results) -> str:
         matching = [source for source in ours if item.source.lower() in source.lower()]
         known.update(matching)
         counts = [_count(ours[source], item.entailments, item.contradictions) for source in matching]
-        total = sum(count for count in counts if count is not None) if counts and None not in counts else None
+        total = sum(n for n in counts if n is not None) if counts and None not in counts else None
         lines.append(
             [
                 item.name,
@@ -77,13 +77,11 @@ def _within(value: int, bounds: Range) -> bool:
 
 
 def _in_words(item: PremiseCount) -> str:
-    if item.entailments == item.contradictions:
-        return f"{_range(item.entailments)} of both"
-    return f"{_range(item.entailments)} entailments, {_range(item.contradictions)} contradictions"
+    return f"{_range(item.entailments, 'entailment')} and {_range(item.contradictions, 'contradiction')}"
 
 
-def _range(bounds: Range) -> str:
+def _range(bounds: Range, noun: str) -> str:
     low, high = bounds
     if high is None:
-        return f"{low} or more"
-    return f"exactly {low}" if low == high else f"{low} to {high}"
+        return f"{low} or more {noun}s"
+    return f"exactly {count(low, noun)}" if low == high else f"{low} to {high} {noun}s"

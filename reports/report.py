@@ -80,10 +80,11 @@ def _scale(read: Results) -> str:
     if read.comparable:
         said.append("Encoder, data and training are the paper's, so levels may be compared with the published ones.")
     else:
-        base = f"the `{read.space.baseline}` row" if read.space.baseline else "each other"
+        base = read.space.baseline
+        other = f"differences to the `{base}` row" if base and read.of_row(base) else "rows with each other"
         said.append("This study does not repeat the paper's setting:")
         said.append(bullets([*(_in_words(item, read) for item in read.differences), *read.info.notes]))
-        said.append(f"**So compare differences to {base}, not levels.**")
+        said.append(f"**So compare {other}, not levels.**")
     return "\n\n".join(said)
 
 
@@ -98,6 +99,11 @@ def _in_words(item: Difference, read: Results) -> str:
         )
         what = "the built-in scenes corpus" if item.ours == SCENES else ours
         return f"training pairs come from {what} instead of {paper}{steps if seen else ''}"
+    if item.key == "corpus.documents":
+        counts = [int(found) for r in read.records if (found := r.data.get("corpus", {}).get("documents"))]
+        what = "the built-in scenes corpus" if item.ours == SCENES else ours
+        number_of = f" ({max(counts):,} documents)" if counts else ""
+        return f"training documents come from {what} instead of {paper}{number_of}"
     if item.key == "evaluation.senteval":
         return "the SentEval tasks are the built-in scenes ones, not the real data"
     if item.key == "evaluation.protocol":
@@ -113,12 +119,12 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
     done = [label for label in rows if read.is_complete(label)]
     seeds = count(len(read.info.seeds), "seed")
     said = (
-        [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each{_unfinished(read, rows)}."] if rows else []
+        [f"{len(done)} of {count(len(rows), 'row')} finished, {seeds} each.{_unfinished(read, rows)}"] if rows else []
     )
     if foreign:
         evaluated = sum(bool(read.of_row(label)) for label in foreign)
         others = count(len(foreign), "row")
-        said.append(f"{evaluated} of {others} of other people's models evaluated{_unfinished(read, foreign)}.")
+        said.append(f"{evaluated} of {others} of other people's models evaluated.{_unfinished(read, foreign)}")
     if 0 < len(read.asked_rows) < len(read.space.rows):
         asked = len(read.asked_rows)
         said.append(f"The space has {len(read.space.rows)} rows; this study was asked for {asked} of them.")
@@ -163,7 +169,7 @@ def _unfinished(read: Results, rows: list[str]) -> str:
     said = [f"{why} ({n})" for why, n in sorted(reasons.items())] + (
         [f"without some of their seeds ({partly})"] if partly else []
     )
-    return f"; the others are {'; '.join(said)}" if said else ""
+    return f" The others: {'; '.join(said)}." if said else ""
 
 
 def _within_tolerance(read: Results) -> str:
@@ -269,7 +275,8 @@ def _tables(read: Results, pictures: Path) -> list[str]:
     notes = [f"`{row.label}`: {row.note}." for row in read.space.rows if row.note and row.label in read.asked_rows]
     measured = [
         "### Positives and negatives per anchor, as measured",
-        "A cap is an upper bound: an anchor takes what its batch offers. Counts are of the whole training, means over "
+        "A cap is an upper bound: an anchor takes what its batch offers; in the layout `groups` it is exact, and what "
+        "is missing is filled in. Counts are of the whole training, means over "
         "seeds; a recipe hash names its files in the ledger.",
         measured_table(read),
     ]

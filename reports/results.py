@@ -17,7 +17,9 @@ from trainables.errors import UserError
 from trainables.recipe import SCENES, Value
 
 # Keys that say where something lies or how it is computed, not what is measured.
-_NO_DIFFERENCE = {"evaluation.senteval", "evaluation.tasks", "optimisation.precision"}
+_NO_DIFFERENCE = {"evaluation.senteval", "evaluation.tasks", "evaluation.heat_map", "optimisation.precision"}
+_WITHOUT_PAIRS = {"spans", "similar_pairs"}
+"""Values of `corpus.layout` that do not read `corpus.nli`."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,11 @@ class Results:
             return ours != SCENES
         if key == "encoder.name":  # the same model in a local folder
             return Path(str(paper)).name == Path(str(ours)).name
+        layouts = {r.recipe.get("corpus.layout", "rows") for r in self.records if r.recipe["optimisation.epochs"]}
+        if key == "corpus.documents":
+            return (bool(layouts) and "spans" not in layouts) or Path(str(paper)).name == Path(str(ours)).name
+        if key == "corpus.nli" and layouts and layouts <= _WITHOUT_PAIRS:
+            return True
         if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
             seen = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
             wanted = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))

@@ -89,7 +89,7 @@ def figures_of(space: Space, row: Row) -> dict[Score, float]:
         (table.number, column, column.score or ("", column.average or ""))
         for table in space.tables
         for column in table.columns
-        if not column.mean_of and row.label in dict(map(reversed, table.rows))
+        if not column.mean_of and row.label in {label for _, label in table.rows}
     ]
     for number, column, score in columns:
         if column.name in row.published.get(number, {}):

@@ -95,7 +95,7 @@ class TestLaptop:
         report = laptop[1]
         assert cells(report, "### Table 2.", "Avg. GloVe embeddings", "ours") == ["—"] * 6
         assert "`Avg. GloVe embeddings`: no word vectors were given (`--word-vectors`)." in report
-        assert "18 of 19 rows finished, 1 seed each; the others are no word vectors" in report
+        assert "18 of 19 rows finished, 1 seed each. The others: no word vectors" in report
 
     def test_other_protocols_are_named(self, laptop: tuple[Path, str]):
         assert laptop[1].count("Ours is measured under the protocol `fast`, the paper's under `full`") == 3

@@ -1,0 +1,418 @@
+"""The report's sections beyond the tables: the front of two goals, heat maps, premises, figures, models of others."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports import plots
+from reports.ledger import Ledger, Record, write_whole
+from reports.pareto import Point, front, near_front
+from reports.premises import _count
+from reports.report import write_report
+from reports.results import Results
+from reports.statistics import Measured, Noise
+from reports.study_file import LEDGER, StudyInfo
+from search_spaces import Figure, Space, load_space, spaces
+from tests.synthetic_results import make_results
+from tests.test_reports_report import cells
+from trainables.errors import UserError
+
+BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
+DRAW = plots._save
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
+
+    def save(figure: Any, path: Path) -> Path:
+        if "drawn" in request.fixturenames and path.name.startswith(("pareto", "heat-map", "figure-")):
+            return DRAW(figure, path)
+        write_whole(path, "picture")
+        return path
+
+    monkeypatch.setattr(plots, "_save", save)
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Asks for real pictures."""
+
+
+def own_space(folder: Path, changes: str, base: str = "scl_ablation") -> Space:
+    """A registered space with some fields changed, as a file of the results folder."""
+    (folder / "space.py").write_text(
+        "from dataclasses import replace\n"
+        "from search_spaces import Figure, PremiseCount, spaces\n"
+        f"SPACE = replace(spaces()[{base!r}], name='mine', {changes})\n"
+    )
+    return load_space(str(folder / "space.py"))
+
+
+def study(folder: Path, changes: str, base: str = "scl_ablation", **options: Any) -> StudyInfo:
+    """A made-up study of such a space."""
+    info = make_results(folder, own_space(folder, changes, base), **options)
+    info = dataclasses.replace(info, space_file="space.py")
+    info.save(folder)
+    return info
+
+
+def rewrite(folder: Path, change: Any) -> None:
+    """Every record as `change(record)` makes it."""
+    ledger = Ledger(folder / LEDGER)
+    for record in ledger.read():
+        ledger.write(change(record))
+
+
+def section(report: str, heading: str) -> str:
+    return report.split(f"\n## {heading}\n", 1)[1].split("\n## ")[0]
+
+
+class TestPareto:
+    GOALS = "goals=('sts', 'transfer')"
+
+    def test_the_front_is_what_nothing_dominates(self, tmp_path: Path, drawn: None):
+        study(tmp_path, self.GOALS, explored=12, pruned=2)
+        report = write_report(tmp_path).read_text()
+        text = section(report, "Two goals at once")
+        results = Results.load(tmp_path)
+        scores = {
+            key: (records[0].averages["development_sts"], records[0].averages["development_transfer"])
+            for key, records in results.recipes.items()
+        }
+        expected = {
+            key
+            for key, (x, y) in scores.items()
+            if not any(a >= x and b >= y and (a, b) != (x, y) for a, b in scores.values())
+        }
+        assert set(re.findall(r"`([0-9a-f]{12})`", text)) == expected
+        assert "32 recipes were tried; 30 have a score for both goals (18 of the paper's rows, 12 explored)" in text
+        assert "chosen on development parts only" in text
+        assert "noise between seeds is unknown" in text
+        assert (tmp_path / "pictures/pareto.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_test_averages_stand_beside(self, tmp_path: Path):
+        study(tmp_path, self.GOALS)
+        text = section(write_report(tmp_path).read_text(), "Two goals at once")
+        results = Results.load(tmp_path)
+        line = next(line for line in text.splitlines() if line.startswith("| 1 "))
+        label = re.findall(r"paper: ([^|]+?) +\|", line)[0]
+        paper, column = results.topics[0]
+        cell = results.cell(paper, label, column.name)
+        assert cell is not None
+        assert f"{cell.mean:.2f}" in line
+        assert "test: STS Avg." in text
+
+    def test_test_scores_have_no_say(self, tmp_path: Path):
+        def worse(record: Record) -> Record:
+            scores = {task: {**numbers, "test_accuracy": 1.0} for task, numbers in record.scores.items()}
+            return dataclasses.replace(record, scores=scores)
+
+        study(tmp_path, self.GOALS, explored=6)
+
+        def chosen() -> list[str]:
+            text = section(write_report(tmp_path).read_text(), "Two goals at once")
+            return re.findall(r"`([0-9a-f]{12})`", text)
+
+        before = chosen()
+        rewrite(tmp_path, worse)
+        assert chosen() == before
+
+    def test_one_goal_is_missing(self, tmp_path: Path):
+        study(tmp_path, self.GOALS)
+        rewrite(
+            tmp_path,
+            lambda record: dataclasses.replace(record, averages={**record.averages, "development_transfer": None}),
+        )
+        text = section(write_report(tmp_path).read_text(), "Two goals at once")
+        assert "The goal transfer" in text
+        assert "is missing: no finished trial has it" in text
+        assert "the front is the single best recipe" in text
+        assert len(re.findall(r"`([0-9a-f]{12})`", text)) == 1
+        assert "pareto.png" not in text
+
+    def test_no_goal_is_there(self, tmp_path: Path):
+        study(tmp_path, self.GOALS)
+        rewrite(tmp_path, lambda record: dataclasses.replace(record, averages={}))
+        text = section(write_report(tmp_path).read_text(), "Two goals at once")
+        assert "No finished trial has a development score" in text
+
+    def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["contrastive_all"], explored=5)
+        goals = {"development_sts": 60.0, "development_transfer": 70.0}
+        rewrite(tmp_path, lambda record: dataclasses.replace(record, averages={**record.averages, **goals}))
+        text = section(write_report(tmp_path).read_text(), "Two goals at once")
+        assert "test: liao_sts" in text
+        assert "test: development" not in text
+
+    def test_domination_within_noise(self):
+        def point(name: str, x: float, y: float) -> Point:
+            return Point(name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)))
+
+        noises = [Noise(1.0, 20), Noise(1.0, 20)]
+        limit = noises[0].threshold(3, 3)
+        best, close, far = point("best", 70, 70), point("close", 70 - 0.9 * limit, 70), point("far", 60, 70)
+        other = point("other", 50, 80)
+        assert [p.name for p in front([far, other, close, best])] == ["best", "other"]
+        assert [p.name for p in near_front([far, other, close, best], noises)] == ["close"]
+        assert near_front([far, other, close, best], [None, noises[1]]) == []
+        assert [p.name for p in front([best, point("twin", 70, 70)])] == ["best", "twin"]
+
+
+class TestHeatMap:
+    @staticmethod
+    def fill(folder: Path, sentences: list[str], source: str, labels: tuple[str, ...] = (BASELINE, BEST)) -> None:
+        info = StudyInfo.load(folder)
+        hashes = {info.row_hashes[label] for label in labels}
+        size = len(sentences)
+
+        def add(record: Record) -> Record:
+            if record.recipe_hash not in hashes:
+                return record
+            path = f"predictions/{record.recipe_hash}-{record.seed}.npz"
+            (folder / "predictions").mkdir(exist_ok=True)
+            after = np.eye(size, dtype=np.float32)
+            for anchor in range(0, size - 2, 3):
+                after[anchor, anchor + 1] = after[anchor + 1, anchor] = 0.8 if anchor else 0.1
+                after[anchor, anchor + 2] = after[anchor + 2, anchor] = 0.25
+            maps = {"heat_map.before": np.ones((size, size), dtype=np.float32), "heat_map.after": after}
+            np.savez(folder / path, **maps)  # type: ignore[arg-type]
+            recipe = {**record.recipe, "evaluation.heat_map": source}
+            data = {**record.data, "heat_map": {"sentences": sentences}}
+            return dataclasses.replace(record, recipe=recipe, data=data, predictions=path)
+
+        rewrite(folder, add)
+
+    def test_topics(self, tmp_path: Path, drawn: None):
+        make_results(tmp_path, seeds=(1, 2))
+        self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
+        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        assert f"`{BASELINE}` and `{BEST}`" in text
+        assert cells(text, "Mean cosine", "2 rows", "before training") == [
+            *["1.00 ± 0.00"] * 3,
+            "0.00 ± 0.00",
+        ]
+        # (0.1 + 3 * 0.8) / 4 with what agrees; in the first topic what disagrees is closer
+        assert cells(text, "Mean cosine", "2 rows", "after training") == [
+            "0.62 ± 0.00",
+            "0.25 ± 0.00",
+            "0.00 ± 0.00",
+            "3.00 ± 0.00",
+        ]
+        assert (tmp_path / "pictures/heat-map.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_a_persons_sentences(self, tmp_path: Path):
+        make_results(tmp_path)
+        self.fill(tmp_path, ["short", "x" * 90], "mine.txt", labels=(BEST,))
+        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        assert "Cosines of 2 sentences" in text
+        assert "Mean cosine" not in text
+        assert f"- 2: {'x' * 90}" in text
+
+    def test_gone(self, tmp_path: Path):
+        make_results(tmp_path)
+        self.fill(tmp_path, ["a", "b"], "mine.txt")
+        for path in (tmp_path / "predictions").iterdir():
+            path.unlink()
+        assert "The stored cosines are gone" in write_report(tmp_path).read_text()
+
+    def test_none_is_no_section(self, tmp_path: Path):
+        make_results(tmp_path, rows=[BASELINE])
+        assert "Sentences before and after" not in write_report(tmp_path).read_text()
+
+    @pytest.mark.parametrize("content", [b"not a zip", None])
+    def test_bad_file(self, tmp_path: Path, content: bytes | None):
+        make_results(tmp_path, rows=[BASELINE])
+        self.fill(tmp_path, ["a", "b"], "mine.txt")
+        path = next((tmp_path / "predictions").iterdir())
+        if content is None:
+            np.savez(path, **{"heat_map.after": np.zeros((3, 3))})  # type: ignore[arg-type]
+        else:
+            path.write_bytes(content)
+        with pytest.raises(UserError, match=re.escape(path.name)):
+            write_report(tmp_path)
+
+
+class TestPremises:
+    def test_ours_beside_published(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"])
+        counts = {
+            "snli_dev.jsonl": [[1, 1, 3000], [2, 3, 10], [1, 2, 99], [5, 5, 4]],
+            "SNLI_test.jsonl": [[1, 1, 500]],
+            "scenes": [[3, 3, 8]],
+        }
+        corpus = {"source": "local", "fingerprint": "f", "premises": counts}
+        rewrite(tmp_path, lambda record: dataclasses.replace(record, data={**record.data, "corpus": corpus}))
+        text = section(write_report(tmp_path).read_text(), "Premises by entailments and contradictions")
+        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
+        assert lines[2][:2] == ["SNLI", "exactly 1 entailment and exactly 1 contradiction"]
+        assert lines[2][2:] == ["snli_dev.jsonl, SNLI_test.jsonl", "3,500", "139,299"]
+        assert lines[3][3:] == ["10", "1,890"]
+        assert lines[4][3:] == ["4", "7,956"]
+        assert lines[5] == ["MNLI", "exactly 1 entailment and exactly 1 contradiction", "—", "—", "125,860"]
+        assert ["—", "exactly 3 entailments and exactly 3 contradictions", "scenes", "8", "—"] in lines
+        assert "the two do not compare" in text
+
+    def test_nothing_counted(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"])
+        assert "No finished trial has counted its premises" in write_report(tmp_path).read_text()
+
+    @pytest.mark.parametrize(
+        ("entailments", "contradictions", "expected"),
+        [((1, 1), (1, 1), 7), ((2, 4), (2, 4), 3), ((5, None), (0, None), 11), ((5, 5), (1, 1), None)],
+    )
+    def test_ranges(self, entailments: Any, contradictions: Any, expected: int | None):
+        counts = [[1, 1, 7], [2, 4, 3], [2, 5, 9], [5, 0, 11]]
+        assert _count(counts, entailments, contradictions) == expected
+
+
+class TestFigures:
+    def test_distribution(self, tmp_path: Path, drawn: None):
+        figure = "figures=(Figure('2', 'Caps', 'distribution', ('objective.positives', 'head.kind'), '2', 'Avg.'),)"
+        study(tmp_path, figure, seeds=(1, 2), spread=0.5)
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        results = Results.load(tmp_path)
+        paper = results.space.table("2")
+        capped = ["3p3n-Augment", "3p3n-lambda0.5-SCL", "3all3n-lambda1.0-SCL", "3palln-lambda0.5-SCL"]
+        found = [results.cell(paper, label, "Avg.") for label in [*capped, "3palln-lambda1.0-SCL"]]
+        ours = [cell.mean for cell in found if cell]
+        line = cells(text, "Figure 2. Caps", "`objective.positives`", "3")
+        assert line == ["5", *(f"{v:.2f}" for v in (min(ours), sorted(ours)[2], max(ours), sum(ours) / 5))]
+        assert cells(text, "Figure 2. Caps", "`objective.positives`", "none")[0] == "6"  # without the word vectors
+        assert "Only one value of `head.kind` has finished" in text
+        assert (tmp_path / "pictures/figure-2.png").read_bytes().startswith(b"\x89PNG")
+
+    @pytest.mark.parametrize("search", ["grid", "optuna"])
+    def test_a_grid_is_drawn_and_a_search_is_not(self, tmp_path: Path, search: str):
+        info = study(
+            tmp_path, "figures=(Figure('2', 'F', 'distribution', ('pooling.mode',), '2', 'Avg.'),)", explored=20
+        )
+        dataclasses.replace(info, search=search).save(tmp_path)
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        assert ("of 31 recipes" in text) == (search == "grid")
+        assert ("nothing is drawn" in text) == (search == "optuna")
+
+    def test_lines(self, tmp_path: Path, drawn: None):
+        keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
+        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', 'A note.'),)", seeds=(1, 2))
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        results = Results.load(tmp_path)
+        cell = results.cell(results.space.table("2"), BEST, "Avg.")
+        assert cell is not None
+        lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines()]
+        assert [
+            "negatives per anchor: none",
+            "positives per anchor: none, scl",
+            "0.3",
+            "1",
+            f"{cell.mean:.2f} ± {cell.std:.2f}",
+        ] in lines
+        assert text.rstrip().endswith("A note.")
+        assert (tmp_path / "pictures/figure-3.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_nothing_has_finished(self, tmp_path: Path):
+        figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '7', 'Avg.'),)"
+        study(tmp_path, figure, rows=[BASELINE])
+        assert "None of its recipes has finished" in write_report(tmp_path).read_text()
+
+    @pytest.mark.parametrize(
+        ("figure", "said"),
+        [
+            (("2", "t", "distribution", ("objective.name",), "9", "Avg."), "there is no table 9"),
+            (("2", "t", "distribution", ("objective.name",), "2", "Mean"), "table 2 has no column 'Mean'"),
+            (("2", "t", "distribution", ("objective.tau",), "2", "Avg."), "'objective.tau' is not a key"),
+            (("2", "t", "lines", ("objective.name", "head.kind"), "2", "Avg."), "run over a number"),
+            (("2", "t", "lines", ("objective.weight",), "2", "Avg."), "need at least 2 keys"),
+            (("2", "t", "bars", ("objective.weight",), "2", "Avg."), "kind must be"),
+            (("2", "t", "distribution", ("head.kind", "head.kind"), "2", "Avg."), "has a key twice"),
+        ],
+    )
+    def test_bad_figures(self, figure: Any, said: str):
+        with pytest.raises(UserError, match=said):
+            dataclasses.replace(spaces()["scl_ablation"], figures=(Figure(*figure),))
+
+
+class TestModelsOfOthers:
+    def test_most_rows_are_published_only(self, tmp_path: Path):
+        space = spaces()["supmpn_main"]
+        info = make_results(tmp_path, space)
+        missing = {
+            label: f"no public checkpoint is known; give one with `--evaluate '{label}=MODEL'`"
+            for label, recipe_hash in info.row_hashes.items()
+            if recipe_hash is None
+        }
+        dataclasses.replace(info, missing=missing).save(tmp_path)
+        report = write_report(tmp_path).read_text()
+        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base", "published (ours —)")[0] == "75.30"
+        assert (
+            "0 of 26 rows of other people's models evaluated. The others: no public checkpoint is known; give "
+            in report
+        )
+        assert report.count("--evaluate 'ROW=MODEL'") >= 2
+        measured = report.split("### Positives and negatives per anchor")[1]
+        assert "| SimCSE-sup-BERT-base " not in measured.split("\n- ")[0]
+        assert "**So compare rows with each other, not levels.**" in report  # the baseline is not there
+
+    def test_an_evaluated_row_is_marked(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"], word_vectors=True)
+        report = write_report(tmp_path).read_text()
+        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base †", "ours")[0] == "55.30"
+        assert "| SupMPN-BERT-base † " not in report
+        assert "- † evaluated, not trained here." in report
+        assert "26 of 26 rows of other people's models evaluated." in report
+
+    def test_a_claim_counts_many_absent_rows(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"])
+        line = next(line for line in write_report(tmp_path).read_text().splitlines() if "SupMPN outperforms" in line)
+        assert re.search(r"without \d+ of its rows", line)
+
+
+def test_data_in_words(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE, BEST])
+    filled = iter([120, 0])
+
+    def add(record: Record) -> Record:
+        corpus = {
+            "source": "/data/nli/snli.jsonl",
+            "pairs": 19666,
+            "layout": "groups",
+            "filled_positives": next(filled),
+            "left_out_each_epoch": 3,
+            "splits": {"train": 5, "dev": 1},
+            "premises": {"snli": [[1, 1, 1]]},
+            "fingerprint": "abc",
+        }
+        return dataclasses.replace(record, data={"corpus": corpus, "heat_map": {"sentences": ["a", "b"]}})
+
+    rewrite(tmp_path, add)
+    report = write_report(tmp_path).read_text()
+    said = cells(report, "## What was run", "training corpus")
+    assert said == [
+        "source: …/nli/snli.jsonl, 19,666 pairs, laid out as `groups`, 0 to 120 filled positives, "
+        "3 left out each epoch, splits: (train: 5, dev: 1), fingerprint `abc`"
+    ]
+    assert "The data changed" not in report
+    head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
+    assert "data.corpus.filled_positives" in head
+    assert "data.corpus.premises" not in head
+
+
+def test_recipes_with_other_data_are_no_change(tmp_path: Path):
+    """A space may vary the corpus: only trials that asked for the same must have read the same."""
+    make_results(tmp_path, rows=[BASELINE, BEST])
+
+    def vary(record: Record) -> Record:
+        share = 0.5 if record.recipe["objective.name"] == "scl" else 1.0
+        nli = {**record.data["nli"], "fingerprint": f"f{share}"}
+        return dataclasses.replace(record, recipe={**record.recipe, "corpus.share": share}, data={"nli": nli})
+
+    rewrite(tmp_path, vary)
+    report = write_report(tmp_path).read_text()
+    assert "The data changed" not in report
+    assert {"f0.5", "f1.0"} <= set(re.findall(r"fingerprint `([^`]+)`", report))
