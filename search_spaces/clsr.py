@@ -63,7 +63,7 @@ def _data_rows() -> tuple[Row, ...]:
     """The bases, and CLSR on each with either training set: Tables 1 and 3."""
     rows = []
     for base, (alone, stsb, nli) in _DATA.items():
-        both = (
+        both: tuple[tuple[str, dict[str, Any], float], ...] = (
             (base, _UNTRAINED, alone),
             (f"CLSR-STSB-{base}", _ON_STSB, stsb),
             (f"CLSR-{base}", {}, nli),

@@ -58,8 +58,7 @@ SPACES = (
             "evaluation.senteval": SCENES,
             "evaluation.protocol": "fast",
             "optimisation.learning_rate": 5e-4,
-            "optimisation.batch_size": 64,
-            "optimisation.epochs": 2,
+            "optimisation.batch_size": 32,
         },
         rows=tuple(Row(label, overrides) for label, overrides in _STARTS.items()),
         domains=(

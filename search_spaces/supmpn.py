@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from search_spaces.space import Claim, Column, Domain, PremiseCount, Row, Space, Table
+from search_spaces.space import Claim, Column, Domain, Need, PremiseCount, Row, Space, Table
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 BASE, LARGE = "SupMPN-BERT-base", "SupMPN-BERT-large"
@@ -159,7 +159,7 @@ _NOTES = {
 }
 
 
-def _need(label: str, overrides: Mapping[str, Any]) -> Any:
+def _need(label: str, overrides: Mapping[str, Any]) -> Need | None:
     if label == "Glove embeddings (avg.)":
         return "word_vectors"
     return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
@@ -284,19 +284,22 @@ _MAIN_CLAIMS = (
 )
 
 _NONE, _RD, _SR, _PP = _AUGMENTATION
-_AUGMENTATION_ROWS = tuple(
-    Row(label, overrides, {"A1": _figures(STS, _AUGMENTATION[label])}, needs=needs, note=note)
-    for label, overrides, needs, note in (
-        (_NONE, {"corpus.augmentation": "none"}, None, ""),
-        (_RD, {"corpus.augmentation": "deletion"}, None, "10 % of an entailment's words are deleted"),
-        (_SR, {"corpus.augmentation": "synonyms"}, "wordnet", "20 % of an entailment's words are replaced"),
-        (
-            _PP,
-            {"corpus.augmentation": "paraphrase"},
-            "paraphraser",
-            "half of the entailments are paraphrased; the paper's model is prithivida/parrot_paraphraser_on_T5",
-        ),
-    )
+
+
+def _augmented(label: str, how: str, needs: Need | None = None, note: str = "") -> Row:
+    return Row(label, {"corpus.augmentation": how}, {"A1": _figures(STS, _AUGMENTATION[label])}, needs, note)
+
+
+_AUGMENTATION_ROWS = (
+    _augmented(_NONE, "none"),
+    _augmented(_RD, "deletion", note="10 % of an entailment's words are deleted"),
+    _augmented(_SR, "synonyms", "wordnet", "20 % of an entailment's words are replaced"),
+    _augmented(
+        _PP,
+        "paraphrase",
+        "paraphraser",
+        "half of the entailments are paraphrased; the paper's model is prithivida/parrot_paraphraser_on_T5",
+    ),
 )
 _AUGMENTATION_CLAIMS = (
     Claim(
@@ -425,7 +428,8 @@ _LAPTOP = {
     "evaluation.senteval": SCENES,
     "evaluation.protocol": "fast",
     "optimisation.learning_rate": 5e-4,
-    "optimisation.batch_size": 64,
+    "optimisation.batch_size": 32,
+    "optimisation.epochs": 1,
 }
 _MAIN = Space(
     name="supmpn_main",
@@ -492,6 +496,7 @@ SPACES = (
         "batch 256",
         (_BATCH, _RATE),
         _BATCH_CLAIMS,
+        laptop={"optimisation.epochs": 3},
     ),
     _part(
         "supmpn_augmentation",
@@ -517,6 +522,5 @@ SPACES = (
         _both_tables("Hard positives P and hard negatives Q", _same(_PQ_LABELS)),
         "P 5, Q 5",
         (_P, _Q),
-        laptop={"optimisation.epochs": 1},
     ),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces import spaces
+from search_spaces import Space, spaces
 from search_spaces.clsr import STS
 
 SPACES = spaces()
@@ -35,7 +35,9 @@ def test_table_1(printed: dict[str, list[tuple[str, ...]]]) -> None:
 
 
 @pytest.mark.parametrize(("space", "number", "first"), [(BATCH, "2", "Batch Size"), (POOLING, "4", None)])
-def test_tables_2_and_4(printed: dict[str, list[tuple[str, ...]]], space, number: str, first: str | None) -> None:
+def test_tables_2_and_4(
+    printed: dict[str, list[tuple[str, ...]]], space: Space, number: str, first: str | None
+) -> None:
     table = space.table(number)
     figures = {name: f"{space.published(number, label, 'STS-B dev'):.2f}" for name, label in table.rows}
     if first:
