@@ -28,8 +28,9 @@ class Triplet(Objective):
             negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
         mine = batch.share(len(own))
-        anchors, candidates = batch.projected[groups.anchor[mine]], batch.projected[batch.hypothesis]
-        hinges = _hinges(distance(anchors, candidates), positives[mine], negatives[mine], self.config.margin)
+        # (pairs,): of each row to its own anchor, which is all that the masks ask for
+        distances = torch.linalg.vector_norm(batch.projected[batch.premise] - batch.projected[batch.hypothesis], dim=1)
+        hinges = _hinges(distances.expand(own.shape)[mine], positives[mine], negatives[mine], self.config.margin)
         return Loss(hinges.sum() / triplets, counts_of(positives, negatives))
 
 
@@ -48,9 +49,11 @@ class BatchAll(Objective):
     def forward(self, batch: EmbeddedBatch) -> Loss:
         classes = Classes.of(batch, self.config.fidelity)
         mine = batch.share(len(classes.members))
-        with torch.no_grad():  # how many violate the margin is asked of the whole batch
-            violating = (self._hinges(batch, classes, slice(None)) > 0).sum().clamp(min=1)
-        loss = self._hinges(batch, classes, mine).sum() / violating
+        hinges = self._hinges(batch, classes, mine)
+        with torch.no_grad():  # the violations of the whole batch are the divisor of every worker's part
+            others = [self._hinges(batch, classes, part) for part in (slice(mine.start), slice(mine.stop, None))]
+            violating = sum((part > 0).sum() for part in (hinges, *others))
+        loss = hinges.sum() / torch.as_tensor(violating).clamp(min=1)
         return Loss(loss, counts_of(classes.positives, classes.negatives))
 
     def _hinges(self, batch: EmbeddedBatch, classes: Classes, part: slice) -> Tensor:
