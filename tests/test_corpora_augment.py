@@ -124,9 +124,7 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(paraphraser: 
     check_augmentation(config)
     texts = ["a man plays", "a dog barks", "a person moves", "a man"]
     monkeypatch.setattr(augment, "LONGEST", 12)
-    monkeypatch.setattr(augment, "LONGEST", 12)
     alone = [augment.paraphrase([text], paraphraser)[0] for text in texts]
-    monkeypatch.setattr(augment, "PARAPHRASE_BATCH", 2)
     monkeypatch.setattr(augment, "PARAPHRASE_BATCH", 2)
     assert augment.paraphrase(texts, paraphraser) == alone  # whatever stands beside them in the batch
     assert all(set(text.split()) <= set(VOCABULARY) for text in alone)
