@@ -100,7 +100,7 @@ _ALL_STRATEGIES = STRATEGY.choices
 _TAUS = {"5e-2": 5e-2, "5e-4": 5e-4}
 _SAMPLING_ROWS = tuple(
     _row(
-        f"{size}, A {anchors}, P {positives}, tau {tau}, {strategy}",
+        f"{size} A={anchors} P={positives} tau={tau} {strategy}",
         size,
         {
             "spans.anchors": anchors,
@@ -156,7 +156,7 @@ _UNTRAINED_ROW = Row(UNTRAINED, {"optimisation.epochs": 0}, note="the encoder be
 
 
 def _objective(size: str, objective: str, share: float) -> str:
-    return f"{size}, {objective}, {share:.0%}"
+    return f"{size} {objective} {share:.0%}"
 
 
 _OBJECTIVE_ROWS = (
@@ -200,7 +200,7 @@ _NO_HEAD = "no projection"
 
 
 def _projected(kind: str, dim: int) -> str:
-    return f"{_HEADS[kind]}, {dim}"
+    return f"{_HEADS[kind]} {dim}"
 
 
 _PROJECTION_ROWS = (
@@ -235,7 +235,7 @@ _BANK_TAUS = {"1e-3": 1e-3, "5e-3": 5e-3, "1e-2": 1e-2, "5e-2": 5e-2}
 
 
 def _banked(size: int, tau: str) -> str:
-    return f"queue {size}, tau {tau}" if size else f"no queue, tau {tau}"
+    return f"queue={size} tau={tau}" if size else f"no queue tau={tau}"
 
 
 _BANK_ROWS = tuple(
@@ -301,14 +301,14 @@ SPACES = (
         "distribution",
         ("spans.anchors", "spans.positives", "spans.strategy"),
         _SAMPLING_ROWS,
-        "small, A 2, P 2, tau 5e-2, default",
+        "small A=2 P=2 tau=5e-2 default",
         (ANCHORS, POSITIVES, TAU, STRATEGY),
         _SAMPLING_CLAIMS,
         (
             "The caption's grid is A, P and tau; it does not say whether the strategies were compared over all of it. "
             "Here every strategy runs the whole grid.",
-            "With A = 1 a document of 1024 tokens is long enough, and the paper's own were of 2048 for every A; so rows "
-            "with A = 1 train on more documents here, where the corpus has shorter ones.",
+            "With A = 1 a document of 1024 tokens is long enough here, where the paper's have 2048 for every A; so "
+            "rows with A = 1 train on more documents, if the corpus has such.",
             "P = 4 is left out for DeCLUTR-base, as in the paper, where it did not fit into the memory.",
             'The text adds that P above 1 has "minimal impact"; that two things are equal is no claim that a sign '
             "could refute, so see the figures.",

@@ -237,18 +237,20 @@ def test_the_sampling_grid_is_the_captions():
 class TestGrids:
     def test_labels_say_what_the_recipe_does(self, space: Space):
         for row in space.rows:
-            recipe = space.base.override(row.overrides)
+            recipe, said = space.base.override(row.overrides), 0
             for pattern, value in (
-                (r"A (\d)", recipe.spans.anchors),
-                (r"P (\d)", recipe.spans.positives),
-                (r"tau ([\de-]+)", recipe.objective.temperature),
-                (r"queue (\d+)", recipe.objective.bank),
-                (r"linear, (\d+)", recipe.head.dim),
-                (r", (\d+)%", round(100 * recipe.corpus.share)),
+                (r"A=(\d)", recipe.spans.anchors),
+                (r"P=(\d)", recipe.spans.positives),
+                (r"tau=([\de-]+)", recipe.objective.temperature),
+                (r"queue=(\d+)", recipe.objective.bank),
+                (r"linear (\d+)", recipe.head.dim),
+                (r" (\d+)%", round(100 * recipe.corpus.share)),
             ):
-                said = re.search(pattern, row.label)
-                assert said is None or float(said[1]) == value
-            assert ("base, " in row.label) == (recipe.encoder.name == "roberta-base")
+                found = re.search(pattern, row.label)
+                assert found is None or float(found[1]) == value
+                said += found is not None
+            assert said == len(re.findall(r"\d+(?:e-\d)?", row.label))  # no number of a label was left out
+            assert row.label.startswith("base ") == (recipe.encoder.name == "roberta-base")
             if "contrastive" in row.label:
                 assert (recipe.objective.name, recipe.objective.mlm) == ("ntxent", 0.0)
             if "MLM" in row.label:
