@@ -485,7 +485,7 @@ TAU = Domain("objective.temperature", low=5e-4, high=0.5, log=True, grid=(5e-4, 
 ANCHORS = Domain("spans.anchors", choices=(1, 2))
 POSITIVES = Domain("spans.positives", choices=(1, 2, 4))
 STRATEGY = Domain("spans.strategy", choices=("default", "adjacent", "subsuming"))
-_RATE = Domain("optimisation.learning_rate", low=1e-5, high=2e-4, log=True, grid=(2e-5, 5e-5, 1e-4))
+_RATE = Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(2e-5, 5e-5, 1e-4))
 _POOL = Domain("pooling.mode", choices=("mean", "cls", "max", "first_last_mean"))
 
 RECIPE = Recipe().override(

@@ -394,7 +394,7 @@ _PQ_ROWS = tuple(
 _P = Domain("objective.positives", low=1, high=5, grid=(1, 3, 5))
 _Q = Domain("objective.negatives", low=1, high=5, grid=(1, 3, 5))
 _TAU = Domain("objective.temperature", low=0.01, high=0.5, log=True, grid=(0.02, 0.05, 0.1))
-_BATCH = Domain("optimisation.batch_size", choices=(64, 128, 256, 512))
+_BATCH = Domain("optimisation.batch_size", choices=(32, 64, 128, 256, 512))
 _RATE = Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(1e-5, 5e-5, 5e-4))
 _POOL = Domain("pooling.mode", choices=("mean", "cls", "first_last_mean"))
 _FILL = Domain("corpus.augmentation", choices=("none", "deletion"))

@@ -94,6 +94,12 @@ class TestEverySpace:
             others = {"encoder.name", "encoder.kind"} & set(row.overrides)
             assert bool(others) == (row.needs in ("checkpoint", "word_vectors"))
 
+    def test_a_search_can_start_from_some_row(self, space: Space):
+        """Optuna learns from the rows that lie within the domains; at both scales there is one that is trained."""
+        for base in (space.base, space.base.override(space.laptop)):
+            recipes = [base.override(row.overrides) for row in space.rows if row.needs is None]
+            assert any(recipe.optimisation.epochs and _lies_within(recipe, space.domains) for recipe in recipes)
+
     def test_conditional_domains_follow_their_condition(self, space: Space):
         keys = [domain.key for domain in space.domains]
         for domain in space.domains:
@@ -106,6 +112,15 @@ class TestEverySpace:
 
 def _ends(domain: Domain) -> tuple[object, ...]:
     return () if domain.choices else (domain.low, domain.high)
+
+
+def _lies_within(recipe: Recipe, domains: tuple[Domain, ...]) -> bool:
+    values = recipe.flat()
+    asked = [domain for domain in domains if domain.when is None or values[domain.when[0]] in domain.when[1]]
+    return all(
+        values[d.key] in d.choices if d.choices else values[d.key] is not None and d.low <= values[d.key] <= d.high
+        for d in asked
+    )
 
 
 def _is_printed(space: Space, claim: Claim) -> bool:
