@@ -27,6 +27,8 @@ NAMES = {
     "objective.bank": "size of the memory bank",
     "optimisation.batch_size": "batch size",
     "corpus.share": "share of the documents",
+    "objective.mlm": "weight of MLM",
+    "head.kind": "projection head",
     "head.dim": "output size of the projection head",
     "spans.anchors": "A (anchors a document)",
     "spans.positives": "P (positives an anchor)",
@@ -49,7 +51,17 @@ def rows_picture(results: Results, path: Path) -> Path | None:
         return None
     rows = {row.label: row for row in results.space.rows}
     trained = {label for label, row in rows.items() if row.overrides.get("optimisation.epochs") != 0}
-    labels = [label for _, label in panels[0][0].rows if label != base and label in trained]
+    labels = [
+        label
+        for _, label in panels[0][0].rows
+        if label != base
+        and label in trained
+        and any(
+            gain(table, label, column.name) is not None
+            for table, column in panels
+            for gain in (results.gain, results.published_gain)
+        )
+    ]
     if not any(results.gain(table, label, column.name) is not None for table, column in panels for label in labels):
         return None
     figure, axes = _figure(len(panels), height=1.3 + 0.32 * len(labels), sharey=True)
@@ -177,7 +189,7 @@ def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> 
     axis.set_ylabel(axes[1])
     axis.margins(0.08)
     axis.grid(alpha=0.3)
-    _legend(figure, [axis], columns=2)
+    _legend(figure, [axis])
     return _save(figure, path)
 
 
@@ -301,12 +313,17 @@ def _once(axis: Axes, label: str) -> str | None:
     return None if label in axis.get_legend_handles_labels()[1] else label
 
 
-def _legend(figure: Figure, axes: Sequence[Axes], columns: int = 4) -> None:
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Below the panels, in as many columns as the names leave room for."""
     found: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False)
+    letters = 11 * float(figure.get_figwidth())
+    columns = int(letters // (max(map(len, found), default=0) + 7))
+    figure.legend(
+        found.values(), found.keys(), loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False
+    )
 
 
 def _save(figure: Figure, path: Path) -> Path:
