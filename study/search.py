@@ -19,11 +19,11 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
-from trainables.population import population_key
 
 from reports.ledger import Ledger, Record
 from search_spaces.space import Domain
 from study.plan import Plan, PlannedTrial, resolve
+from trainables.population import population_key
 from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"
