@@ -113,7 +113,9 @@ class _Pairs:
     """A batch of pairs as NT-Xent sees it: 2 m texts, the first side's and then the second's."""
 
     base: Tensor  # (2 m, dim)
-    excluded: Tensor  # (excluded,) flat index into (2 m, 2 m): what stands in no denominator
+    excluded: Tensor  # (excluded,) flat index into (2 m, 2 m): what stands not in a row's denominator
+    one_way: Tensor  # (some,) those of them whose mirror image does stand in its row's
+    other_way: Tensor  # (some,) these mirror images
     counts: dict[str, int]
 
 
@@ -148,7 +150,8 @@ def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool) -> 
         agreed = (text == own[:, None]) | (text == other[:, None])  # (pairs, 2 m): one of this pair's texts
         excluded |= np.concatenate([agreed, agreed])
         excluded[np.arange(2 * pairs), np.roll(np.arange(2 * pairs), pairs)] = False  # the positive itself
-    flat = np.flatnonzero(excluded)
+    flat, one_way = np.flatnonzero(excluded), np.flatnonzero(excluded & ~excluded.T)
+    other_way = one_way % (2 * pairs) * (2 * pairs) + one_way // (2 * pairs)
     counts = {
         "pairs": pairs,
         "sentences": len(batch.sentences),
@@ -158,9 +161,9 @@ def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool) -> 
         "negatives": 4 * pairs * pairs - len(flat) - 2 * pairs,
         "batches_without_anchor": 0,
     }
-    return _Pairs(
-        torch.from_numpy(store.take(rows)).to(like.device, like.dtype), torch.from_numpy(flat).to(like.device), counts
-    )
+    base = torch.from_numpy(store.take(rows)).to(like.device, like.dtype)
+    flat, one_way, other_way = (torch.from_numpy(places).to(like.device) for places in (flat, one_way, other_way))
+    return _Pairs(base, flat, one_way, other_way, counts)
 
 
 class _Stack:
@@ -179,6 +182,7 @@ class _Stack:
         self.decay = self._column([config.weight_decay for config in configs])
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
         self.temperature = self._column([member.recipe.objective.temperature for member in members])
+        self.tables: list[Tensor] | None = None
         self.optimiser = (_SGD if configs[0].optimiser == "sgd" else _AdamW)([*self.weight, *self.bias])
 
     @torch.no_grad()
@@ -251,32 +255,42 @@ class _Stack:
         """NT-Xent of each member, (members,), and its gradient by `projected`, (members, 2 m, dim).
 
         With P the softmax of each row of scores and Y the pairing, the gradient by the normalised vectors z is
-        (P + P' - 2 Y) z / (2 m tau).
+        (P + P' - 2 Y) z / (2 m tau). `denominator` is the log of the sum in each row's.
         """
         lengths = torch.linalg.vector_norm(projected, dim=2, keepdim=True).clamp_(min=1e-12)
         z = projected / lengths
         count = z.shape[1]
         partner = z.roll(count // 2, dims=1)
         gradient = torch.empty_like(z)
-        most = torch.empty(z.shape[:2], dtype=z.dtype, device=z.device)
-        together = max(1, SCORES_AT_ONCE[z.device.type] // count**2)
+        denominator = torch.empty(z.shape[:2], dtype=z.dtype, device=z.device)
+        together = min(len(z), max(1, SCORES_AT_ONCE[z.device.type] // count**2))
         for start in range(0, len(z), together):
             part = slice(start, start + together)
             z_part = z[part]
             # The temperature divides one factor, which is smaller than the scores.
-            scores = torch.bmm(z_part / self.temperature[part], z_part.mT)
+            scores, shares = (buffer[: len(z_part)] for buffer in self._buffers(together, count))
+            torch.bmm(z_part / self.temperature[part], z_part.mT, out=scores)
             for own, table in zip(pairs[part], scores, strict=True):
                 table.view(-1)[own.excluded] = -math.inf
-            highest = scores.amax(dim=2)
-            torch.softmax(scores, dim=2, out=scores)
-            # log of the denominator: the largest share never underflows, a positive's may
-            most[part] = highest - scores.amax(dim=2).log_()
-            gradient[part] = torch.bmm(scores, z_part).baddbmm_(scores.mT, z_part)
-        losses = most - (z * partner).sum(dim=2) / self.temperature.squeeze(2)  # (members, 2 m)
+            torch.softmax(scores, dim=2, out=shares)
+            # The largest share never underflows; that of a positive may.
+            denominator[part] = scores.amax(dim=2) - shares.amax(dim=2).log_()
+            # Scores are symmetric, so P' is had without a slow transposition, but for what is excluded one way only.
+            both = scores.sub_(denominator[part].unsqueeze(1)).exp_().add_(shares)
+            for own, table, share in zip(pairs[part], both, shares, strict=True):
+                table.view(-1)[own.one_way] = table.view(-1)[own.other_way] = share.view(-1)[own.other_way]
+            torch.bmm(both, z_part, out=gradient[part])
+        losses = denominator - (z * partner).sum(dim=2) / self.temperature.squeeze(2)  # (members, 2 m)
         gradient.sub_(partner, alpha=2).div_(self.temperature * count)
         # Back through the normalisation: what points along z changes nothing.
         gradient.sub_((gradient * z).sum(dim=2, keepdim=True) * z).div_(lengths)
         return losses.mean(dim=1), gradient
+
+    def _buffers(self, members: int, count: int) -> list[Tensor]:
+        """Two tables of scores for each member. Fresh memory at each step would cost as much as a product."""
+        if self.tables is None or self.tables[0].shape != (members, count, count):
+            self.tables = [self.weight[0].new_empty(members, count, count) for _ in range(2)]
+        return self.tables
 
     def _clip(self, gradients: Sequence[Tensor]) -> None:
         norms = torch.stack([torch.linalg.vector_norm(gradient.flatten(1), dim=1) for gradient in gradients])
