@@ -27,7 +27,10 @@ def main(arguments: Sequence[str]) -> None:
     asked = _parser().parse_args(arguments)
     import torch
 
+    from trainables.trial import run_trial
+
     torch.set_num_threads(asked.threads)
+    run_trial(_trials(asked, SCENES_ENCODER, 8)[0][0].override({"optimisation.max_steps": 1}), 0)  # loads libraries
     print(
         f"torch {torch.__version__}, {asked.threads} thread(s), {asked.members} members, {asked.steps} steps, "
         f"{asked.runs} runs of {asked.sample} trials one after another; ratios: median (least to most)\n"

@@ -162,8 +162,8 @@ def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool) -> 
         "batches_without_anchor": 0,
     }
     base = torch.from_numpy(store.take(rows)).to(like.device, like.dtype)
-    flat, one_way, other_way = (torch.from_numpy(places).to(like.device) for places in (flat, one_way, other_way))
-    return _Pairs(base, flat, one_way, other_way, counts)
+    places = [torch.from_numpy(found).to(like.device) for found in (flat, one_way, other_way)]
+    return _Pairs(base, places[0], places[1], places[2], counts)
 
 
 class _Stack:
