@@ -1,7 +1,8 @@
-"""Giorgi et al. 2020, "DeCLUTR": Tables 1, S1 and S3 to S6. Its figures are in `declutr_figures.py`.
+"""Giorgi et al. 2020, "DeCLUTR": Tables 1, S3, S4 and S6, and what its other spaces share with them.
 
-The base recipe is section 4.1 with DistilRoBERTa (DeCLUTR-small). Figures are percentages as printed; Tables S1, S5
-and S6 are development scores, the others test scores.
+Tables S1 and S5 are in `declutr_pooling.py`, Figures 2, 3 and S1 in `declutr_figures.py`. The base recipe is section
+4.1 with DistilRoBERTa (DeCLUTR-small). Figures are percentages as printed; Table S6 has development scores, the others
+test scores.
 """
 
 from __future__ import annotations
@@ -98,26 +99,8 @@ _WITHOUT_SNLI: dict[str, tuple[float, float]] = {
     SMALL: (76.97, 77.18),
     BASE: (78.27, 78.53),
 }
-# Table S1.
-_POOLING: dict[str, tuple[float, float, float]] = {
-    "GloVe": (66.05, 62.93, 64.49),
-    "fastText": (68.75, 63.46, 66.11),
-    "BERT-base-CLS": (63.54, 69.57, 66.55),
-    "BERT-base-mean": (72.00, 73.37, 72.68),
-    "ALBERT-base-V2-CLS": (58.81, 69.88, 64.35),
-    "ALBERT-base-V2-mean": (69.63, 74.83, 72.23),
-    "RoBERTa-base-CLS": (68.04, 66.35, 67.20),
-    "RoBERTa-base-mean": (72.39, 73.85, 73.12),
-}
-# Table S5: before and after fine-tuning by Sentence Transformers.
-_FINE_TUNED: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
-    "BERT-base": ((72.00, 73.37, 72.68), (77.78, 67.37, 72.57)),
-    "BERT-large": ((71.27, 71.37, 71.32), (79.12, 64.57, 71.85)),
-    "RoBERTa-base": ((72.39, 73.85, 73.12), (77.61, 63.73, 70.67)),
-    "RoBERTa-large": ((72.02, 75.05, 73.54), (79.23, 64.02, 71.63)),
-}
 # The "Parameters" and "Embed. dim." columns of Tables 1, S1 and S5; None is printed as a dash.
-_SIZES: dict[str, tuple[str | None, int]] = {
+SIZES: dict[str, tuple[str | None, int]] = {
     "GloVe": (None, 300),
     "fastText": (None, 300),
     "InferSent": ("38M", 4096),
@@ -133,7 +116,7 @@ _SIZES: dict[str, tuple[str | None, int]] = {
     "RoBERTa-base": ("125M", 768),
     "RoBERTa-large": ("355M", 1024),
 }
-_HUB = {
+HUB = {
     "BERT-base": "bert-base-uncased",
     "BERT-large": "bert-large-uncased",
     "ALBERT-base-V2": "albert-base-v2",
@@ -141,35 +124,35 @@ _HUB = {
     "RoBERTa-large": "roberta-large",
 }
 
-LARGER_MODEL = {"encoder.kind": "transformer", "encoder.name": _HUB["RoBERTa-base"]}
+LARGER_MODEL = {"encoder.kind": "transformer", "encoder.name": HUB["RoBERTa-base"]}
 """What makes a DeCLUTR-base of a DeCLUTR-small."""
-_AS_IT_IS = {"optimisation.epochs": 0}
-_WORDS = {**_AS_IT_IS, "encoder.kind": "word_vectors"}
+AS_IT_IS = {"optimisation.epochs": 0}
+WORDS = {**AS_IT_IS, "encoder.kind": "word_vectors"}
 
 
-def _plain(name: str, mode: str) -> dict[str, Any]:
+def plain(name: str, mode: str) -> dict[str, Any]:
     """A pretrained transformer, without training, under our own pooling."""
-    return {**_AS_IT_IS, "encoder.kind": "transformer", "encoder.name": name, "pooling.mode": mode}
+    return {**AS_IT_IS, "encoder.kind": "transformer", "encoder.name": name, "pooling.mode": mode}
 
 
-def _finished(name: str | None = None) -> dict[str, Any]:
+def finished(name: str | None = None) -> dict[str, Any]:
     """A finished sentence-transformers model; without a name only a person can give one."""
     model = {} if name is None else {"encoder.name": name}
-    return {**_AS_IT_IS, "encoder.kind": "pipeline", **model}
+    return {**AS_IT_IS, "encoder.kind": "pipeline", **model}
 
 
 _OVERRIDES: dict[str, dict[str, Any]] = {
-    "GloVe": _WORDS,
-    "fastText": _WORDS,
-    "InferSent": _finished(),
-    "USE": _finished(),
-    "Sentence Transformers": _finished("sentence-transformers/roberta-base-nli-mean-tokens"),
-    UNTRAINED: _AS_IT_IS,
-    "Transformer-base": _plain(_HUB["RoBERTa-base"], "mean"),
+    "GloVe": WORDS,
+    "fastText": WORDS,
+    "InferSent": finished(),
+    "USE": finished(),
+    "Sentence Transformers": finished("sentence-transformers/roberta-base-nli-mean-tokens"),
+    UNTRAINED: AS_IT_IS,
+    "Transformer-base": plain(HUB["RoBERTa-base"], "mean"),
     SMALL: {},
     BASE: LARGER_MODEL,
 }
-_NOTES = {
+NOTES = {
     "GloVe": "averaged word vectors without training (the paper's are glove.840B.300d); needs --word-vectors",
     "fastText": "averaged word vectors without training (the paper's are crawl-300d-2M); needs a file of its own by "
     "--evaluate",
@@ -188,14 +171,16 @@ def figures(columns: tuple[str, ...], printed: tuple[float, ...]) -> dict[str, f
     return dict(zip(columns, printed, strict=True))
 
 
-def _need(label: str, overrides: dict[str, Any]) -> Need | None:
+def needed(label: str, overrides: dict[str, Any]) -> Need | None:
+    """The input without which the row is a dash."""
     if label == "GloVe":
         return "word_vectors"
     return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
 
 
-def _note(label: str, said: str = "") -> str:
-    parameters, dim = _SIZES[label]
+def sized(label: str, said: str = "") -> str:
+    """A row's note, with the printed size of the model."""
+    parameters, dim = SIZES[label]
     size = f"{parameters} parameters, " if parameters else ""
     return f"{said + '; ' if said else ''}{size}{dim} dimensions as printed"
 
@@ -210,36 +195,8 @@ def _main_rows() -> tuple[Row, ...]:
         }
         if label in _WITHOUT_SNLI:
             published["S6"] = figures(WITHOUT_SNLI, _WITHOUT_SNLI[label])
-        need, note = _need(label, overrides), _note(label, _NOTES[label])
+        need, note = needed(label, overrides), sized(label, NOTES[label])
         rows.append(Row(label, overrides, published, needs=need, note=note))
-    return tuple(rows)
-
-
-def _pooling_rows() -> tuple[Row, ...]:
-    """Table S1's rows, then Table S5's others, then ours: the base encoder, before and after training."""
-    rows = []
-    for label, printed in _POOLING.items():
-        published = {"S1": figures(AVERAGES, printed)}
-        model, _, mode = label.rpartition("-")
-        if not model:
-            need, note = _need(label, _WORDS), _note(label, _NOTES[label])
-            rows.append(Row(label, _WORDS, published, needs=need, note=note))
-            continue
-        if mode == "mean" and model in _FINE_TUNED:
-            published["S5"] = figures(AVERAGES, _FINE_TUNED[model][0])
-        rows.append(Row(label, _plain(_HUB[model], mode.lower()), published, needs="checkpoint", note=_note(model)))
-    for model, (before, _) in _FINE_TUNED.items():
-        if f"{model}-mean" not in _POOLING:
-            published = {"S5": figures(AVERAGES, before)}
-            overrides = _plain(_HUB[model], "mean")
-            rows.append(Row(f"{model}-mean", overrides, published, needs="checkpoint", note=_note(model)))
-    for model, (_, after) in _FINE_TUNED.items():
-        label = f"{model.lower()}-nli-mean-tokens"
-        overrides = _finished(f"sentence-transformers/{label}")
-        rows.append(Row(label, overrides, {"S5": figures(AVERAGES, after)}, needs="checkpoint"))
-    for label, overrides in ((UNTRAINED, _AS_IT_IS), (SMALL, {})):
-        for mode in ("CLS", "mean"):
-            rows.append(Row(f"{label}-{mode}", {**overrides, "pooling.mode": mode.lower()}, note="not in the paper"))
     return tuple(rows)
 
 
@@ -397,96 +354,12 @@ _MAIN_CLAIMS = (
     ),
 )
 
-_PRETRAINED = ("BERT-base", "ALBERT-base-V2", "RoBERTa-base")
-_ROBERTA = "RoBERTa-base-mean"
-_POOLING_TABLES = (
-    Table(
-        number="S1",
-        title="Pretrained transformers, pooled by their first token or by the mean",
-        columns=DEV_COLUMNS,
-        rows=(
-            *((label, label) for label in _POOLING),
-            *((f"{label}-{mode}", f"{label}-{mode}") for label in (UNTRAINED, SMALL) for mode in ("CLS", "mean")),
-        ),
-        topic="SentEval (development)",
-        protocol="full",
-        aggregation=DEV_AGGREGATION,
-        footnotes=(
-            "The last four rows are not in the paper: its own encoder before and after DeCLUTR, so that the question "
-            "can be asked where nothing can be downloaded.",
-        ),
-    ),
-    Table(
-        number="S5",
-        title="Pretrained transformers before and after fine-tuning by Sentence Transformers",
-        columns=DEV_COLUMNS,
-        rows=(
-            *((f"{model}, before", f"{model}-mean") for model in _FINE_TUNED),
-            *((f"{model}, after", f"{model.lower()}-nli-mean-tokens") for model in _FINE_TUNED),
-        ),
-        topic="SentEval (development)",
-        protocol="full",
-        aggregation=DEV_AGGREGATION,
-    ),
-)
-_POOLING_CLAIMS = (
-    *(
-        Claim(
-            f"Mean pooling outperforms pooling via the CLS token (here {model}, {column}).",
-            *("S1", column),
-            better=(f"{model}-mean",),
-            worse=(f"{model}-CLS",),
-        )
-        for model in _PRETRAINED
-        for column in AVERAGES
-    ),
-    *(
-        Claim(
-            f"CLS embeddings of models with a sentence-level loss (NSP, SOP) do not outperform those of a model "
-            f"without one ({column}).",
-            *("S1", column),
-            better=("RoBERTa-base-CLS",),
-            worse=("BERT-base-CLS", "ALBERT-base-V2-CLS"),
-            contradicted=why,
-        )
-        for column, why in (
-            ("Downstream", ""),
-            ("Probing", "BERT-base-CLS (69.57) and ALBERT-base-V2-CLS (69.88) lie above RoBERTa-base-CLS (66.35)"),
-            ("Avg.", ""),
-        )
-    ),
-    Claim(
-        "CLS embeddings sometimes fail to outperform a bag-of-words baseline (here ALBERT against fastText).",
-        *("S1", "Avg."),
-        better=("fastText",),
-        worse=("ALBERT-base-V2-CLS",),
-    ),
-    *(
-        Claim(
-            f"Sentence Transformers leads to good downstream performance (here {model}).",
-            *("S5", "Downstream"),
-            better=(f"{model.lower()}-nli-mean-tokens",),
-            worse=(f"{model}-mean",),
-        )
-        for model in _FINE_TUNED
-    ),
-    *(
-        Claim(
-            f"... at the cost of probing performance, by at least 6% (here {model}).",
-            *("S5", "Probing"),
-            better=(f"{model}-mean",),
-            worse=(f"{model.lower()}-nli-mean-tokens",),
-        )
-        for model in _FINE_TUNED
-    ),
-)
-
 TAU = Domain("objective.temperature", low=5e-4, high=0.5, log=True, grid=(5e-4, 5e-2))
 ANCHORS = Domain("spans.anchors", choices=(1, 2))
 POSITIVES = Domain("spans.positives", choices=(1, 2, 4))
 STRATEGY = Domain("spans.strategy", choices=("default", "adjacent", "subsuming"))
 _RATE = Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(2e-5, 5e-5, 1e-4))
-_POOL = Domain("pooling.mode", choices=("mean", "cls", "max", "first_last_mean"))
+POOL = Domain("pooling.mode", choices=("mean", "cls", "max", "first_last_mean"))
 
 RECIPE = Recipe().override(
     {
@@ -539,7 +412,7 @@ SPACES = (
         base=RECIPE,
         laptop=LAPTOP,
         rows=_main_rows(),
-        domains=(TAU, ANCHORS, POSITIVES, STRATEGY, _RATE, _POOL),
+        domains=(TAU, ANCHORS, POSITIVES, STRATEGY, _RATE, POOL),
         tables=_MAIN_TABLES,
         claims=_MAIN_CLAIMS,
         baseline=UNTRAINED,
@@ -553,25 +426,6 @@ SPACES = (
             "Transformer-base's MPQA is 79.90, where every other row has 87 or more.",
             "Supplement 5 says that the improvements over InferSent and Sentence Transformers grow by about 33 % and "
             "50 %: 0.73 of 2.20, and 0.66 of 1.32, so shares of the difference without SNLI.",
-            *COMMON_ODDITIES,
-        ),
-    ),
-    Space(
-        name="declutr_pooling",
-        title="DeCLUTR: pretrained transformers, CLS or mean, before and after Sentence Transformers (Tables S1, S5)",
-        paper=PAPER,
-        base=RECIPE,
-        laptop=LAPTOP,
-        rows=_pooling_rows(),
-        domains=(_POOL,),
-        tables=_POOLING_TABLES,
-        claims=_POOLING_CLAIMS,
-        baseline=_ROBERTA,
-        oddities=(
-            "BERT-large has 350M parameters before and 340M after fine-tuning in Table S5.",
-            "The paper does not say whether its BERT models are cased; uncased ones are taken here.",
-            "NSP and SOP losses: the text says that the CLS embeddings trained with them do not outperform "
-            "RoBERTa's; on the probing tasks they do, by 3.2 and 3.5 points.",
             *COMMON_ODDITIES,
         ),
     ),
