@@ -97,6 +97,8 @@ def make_plan(request: Request, gpus: float) -> Plan:
     models = _models(space, request.evaluate)
     for row in _chosen(space, request.only):
         own = set(row.overrides) - (_MODEL if row.needs == "checkpoint" else set())
+        if row.overrides.get("optimisation.epochs") == 0:
+            own.discard("optimisation.epochs")  # it evaluates only, however long the others train
         clash = sorted(set(changed) & own)
         if clash:
             raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")

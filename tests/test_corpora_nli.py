@@ -189,6 +189,8 @@ def test_hub_labels_go_by_their_names(monkeypatch):
     monkeypatch.setattr(nli, "_hub", lambda *_, **__: data)
     pairs = load_nli("owner/name")
     assert (as_rows(pairs), pairs.dropped) == ([("a", "x", 2), ("a", "y", 0)], 1)
+    both = load_nli("owner/name,owner/other")  # SNLI and MultiNLI are two data sets
+    assert (both.files, len(both), both.file.tolist()) == (("owner/name", "owner/other"), 4, [0, 0, 1, 1])
 
 
 @pytest.mark.parametrize("function", ["load_nli", "check_nli"])

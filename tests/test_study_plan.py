@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from search_spaces import spaces
 from search_spaces.space import Domain, Row, Space
 from study.cluster import Cluster, allot
 from study.options import parse
-from study.plan import make_plan
+from study.plan import check_plan, make_plan
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -142,3 +143,110 @@ def test_a_worker_that_never_fits_is_one_clear_sentence() -> None:
         allot(cluster_of((2, 0)), parse(["--gpus-per-worker", "1", "--workers", "2"]))
     with pytest.raises(UserError, match="needs 1 worker of 64 CPU"):
         allot(cluster_of((2, 0), (2, 0)), parse(["--cpus-per-worker", "64"]))
+
+
+MODELS = """
+from search_spaces import Row, Space
+from trainables.recipe import Recipe
+EVALUATED = {"optimisation.epochs": 0, "encoder.kind": "pipeline"}
+SPACE = Space(
+    "models", "Models", "nobody", Recipe(),
+    {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"},
+    rows=(
+        Row("ours", {}),
+        Row("known", {**EVALUATED, "encoder.name": "owner/known"}, needs="checkpoint"),
+        Row("unknown", EVALUATED, needs="checkpoint"),
+        Row("whitened", {**EVALUATED, "encoder.kind": "transformer", "pooling.after": "whiten"}, needs="checkpoint"),
+        Row("words", {"corpus.augmentation": "synonyms", "corpus.layout": "groups"}, needs="wordnet"),
+    ),
+)
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "no wordnet here"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "models.py").write_text(MODELS)
+    for name, file in (("finished", "modules.json"), ("plain", "config.json")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("[]")
+    return str(tmp_path / "models.py")
+
+
+class TestModelsOfOthers:
+    def test_without_a_model_a_row_is_a_dash_with_its_reason(self, models: str) -> None:
+        plan = plan_of("--space", models, "--scale", "laptop")
+        assert [label for label, recipe in plan.rows.items() if recipe is not None] == ["ours"]
+        assert "not fetched at the scale laptop" in plan.missing["known"]
+        assert "no public checkpoint is known" in plan.missing["unknown"]
+        assert "fetch wordnet" in plan.missing["words"]
+        assert [trial.name for trial in plan.fixed_trials()] == ["ours"]
+
+    def test_at_the_papers_scale_the_hub_is_asked(self, models: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked = []
+        monkeypatch.setattr("trainables.encoders.available", lambda config: asked.append(config.name))
+        recipe = plan_of("--space", models, "--scale", "paper").rows["known"]
+        assert recipe is not None
+        assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == ("pipeline", "owner/known", False)
+        monkeypatch.setattr("trainables.encoders.available", lambda config: "the hub cannot be reached")
+        assert plan_of("--space", models, "--scale", "paper").missing["known"] == "the hub cannot be reached"
+        assert asked == ["owner/known"]
+
+    @pytest.mark.parametrize(
+        ("row", "model", "kind"),
+        [
+            ("unknown", "finished", "pipeline"),
+            ("unknown", "plain", "transformer"),
+            ("known", "finished", "pipeline"),
+            ("whitened", "finished", "transformer"),  # the row is about a pooling of its own
+            ("ours", "finished", "pipeline"),  # evaluated in place of the model that we would train
+        ],
+    )
+    def test_evaluate_gives_or_replaces_one(self, models: str, row: str, model: str, kind: str, tmp_path: Path) -> None:
+        given = str(tmp_path / model)
+        recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"{row}={given}").rows[row]
+        assert recipe is not None
+        assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == (kind, given, False)
+        assert recipe.pooling.after == ("whiten" if row == "whitened" else "none")
+
+    @pytest.mark.parametrize(
+        ("text", "sentence"),
+        [
+            ("ours", "is not ROW=MODEL"),
+            ("ours=", "is not ROW=MODEL"),
+            ("nobody=x", "is no row of 'models'"),
+        ],
+    )
+    def test_mistakes(self, models: str, text: str, sentence: str) -> None:
+        with pytest.raises(UserError, match=sentence):
+            plan_of("--space", models, "--evaluate", text)
+
+    def test_set_reaches_the_rows_that_train(self, models: str) -> None:
+        plan = plan_of("--space", models, "--scale", "laptop", "--set", "optimisation.epochs=3")
+        assert plan.rows["ours"] is not None
+        assert plan.rows["ours"].optimisation.epochs == 3
+
+    def test_nothing_to_run_says_why(self, models: str) -> None:
+        with pytest.raises(UserError, match="nothing can run: unknown: no public checkpoint"):
+            check_plan(plan_of("--space", models, "--scale", "laptop", "--only", "unknown"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--set", "objective.positives=0"), "objective.positives must be at least 1, not 0"),
+        (("--set", "objective.negatives=0"), "objective.negatives must be at least 1, not 0"),
+        (("--set", "optimisation.batch_size=100000"), "optimisation.batch_size=100000 is more than"),
+        (("--nli", "{without}"), "holds no pair labelled contradiction"),
+        (("--set", "corpus.augmentation=synonyms"), "fetch wordnet"),
+        (("--set", "objective.bank=8"), "objective.bank=8 is smaller than one batch"),
+        (("--set", "corpus.layout=pairs"), "set objective.positives=1"),
+    ],
+)
+def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    rows = [{"premise": f"a {n}", "hypothesis": f"b {n}", "label": 0} for n in range(200)]
+    (tmp_path / "without.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    filled = [argument.format(without=tmp_path / "without.jsonl") for argument in arguments]
+    with pytest.raises(UserError, match=sentence):
+        check_plan(plan_of("--space", "supmpn_main", "--only", "SupMPN-BERT-base", "--scale", "laptop", *filled))

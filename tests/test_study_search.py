@@ -15,6 +15,7 @@ from reports.ledger import Ledger, Record
 from study.options import parse
 from study.plan import Plan, make_plan
 from study.search import StudySearcher
+from trainables.population import population_key
 from trainables.recipe import Recipe
 
 
@@ -145,3 +146,69 @@ def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     assert searcher.optuna is not None
     assert searcher.optuna.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
     assert searcher.optuna.direction == optuna.study.StudyDirection.MAXIMIZE
+
+
+CLSR = ("--space", "clsr_main", "--only", "CLSR-BERT-base")
+
+
+def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
+    arguments = (*CLSR, "--seeds", "3", "--set", "optimisation.batch_size=64")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    config = searcher.suggest("t0")
+    assert isinstance(config, dict)
+    assert [task["seed"] for task in config["tasks"]] == [0, 1, 2]
+    assert config["key"].startswith("population-")
+    assert searcher.remaining == 3
+    finish(searcher, ledger, "t0", {"tasks": config["tasks"][:1]}, 50.0)  # the others left no record
+    assert searcher.remaining == 0
+    _, _, searcher = make(tmp_path, *arguments)
+    again = searcher.suggest("t0")
+    assert isinstance(again, dict)
+    assert [task["seed"] for task in again["tasks"]] == [1, 2]
+    _, _, searcher = make(tmp_path / "workers", *arguments, "--workers", "2")
+    alone = searcher.suggest("t0")
+    assert isinstance(alone, dict)
+    assert len(alone["tasks"]) == 1
+    assert alone["key"] == plan.fixed_trials()[0].key
+
+
+def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
+    plan, ledger, searcher = make(tmp_path, *CLSR, "--search", "optuna", "--trials", "30")
+    sizes = []
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        assert isinstance(config, dict)
+        assert len({population_key(Recipe.from_flat(task["recipe"])) for task in config["tasks"]}) == 1
+        for task in config["tasks"]:
+            recipe = Recipe.from_flat(task["recipe"])
+            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], selection=50.0))
+        sizes.append(len(config["tasks"]))
+        searcher.on_trial_complete(f"t{number}", {})
+    assert sum(sizes) == 31
+    assert max(sizes) > 1
+    assert searcher.optuna is not None
+    assert len(searcher.optuna.get_trials(states=[TrialState.COMPLETE])) == 31
+    assert searcher.remaining == 0
+    assert plan.explored == 30
+
+
+def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "contrastive_all", "--search", "optuna", "--trials", "12")
+    told = 0
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        goals = {"development_sts": 50.0 + number, "development_transfer": None if number == 9 else 70.0 - number}
+        status = {"status": "pruned"} if number == 10 else {"averages": goals}
+        finish(searcher, ledger, f"t{number}", config, 1.0, **status)
+        told += 1
+    assert told == 19
+    assert searcher.optuna is not None
+    done = searcher.optuna.get_trials(states=[TrialState.COMPLETE])
+    assert all(len(trial.values) == 2 for trial in done)
+    states = [trial.state for trial in searcher.optuna.get_trials()]
+    assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
+    assert len(searcher.optuna.best_trials) == len(done)  # each is better than the others in one goal

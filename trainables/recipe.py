@@ -95,7 +95,7 @@ class CorpusConfig:
     """Training sentences, and how a batch is made of them."""
 
     nli: str = "stanfordnlp/snli"
-    """Hub id, folder, file (JSONL, CSV, Parquet), several of those joined by commas, or `scenes`."""
+    """Hub id, folder, file (JSONL, CSV, Parquet), several of these joined by commas, or `scenes`."""
     limit: int | None = checked(None, at_least(1))
     """Use only the first so many labelled pairs, or documents; None uses all."""
     layout: Literal["rows", "groups", "pairs", "similar_pairs", "sentences", "spans"] = later("rows")
@@ -104,7 +104,8 @@ class CorpusConfig:
     (SupMPN). `pairs`: entailed pairs (CLSR). `similar_pairs`: pairs of STS-B scored above 4 (CLSR). `sentences`: a
     sentence and itself under another dropout (unsupervised SimCSE). `spans`: documents (DeCLUTR)."""
     augmentation: Literal["none", "deletion", "synonyms", "paraphrase"] = later("none")
-    """How `groups` fills missing positives: copies of the anchor, or changed copies (SupMPN, Table A1)."""
+    """How `groups` fills missing positives: by copies of the anchor, or by changed copies of its entailments (SupMPN,
+    Table A1)."""
     paraphraser: str | None = later(None)
     """Hub id or folder of a sequence-to-sequence model, for `augmentation="paraphrase"`."""
     documents: str = later("Skylion007/openwebtext")

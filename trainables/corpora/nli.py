@@ -56,7 +56,7 @@ class NLIPairs:
     """Twelve hexadecimal digits of the content."""
     source: str
     files: tuple[str, ...] = ()
-    """The files, or the hub id, that the pairs were read from."""
+    """The files and hub ids that the pairs were read from."""
     file: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int16))
     """(pairs,) int16, index into `files`."""
 
@@ -114,23 +114,26 @@ def check_nli(source: str) -> None:
     """Raise `UserError` if `load_nli(source)` would. Local files are read to their end; nothing is downloaded."""
     if source == SCENES:
         return
-    files = _local_files(source)
-    if files is None:
-        _hub(source, "load_dataset_builder")
-        return
-    load_nli(source)
+    sources = _sources(source)
+    for name in sources:
+        if isinstance(name, str):
+            _hub(name, "load_dataset_builder")
+    if not any(isinstance(name, str) for name in sources):
+        load_nli(source)
 
 
 def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
-    """Path, size and time of change of each local file that `source` names; None for a hub id."""
+    """Path, size and time of change of each local file that `source` names; None where it names a hub id."""
     if source == SCENES:
         from trainables.corpora.scenes import version
 
         return ((version(), 0, 0),)
-    files = _local_files(source)
-    if files is None:
-        return None
-    return tuple((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    found = []
+    for file in _sources(source):
+        if isinstance(file, str):
+            return None
+        found.append((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns))
+    return tuple(found)
 
 
 def number(texts: Iterable[str]) -> np.ndarray:
@@ -156,43 +159,42 @@ def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
 
 
 def _parts(source: str) -> Iterator[tuple[str, Iterator[Row | None]]]:
-    """Each file (or the hub id) and its rows, in order; None stands for a row without gold label."""
+    """Each file or hub id and its rows, in order; None stands for a row without gold label."""
     if source == SCENES:
         from trainables.corpora.scenes import ensure
 
         yield SCENES, _read(ensure() / "nli" / "train.jsonl")
         return
-    files = _local_files(source)
-    if files is None:
-        yield source, _hub_rows(source)
-        return
-    for file in files:
-        if file.stat().st_size == 0:
-            raise UserError(f"{file} is empty; it needs rows with premise, hypothesis and label")
-        yield str(file), _read(file)
+    for name in _sources(source):
+        if isinstance(name, str):
+            yield name, _hub_rows(name)
+            continue
+        if name.stat().st_size == 0:
+            raise UserError(f"{name} is empty; it needs rows with premise, hypothesis and label")
+        yield str(name), _read(name)
 
 
-def _local_files(source: str) -> list[Path] | None:
-    """The files that `source` names, or None where it is a hub id."""
+def _sources(source: str) -> list[Path | str]:
+    """What `source` names, in order: files as paths, hub ids as text."""
     if not source.strip():
         raise UserError("the NLI source is empty; give a hub id, a folder, files (JSONL, CSV, Parquet) or 'scenes'")
     parts = [source] if Path(source).expanduser().exists() else [part.strip() for part in source.split(",")]
-    files: list[Path] = []
+    found: list[Path | str] = []
     for part in parts:
         path = Path(part).expanduser()
         if path.is_dir():
-            files += _train_files(path)
+            found += _train_files(path)
         elif path.is_file():
             if path.suffix.lower() not in _SUFFIXES:
                 raise UserError(f"{path} is no {choices(_SUFFIXES)} file, so it cannot be read as NLI pairs")
             if not os.access(path, os.R_OK):
                 raise UserError(f"{path} may not be read by this user")
-            files.append(path)
-        elif len(parts) == 1 and part[0] not in "./~" and not _FILE_LIKE.search(part) and _HUB_ID.fullmatch(part):
-            return None
+            found.append(path)
+        elif part and part[0] not in "./~" and not _FILE_LIKE.search(part) and _HUB_ID.fullmatch(part):
+            found.append(part)
         else:
             raise UserError(f"no such file or folder: {part!r}; give a hub id, a folder or files (JSONL, CSV, Parquet)")
-    return files
+    return found
 
 
 def _train_files(folder: Path) -> list[Path]:
