@@ -307,8 +307,6 @@ SPACES = (
         (
             "The caption's grid is A, P and tau; it does not say whether the strategies were compared over all of it. "
             "Here every strategy runs the whole grid.",
-            "With A = 1 a document of 1024 tokens is long enough here, where the paper's have 2048 for every A; so "
-            "rows with A = 1 train on more documents, if the corpus has such.",
             "P = 4 is left out for DeCLUTR-base, as in the paper, where it did not fit into the memory.",
             'The text adds that P above 1 has "minimal impact"; that two things are equal is no claim that a sign '
             "could refute, so see the figures.",

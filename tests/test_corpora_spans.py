@@ -400,6 +400,8 @@ def test_what_cannot_be_drawn_is_one_sentence(change, says, encoder, tmp_path):
 def test_the_papers_setting_is_allowed():
     check_spans(SpansConfig(), 512)
     assert shortest_document(SpansConfig()) == 2048
+    assert shortest_document(SpansConfig(anchors=1, document=2048)) == 2048
+    assert shortest_document(SpansConfig(document=100)) == 2048
     assert shortest_document(SpansConfig(anchors=1, shortest=400, strategy="adjacent")) == 512 + 800
 
 

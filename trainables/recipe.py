@@ -126,6 +126,8 @@ class SpansConfig:
     """l_min, in tokens."""
     longest: int = later(512, at_least(2))
     """l_max, in tokens."""
+    document: int | None = later(None, at_least(1))
+    """Documents with fewer tokens are dropped; None keeps all that have room for their spans, 2 A l_max tokens."""
     strategy: Literal["default", "adjacent", "subsuming"] = later("default")
     """Where a positive may lie: overlapping, beside or within its anchor; only beside; only within."""
 

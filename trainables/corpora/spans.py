@@ -132,12 +132,12 @@ def check_spans(spans: SpansConfig, max_length: int) -> None:
 
 
 def shortest_document(spans: SpansConfig) -> int:
-    """Tokens that a document must have: 2 A l_max, as in the paper (2048 for A = 2, l_max = 512).
+    """Tokens that a document must have: 2 A l_max, as in the paper (2048 for A = 2, l_max = 512), or more if asked for.
 
     With one anchor, `adjacent` and l_min over half of l_max that leaves no room beside the anchor, so it is more.
     """
     beside = spans.longest + 2 * spans.shortest if spans.strategy == "adjacent" else 0
-    return max(2 * spans.anchors * spans.longest, beside)
+    return max(2 * spans.anchors * spans.longest, beside, spans.document or 0)
 
 
 class SpanFeed:
