@@ -2,10 +2,10 @@
 
 Two comparisons, both in processor time of one thread (unless --threads), so that other work on the machine weighs
 alike on both sides. "Whole trials": the encoder is loaded, embeds the training and the test sentences, the adapter
-is trained, SentEval's STS tasks are scored; one after another each trial does all of it, in the population the
-embeddings are shared. "Training only": both sides find the embeddings in the store, and neither evaluates. Of the
-one-after-another side some members are timed, others in each run, and their losses compared. Members differ in
-temperature, learning rate and seed.
+is trained, SentEval's STS tasks are scored; one after another each trial does all of it, with a store of its own, and
+in the population it is done once but for training and scoring. "Training only" (the steps): both sides find the
+embeddings in the store, and neither evaluates. Of the one-after-another side some members are timed, others in
+each run, and their losses compared. Members differ in temperature, learning rate and seed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _run(asked: argparse.Namespace, encoder: str, batch_size: int, number: int) 
         together = list(run_population(recipes, seeds, model_folders=[None] * len(recipes), shared=shared))
         trial_together = (time.process_time() - begin) / len(recipes)
         begin = time.process_time()
-        alone = [run_trial(recipes[i], seeds[i]) for i in chosen]
+        alone = [run_trial(recipes[i], seeds[i], shared=shared / f"of {i} alone") for i in chosen]
         trial = (time.process_time() - begin) / len(chosen)
         step, step_together = _training_only(recipes, seeds, chosen, shared)
     losses = [(result.training["loss"], together[i].training["loss"]) for i, result in zip(chosen, alone, strict=True)]
@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--encoders", nargs="+", default=_packaged(), help="default: the built-in one and MiniLM")
     parser.add_argument("--batch-sizes", type=_positive, nargs="+", default=[64, 512])
     parser.add_argument("--members", type=_positive, default=16)
-    parser.add_argument("--steps", type=_positive, default=24)
+    parser.add_argument("--steps", type=_positive, default=16)
     parser.add_argument("--pairs", type=_positive, default=3000, help="labelled pairs, of which a third are entailed")
     parser.add_argument("--sample", type=_positive, default=1, help="members timed one after another in each run")
     parser.add_argument("--runs", type=_positive, default=3)
