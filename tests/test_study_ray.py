@@ -95,6 +95,34 @@ def test_two_workers_explore_stop_fail_and_report(tmp_path: Path) -> None:
     assert list((results / "tensorboard").rglob("events.*"))
 
 
+@pytest.mark.parametrize(
+    ("space", "rows", "more"),
+    [
+        ("clsr_main", ("BERT-base", "CLSR-BERT-base"), ("--seeds", "2")),
+        ("supmpn_main", ("SupMPN-BERT-base",), ()),
+        ("declutr_sampling", ("small A=2 P=2 tau=5e-2 subsuming",), ("--set", "objective.mlm=1.0")),
+    ],
+)
+def test_a_space_of_each_paper(space: str, rows: tuple[str, ...], more: tuple[str, ...], tmp_path: Path) -> None:
+    """A population over a frozen base, groups with a heat map, spans with masked language modelling."""
+    results = tmp_path / "results"
+    only = [part for row in rows for part in ("--only", row)]
+    done = run(results, "--space", space, *only, *more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = records(results)
+    seeds = 2 if "--seeds" in more else 1
+    assert len(found) == len(rows) * seeds
+    assert {record["status"] for record in found.values()} == {"finished"}
+    assert all(0 < record["averages"]["development_sts"] <= 100 for record in found.values())
+    trained = [record for record in found.values() if record["training"].get("steps")]
+    assert len(trained) == seeds
+    assert all((results / record["checkpoint"] / "modules.json").is_file() for record in trained)
+    assert [record["training"].get("population") for record in trained] == ([2, 2] if seeds == 2 else [None])
+    report = (results / "report.md").read_text()
+    assert all(row in report for row in rows)
+    assert (results / "pictures" / "heat-map.png").is_file() == (space == "supmpn_main")
+
+
 def test_kill_9_half_way_loses_no_finished_trial(tmp_path: Path) -> None:
     results = tmp_path / "results"
     rows = ("SBERT baseline", "3p3n-lambda0.5-SCL", "allpalln-lambda0.5-SCL", "allpalln-lambda1.0-SCL")

@@ -107,12 +107,13 @@ def run_trial(
     began = time.perf_counter()
     encoder = build_encoder(recipe, seed, shared)
     data = locate(recipe)
+    if recipe.trains:  # before the first embedding: an adapter keeps what its base gives
+        encoder.precision = precision(recipe, encoder.device)
+        encoder.padded_inference = recipe.follows_liao
     heat_map = HeatMap(recipe, encoder, team) if recipe.evaluation.heat_map != "none" else None
     training: dict[str, Any] = {}
     stopped = None
     if recipe.trains:
-        encoder.precision = precision(recipe, encoder.device)
-        encoder.padded_inference = recipe.follows_liao
         training, stopped = _train(recipe, seed, encoder, data, team, reporter, resume)
     if recipe.pooling.after != "none":
         from trainables.encoders.postprocess import Postprocessed
@@ -139,10 +140,9 @@ def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> Any:
     encoder = load_encoder(recipe.encoder, recipe.pooling, masked_lm=masked)
     torch.manual_seed(seed)  # loading may have drawn
     if recipe.encoder.adapter != "none":
-        from trainables.corpora.documents import default_cache
         from trainables.encoders.adapter import AdaptedEncoder
 
-        encoder = AdaptedEncoder(encoder, shared or default_cache() / "embeddings")
+        encoder = AdaptedEncoder(encoder, shared)
     return encoder
 
 
@@ -202,10 +202,13 @@ def _train(
     recipe: Recipe, seed: int, encoder: Any, data: Data, team: Team, reporter: Reporter, resume: Path | None
 ) -> tuple[dict[str, Any], str | None]:
     """Train the encoder in place. Returns what was measured, and why it stopped early, if it did."""
-    from trainables.training.loop import TrainingDivergedError, train
+    from trainables.training.loop import TrainingDivergedError, total_steps, train
     from trainables.training.model import StudyModel
+    from trainables.training.stack import embed_ahead
 
     feed = data.load_feed(recipe, seed, encoder)
+    if recipe.encoder.adapter != "none":
+        embed_ahead(encoder, feed, total_steps(feed, recipe.optimisation))
     model = StudyModel(recipe, encoder)
     watcher = _Rungs(recipe, encoder, data, team, reporter)
     try:
