@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.ledger import write_whole
-from reports.results import Results, minus
+from reports.results import Results, minus, topic_name
 from search_spaces.space import Column, Table
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def rows_picture(results: Results, path: Path) -> Path | None:
                     label=_once(axis, "ours"),
                 )
         axis.axvline(0, color=QUIET, linewidth=1)
-        axis.set_title(f"{table.topic} {column.name}")
+        axis.set_title(topic_name(table, column))
         axis.set_xlabel(f"points above or below {base}")
         axis.grid(axis="x", alpha=0.3)
     axes[0].set_yticks(range(len(labels)), labels)
@@ -114,7 +114,7 @@ def curve_picture(results: Results, key: str, path: Path) -> Path | None:
             xs, ys, errors = zip(*ours, strict=True)
             axis.errorbar(xs, ys, yerr=[e or 0.0 for e in errors], fmt="o-", color=OURS, capsize=3, label="ours")
         column = _average(table)
-        axis.set_title(f"{table.topic} {column.name} (Table {table.number})")
+        axis.set_title(f"{topic_name(table, column)} (Table {table.number})")
         axis.set_xlabel(NAMES.get(key, key))
         base = results.space.baseline
         if results.comparable:

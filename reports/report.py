@@ -19,7 +19,7 @@ from reports.markdown import DASH, bullets, code, count, number, signed, table
 from reports.pareto import pareto_section
 from reports.plots import curve_picture, rows_picture
 from reports.premises import premises_section
-from reports.results import Difference, Results
+from reports.results import Difference, Results, topic_name
 from reports.search import search_section
 from reports.statistics import same_order
 from reports.study_file import LEDGER
@@ -27,6 +27,8 @@ from reports.tables import measured_table, paper_table, plain_table
 from trainables.recipe import SCENES
 
 NAME = "report.md"
+FEWEST_PAIRS = 3
+"""The order of fewer pairs of rows says nothing."""
 
 
 def write_report(results: Path) -> Path:
@@ -75,10 +77,11 @@ def _scale(read: Results) -> str:
     """The first lines: which scale and why, and what may be compared with the paper."""
     reason = f" ({read.info.scale_reason})" if read.info.scale_reason else ""
     said = [f"**Scale: {read.info.scale}**{reason}."]
-    if not read.has_published:
-        return said[0]
+    if not read.has_paper:
+        return "\n\n".join([*said, *([bullets(read.info.notes)] if read.info.notes else [])])
     if read.comparable:
-        said.append("Encoder, data and training are the paper's, so levels may be compared with the published ones.")
+        levels = ", so levels may be compared with the published ones" * read.has_published
+        said.append(f"Encoder, data and training are the paper's{levels}.")
     else:
         base = read.space.baseline
         other = f"differences to the `{base}` row" if base and read.of_row(base) else "rows with each other"
@@ -130,20 +133,22 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
         said.append(f"The space has {len(read.space.rows)} rows; this study was asked for {asked} of them.")
     for paper, column in read.topics:
         cells = {label: cell for _, label in paper.rows if (cell := read.cell(paper, label, column.name))}
+        name = topic_name(paper, column)
         if len(cells) < 2:
-            said.append(f"{paper.topic} {column.name}: fewer than two rows have it yet.")
+            said.append(f"{name}: fewer than two rows have it yet.")
             continue
         best = max(cells, key=lambda label: cells[label].mean)
-        text = f"{paper.topic} {column.name}: the best row is `{best}` with {number(cells[best].mean)}"
+        text = f"{name}: the best row is `{best}` with {number(cells[best].mean)}"
         gain = read.gain(paper, best, column.name)
         if gain is not None and best != read.space.baseline:
             text += f", {signed(gain)} points against `{read.space.baseline}`"
         printed = {label: value for _, label in paper.rows if (value := read.published(paper, label, column.name))}
-        if printed:
+        if len(printed) > 1:
             top = max(printed, key=lambda label: printed[label])
-            text += f"; in the paper it is `{top}` ({signed(read.published_gain(paper, top, column.name))})"
+            gain = read.published_gain(paper, top, column.name) if top != read.space.baseline else None
+            text += f"; in the paper it is `{top}` ({number(printed[top]) if gain is None else signed(gain)})"
             same, total = same_order([(cells[label].mean, printed[label]) for label in cells if label in printed])
-            if total:
+            if total >= FEWEST_PAIRS:
                 text += f". {same} of {total} pairs of rows stand in the paper's order (by chance about half)"
         said.append(text + ".")
     if read.comparable and read.has_published:
@@ -228,7 +233,7 @@ def _distinct(names: list[str]) -> list[str]:
 def _recipe(read: Results) -> str:
     paper, ours = read.space.base.flat(), {**read.space.base.flat(), **read.info.base}
     lines = [[f"`{key}`", code(paper[key]), code(ours[key]) if ours[key] != paper[key] else "same"] for key in paper]
-    head = ["Base recipe", "The paper" if read.has_published else "The space", "This study"]
+    head = ["Base recipe", "The paper" if read.has_paper else "The space", "This study"]
     changed = [line for line in lines if line[2] != "same"]
     whole = f"<details><summary>The whole base recipe</summary>\n\n{table(head, lines, left=3)}\n\n</details>"
     said = "Rows differ from the base recipe only in what they name. "

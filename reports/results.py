@@ -177,7 +177,7 @@ class Results:
         if self.topics:
             return [
                 (
-                    f"{table.topic or f'Table {table.number}'} {column.name}",
+                    topic_name(table, column),
                     functools.partial(self.measured, table=table, column=column),
                 )
                 for table, column in self.topics
@@ -223,6 +223,11 @@ class Results:
         """Whether the space carries a paper's figures at all."""
         return any(row.published for row in self.space.rows)
 
+    @property
+    def has_paper(self) -> bool:
+        """Whether the base recipe is a paper's: the space carries its figures, its claims or its pictures."""
+        return self.has_published or bool(self.space.claims or self.space.figures)
+
     def recipe(self, label: str) -> Mapping[str, Any]:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""
         records = self.of_row(label)
@@ -231,8 +236,6 @@ class Results:
 
 def score(record: Record, table: Table, column: Column) -> float | None:
     """A record's figure for a column; a mean is None where a part of it is missing."""
-    if column.average is not None:
-        return record.averages.get(column.average)
     if not column.mean_of:
         task, name = column.score or ("", "")
         value: Any = record.averages.get(column.average) if column.average else record.scores.get(task, {}).get(name)
@@ -240,6 +243,12 @@ def score(record: Record, table: Table, column: Column) -> float | None:
     parts = [score(record, table, table.column(name)) for name in column.mean_of]
     present = [part for part in parts if part is not None]
     return sum(present) / len(parts) if len(present) == len(parts) else None
+
+
+def topic_name(table: Table, column: Column) -> str:
+    """What a topic's column is called outside its table."""
+    topic = table.topic or f"Table {table.number}"
+    return topic if topic == column.name else f"{topic} {column.name}"
 
 
 def average(records: Iterable[Record], name: str) -> Measured | None:

@@ -10,7 +10,7 @@ from typing import Any
 from reports.ledger import Record
 from reports.markdown import count, number, signed, spread, table
 from reports.plots import search_picture
-from reports.results import Results
+from reports.results import Results, topic_name
 from reports.statistics import Measured
 from reports.tables import noise_sentence
 
@@ -84,7 +84,7 @@ def _comparison(results: Results, best: Candidate, best_row: Candidate | None, t
         ours, theirs = results.measured(best.records, paper, column), results.measured(best_row.records, paper, column)
         if ours is None or theirs is None:
             continue
-        name, noise = f"{paper.topic} {column.name}", results.noise(paper, column.name)
+        name, noise = topic_name(paper, column), results.noise(paper, column.name)
         gap = ours.mean - theirs.mean
         judged = "" if noise is None or abs(gap) > noise.threshold(ours.seeds, theirs.seeds) else ", within noise"
         said.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from reports.ledger import Record
 from reports.markdown import DASH, bullets, count, number, signed, spread, table
 from reports.results import Results, average
 from reports.statistics import Noise
@@ -77,10 +78,11 @@ def _caption(results: Results, paper: Table) -> str:
         "wmean": "Spearman correlation x 100 by cosine, mean over sub-corpora weighted by size",
         "accuracy": "test accuracy in percent",
     }
-    said = [f"{way.get(paper.aggregation, paper.aggregation).capitalize()}."]
+    words = way.get(paper.aggregation, paper.aggregation)
+    said = [f"{words[0].upper()}{words[1:]}."]
     if results.protocol == paper.protocol:
         said.append(f"SentEval protocol `{paper.protocol}`, as in the paper.")
-    elif any(column.score and column.score[1].startswith("test_") for column in paper.columns):
+    elif any(_by_heads(column) for column in paper.columns):
         said.append(
             f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
             "the levels are not comparable."
@@ -88,17 +90,22 @@ def _caption(results: Results, paper: Table) -> str:
     return " ".join(said)
 
 
+def _by_heads(column: Column) -> bool:
+    """Whether heads were fitted for the column's figure, as the protocol says. An average may hold such figures."""
+    name = column.score[1] if column.score else ""
+    cosine = name.startswith("spearman") or name.endswith("_cosine")
+    return column.average is not None or (column.score is not None and not cosine)
+
+
 def _levels(results: Results, paper: Table) -> str:
     """Three lines a model: ours, published, ours minus published; the best figure of a column is bold.
 
+    A model without published figures has one line, ours.
     Another's model that was not evaluated has one line, the published: of some tables they are most rows.
     """
     labels = [label for _, label in paper.rows]
     best_ours = _best(paper, labels, lambda label, column: _mean(results, paper, label, column))
     best_published = _best(paper, labels, lambda label, column: results.published(paper, label, column))
-    printed = any(
-        results.published(paper, label, column.name) is not None for label in labels for column in paper.columns
-    )
     lines: list[list[str]] = []
     for name, label in paper.rows:
         ours, published, difference = [], [], []
@@ -112,10 +119,10 @@ def _levels(results: Results, paper: Table) -> str:
             lines.append([shown, f"published (ours {DASH})", *published])
             continue
         lines.append([shown, "ours", *ours])
-        if printed:
+        if any(figure != DASH for figure in published):
             lines.append(["", "published", *published])
-        if printed and results.of_row(label):
-            lines.append(["", "difference", *difference])
+            if results.of_row(label):
+                lines.append(["", "difference", *difference])
     return table([_head(paper), "", *(column.name for column in paper.columns)], lines, left=2)
 
 
@@ -125,16 +132,17 @@ def _gains(results: Results, paper: Table) -> str:
     if not results.of_row(base):
         return f"Differences to `{base}` need that row, which is missing: {results.why_missing(base)}."
 
-    def cell(label: str, column: Column) -> str:
-        ours, figure = results.gain(paper, label, column.name), results.published_gain(paper, label, column.name)
-        return f"{signed(ours)} ({signed(figure)})" if results.has_published else signed(ours)
-
-    lines = [
-        [name, *(cell(label, column) for column in paper.columns)]
-        for name, label in paper.rows
-        if label != base and (results.of_row(label) or not results.is_foreign(label))
-    ]
-    title = f"Difference to the `{base}` row in points, ours{' (published)' * results.has_published}:"
+    lines, printed = [], False
+    for name, label in paper.rows:
+        if label == base or (results.is_foreign(label) and not results.of_row(label)):
+            continue
+        ours = [signed(results.gain(paper, label, column.name)) for column in paper.columns]
+        published = [signed(results.published_gain(paper, label, column.name)) for column in paper.columns]
+        if any(gain != DASH for gain in published):
+            printed = True
+            ours = [f"{gain} ({figure})" for gain, figure in zip(ours, published, strict=True)]
+        lines.append([name, *ours])
+    title = f"Difference to the `{base}` row in points, ours{' (published)' * printed}:"
     return "\n\n".join(
         [title, table([_head(paper), *(column.name for column in paper.columns)], lines), _noise_line(results, paper)]
     )
@@ -164,6 +172,7 @@ def _reasons(results: Results, paper: Table) -> list[str]:
     """Why there are dashes: rows first, then tasks of rows that ran, then seeds that are still missing."""
     found: dict[str, list[str]] = {}
     tasks: dict[str, list[str]] = {}
+    averages: dict[str, list[str]] = {}
     for name, label in paper.rows:
         records = results.of_row(label)
         if not records:
@@ -175,8 +184,25 @@ def _reasons(results: Results, paper: Table) -> list[str]:
                 task = column.score[0]
                 why = records[0].scores.get(task, {}).get("reason") or "this score was not measured"
                 tasks.setdefault(str(why), []).append(task)
+            if records and column.average and results.cell(paper, label, column.name) is None:
+                averages.setdefault(_without(records), []).append(f"`{column.name}`")
     said = [f"{', '.join(names)}: {why}." for why, names in found.items()]
-    return said + [f"{', '.join(dict.fromkeys(names))}: {why.rstrip('.')}." for why, names in tasks.items()]
+    return said + [
+        f"{', '.join(dict.fromkeys(names))}: {why.rstrip('.')}." for why, names in [*tasks.items(), *averages.items()]
+    ]
+
+
+def _without(records: Sequence[Record]) -> str:
+    """Why these records lack an average: tasks that have no score, else tasks that nobody asked for."""
+    reasons = [
+        f"{task}: {str(numbers['reason']).rstrip('.')}"
+        for record in records
+        for task, numbers in record.scores.items()
+        if numbers.get("reason")
+    ]
+    if reasons:
+        return f"an average needs every one of its tasks; without a score are {'; '.join(dict.fromkeys(reasons))}"
+    return "an average needs every one of its tasks, and not all were asked for (`evaluation.tasks`)"
 
 
 def _head(paper: Table) -> str:

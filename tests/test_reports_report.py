@@ -393,3 +393,60 @@ def test_numbers_as_text():
     assert (number(1234.5), signed(0.001), signed(-0.001), signed(2.0)) == ("1,234.50", "0.00", "0.00", "+2.00")
     assert spread(Measured(1.0, 0.25, 2)) == "1.00 ± 0.25"
     assert table(["a", "b"], [["x|y", "1"]]).splitlines() == ["| a    |   b |", "| ---- | --: |", "| x\\|y |   1 |"]
+
+
+def test_a_space_without_published_figures_says_how_it_differs(tmp_path: Path):
+    space = SPACES["declutr_sampling"]
+    labels = [space.baseline, *[row.label for row in space.rows[:2]]]
+    make_results(tmp_path, space, rows=[label for label in labels if label])
+    report = write_report(tmp_path).read_text()
+    top = report.split("## In short")[0]
+    assert "This study does not repeat the paper's setting" in top
+    assert "training documents come from the built-in scenes corpus" in top
+    assert "| Base recipe" in report
+    assert "The paper" in next(line for line in report.splitlines() if line.startswith("| Base recipe"))
+
+
+def test_captions_keep_their_capitals_and_averages_are_warned_of(tmp_path: Path):
+    make_results(tmp_path, SPACES["declutr_sampling"], rows=[SPACES["declutr_sampling"].rows[0].label])
+    report = write_report(tmp_path).read_text()
+    captions = {number: report.split(f"### Table {number}.")[1].split("|")[0] for number in ("F2", "F2-STS")}
+    assert "(STS12 to 16 have" in captions["F2"]
+    assert "Ours is measured under the protocol `fast`" in captions["F2"]
+    assert "Ours is measured" not in captions["F2-STS"]  # cosines need no heads, so the protocol does not touch them
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({"MR": {"reason": "MR is not in the folder"}}, "without a score are MR: MR is not in the folder"),
+        ({}, "not all were asked for (`evaluation.tasks`)"),
+    ],
+)
+def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[str, str]], said: str):
+    space = SPACES["declutr_sampling"]
+    make_results(tmp_path, space, rows=[space.rows[0].label])
+    ledger = Ledger(tmp_path / LEDGER)
+    for record in ledger.read():
+        ledger.write(dataclasses.replace(record, averages={}, scores=scores))
+    under = write_report(tmp_path).read_text().split("### Table F2.")[1].split("### Table")[0]
+    assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under
+    assert said in under
+
+
+def test_rows_without_published_figures_have_one_line(tmp_path: Path):
+    make_results(tmp_path, SPACES["supmpn_objectives"])
+    report = write_report(tmp_path).read_text()
+    under = report.split("### Table 2.")[1].split("### Table 3.")[0]
+    assert under.count("| published ") == under.count("| difference ") == 2
+    assert under.count("| ours ") == 14
+    assert "(—)" not in report
+    assert "pairs of rows stand" not in report  # only one pair has figures of both
+    assert "; in the paper" not in next(line for line in report.splitlines() if line.startswith("- transfer Avg.:"))
+    gains = report.split("### Table 3.")[1].split("Difference to the `untrained` row in points, ours")[1]
+    assert gains.startswith(":")
+
+
+def test_a_topic_called_like_its_column_is_said_once(tmp_path: Path):
+    make_results(tmp_path, SPACES["clsr_pooling"])
+    assert "- STS-B dev: the best row is" in write_report(tmp_path).read_text()
