@@ -33,7 +33,7 @@ def data_section(results: Results) -> str:
         contents: dict[Any, list[dict[str, Any]]] = {}
         for record in records:
             contents.setdefault(record.data[kind].get("fingerprint"), []).append(record.data[kind])
-        lines += [[name, _in_words(descriptions)] for descriptions in contents.values()]
+        lines += [[name, words] for descriptions in contents.values() for words in _by_layout(descriptions)]
     if not lines:
         return ""
     warning = f"**The data changed between trials ({', '.join(changed)}): their scores do not compare.**\n\n"
@@ -49,12 +49,31 @@ def _changed(kind: str, records: Sequence[Record]) -> bool:
     return any(len(fingerprints) > 1 for fingerprints in found.values())
 
 
+def _by_layout(descriptions: Sequence[dict[str, Any]]) -> list[str]:
+    """One content. Of several layouts first what they have in common, then a line for what each makes of it."""
+    layouts: dict[Any, list[dict[str, Any]]] = {}
+    for description in descriptions:
+        layouts.setdefault(description.get("layout"), []).append(description)
+    if len(layouts) == 1:
+        return [_in_words(descriptions)]
+    common = {
+        key: value
+        for key, value in descriptions[0].items()
+        if key not in ELSEWHERE and all(key in other and other[key] == value for other in descriptions)
+    }
+    rest = [
+        [{key: value for key, value in description.items() if key not in common} for description in of_layout]
+        for _, of_layout in sorted(layouts.items(), key=lambda item: str(item[0]))
+    ]
+    return [words for words in map(_in_words, [[common], *rest]) if words]
+
+
 def _in_words(descriptions: Sequence[dict[str, Any]]) -> str:
-    """One content; what recipes make differently of it is a range."""
+    """What recipes make differently of one content is a range; counts of nothing are left out."""
     said = []
-    for key in dict.fromkeys(key for description in descriptions for key in description):
+    for key in dict.fromkeys(["layout", *(key for description in descriptions for key in description)]):
         values = [description[key] for description in descriptions if key in description]
-        if key not in ELSEWHERE:
+        if key not in ELSEWHERE and any(value is False or value != 0 for value in values):
             said.append(_phrase(key, values))
     return ", ".join(said)
 

@@ -384,6 +384,7 @@ def test_data_in_words(tmp_path: Path):
             "layout": "groups",
             "filled_positives": next(filled),
             "left_out_each_epoch": 3,
+            "without_gold_label": 0,
             "splits": {"train": 5, "dev": 1},
             "premises": {"snli": [[1, 1, 1]]},
             "fingerprint": "abc",
@@ -394,13 +395,36 @@ def test_data_in_words(tmp_path: Path):
     report = write_report(tmp_path).read_text()
     said = cells(report, "## What was run", "training corpus")
     assert said == [
-        "source: …/nli/snli.jsonl, 19,666 pairs, laid out as `groups`, 0 to 120 filled positives, "
+        "laid out as `groups`, source: …/nli/snli.jsonl, 19,666 pairs, 0 to 120 filled positives, "
         "3 left out each epoch, splits: (train: 5, dev: 1), fingerprint `abc`"
     ]
     assert "The data changed" not in report
     head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
     assert "data.corpus.filled_positives" in head
     assert "data.corpus.premises" not in head
+
+
+def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST])
+    made: dict[str, dict[str, Any]] = {
+        BASELINE: {"layout": "rows"},
+        "3p3n-Augment": {"layout": "groups", "anchors": 1503, "filled_negatives": 108, "premises": {"s": [[1, 1, 1]]}},
+        BEST: {"layout": "groups", "anchors": 1503, "filled_negatives": 0, "premises": {"s": [[1, 1, 1]]}},
+    }
+    hashes = StudyInfo.load(tmp_path).row_hashes
+    of_hash = {hashes[label]: corpus for label, corpus in made.items()}
+
+    def add(record: Record) -> Record:
+        corpus = {"source": "scenes", "pairs": 6000, "fingerprint": "abc", **of_hash[record.recipe_hash]}
+        return dataclasses.replace(record, data={"corpus": corpus})
+
+    rewrite(tmp_path, add)
+    lines = [line for line in write_report(tmp_path).read_text().splitlines() if line.startswith("| training corpus")]
+    assert [line.strip("| ").split("|")[1].strip() for line in lines] == [
+        "source: scenes, 6,000 pairs, fingerprint `abc`",
+        "laid out as `groups`, 1,503 anchors, 0 to 108 filled negatives",
+        "laid out as `rows`",
+    ]
 
 
 def test_recipes_with_other_data_are_no_change(tmp_path: Path):
