@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reports.ledger import Record
-from reports.markdown import count, number, signed, spread, table
+from reports.markdown import DASH, count, number, signed, spread, table
 from reports.plots import search_picture
-from reports.results import Results, topic_name
+from reports.results import Results, average, topic_name
 from reports.statistics import Measured
 from reports.tables import noise_sentence
+from search_spaces.space import Domain
+
+if TYPE_CHECKING:
+    import optuna
 
 SHOWN = 10
 ENOUGH_FOR_IMPORTANCE = 20
@@ -131,22 +135,79 @@ def _short(value: Any) -> str:
 
 
 def _importance(results: Results, explored: list[Candidate]) -> str:
-    """How much of the development score's variance each domain explains (fANOVA)."""
+    """How much of the variance of what the search maximised each domain explains (fANOVA).
+
+    One score, or each of the space's goals. The evaluator sees only domains that every recipe has a value of, so a
+    conditional domain is judged within the recipes that were asked for it, beside all unconditional ones.
+    """
     if len(explored) < ENOUGH_FOR_IMPORTANCE:
         return (
             f"Importance of the hyperparameters is shown from {ENOUGH_FOR_IMPORTANCE} explored recipes on; "
             f"there are {len(explored)}."
         )
+    scored = _scored(results, explored)
+    always = [domain.key for domain in results.space.domains if domain.when is None]
+    sometimes = [domain for domain in results.space.domains if domain.when is not None]
+    asked = {domain.key: sum(_is_asked(domain, item.records[0].recipe) for item in explored) for domain in sometimes}
     try:
-        importance = _fanova(results, explored)
+        studies = {name: _study(results, pairs) for name, pairs in scored.items()}
+        shares = {name: _fanova(study, always) for name, study in studies.items()}
+        within = {
+            (domain.key, name): _fanova(study, [*always, domain.key]).get(domain.key)
+            for domain in sometimes
+            for name, study in studies.items()
+        }
     except ImportError as error:
         return f"Importance of the hyperparameters is left out: {error}."
-    lines = [[f"`{key}`", f"{100 * share:.0f} %"] for key, share in importance.items()]
-    said = f"Share of the variance of the development score by hyperparameter (fANOVA, {len(explored)} recipes):"
-    return f"{said}\n\n{table(['Hyperparameter', 'Share'], lines)}"
+    first = next(iter(shares.values()))
+    lines = [
+        [f"`{key}`", *(_percent(found.get(key)) for found in shares.values())]
+        for key in sorted(always, key=lambda key: (-(first.get(key) or 0.0), always.index(key)))
+    ]
+    whole = f"Share of the variance by hyperparameter (fANOVA, {len(explored)} recipes)"
+    parts = [f"{whole}, of {' and '.join(scored)}:", table(["Hyperparameter", *scored], lines)]
+    if sometimes:
+        parts.append(
+            f"{_listed(domain.key for domain in sometimes)} {'is' if len(sometimes) == 1 else 'are'} not in it, being "
+            "asked of some recipes only. Their shares are of the variance within those recipes, beside the "
+            f"hyperparameters above; shown from {ENOUGH_FOR_IMPORTANCE} recipes on:"
+        )
+        parts.append(
+            table(
+                ["Hyperparameter", "asked where", "recipes", *scored],
+                [
+                    [
+                        f"`{domain.key}`",
+                        _condition(domain),
+                        str(asked[domain.key]),
+                        *(_percent(within[domain.key, name]) for name in scored),
+                    ]
+                    for domain in sometimes
+                ],
+                left=2,
+            )
+        )
+    return "\n\n".join(parts)
 
 
-def _fanova(results: Results, explored: list[Candidate]) -> Mapping[str, float]:
+def _scored(results: Results, explored: list[Candidate]) -> dict[str, list[tuple[Candidate, float]]]:
+    """What was maximised, by name: the recipes with their value. A space with goals is judged by each of them."""
+    found = {
+        f"development {goal}": [
+            (item, score.mean) for item in explored if (score := average(item.records, f"development_{goal}"))
+        ]
+        for goal in results.space.goals
+    }
+    kept = {name: pairs for name, pairs in found.items() if pairs}
+    return kept or {"the development score": [(item, item.selection.mean) for item in explored]}
+
+
+def _is_asked(domain: Domain, recipe: Mapping[str, Any]) -> bool:
+    return domain.when is None or recipe.get(domain.when[0]) in domain.when[1]
+
+
+def _study(results: Results, pairs: Sequence[tuple[Candidate, float]]) -> optuna.Study:
+    """The recipes as Optuna's finished trials."""
     import optuna
     from optuna.distributions import (
         BaseDistribution,
@@ -165,15 +226,38 @@ def _fanova(results: Results, explored: list[Candidate]) -> Mapping[str, float]:
         elif domain.low is not None and domain.high is not None:
             distributions[domain.key] = FloatDistribution(float(domain.low), float(domain.high), log=domain.log)
     study = optuna.create_study(direction="maximize")
-    for item in explored:
+    for item, value in pairs:
         recipe = item.records[0].recipe
-        asked = [d.key for d in results.space.domains if d.when is None or recipe.get(d.when[0]) in d.when[1]]
+        asked = [domain.key for domain in results.space.domains if _is_asked(domain, recipe)]
         study.add_trial(
             optuna.trial.create_trial(
                 params={key: recipe[key] for key in asked},
                 distributions={key: distributions[key] for key in asked},
-                value=item.selection.mean,
+                value=value,
             )
         )
+    return study
+
+
+def _fanova(study: optuna.Study, keys: Sequence[str]) -> Mapping[str, float]:
+    """Shares of the variance within the trials that have all of these keys; empty where those are too few."""
+    import optuna
+
+    if sum(set(keys) <= set(trial.params) for trial in study.trials) < ENOUGH_FOR_IMPORTANCE:
+        return {}
     evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)
+    return optuna.importance.get_param_importances(study, evaluator=evaluator, params=list(keys))
+
+
+def _condition(domain: Domain) -> str:
+    key, values = domain.when or ("", ())
+    return f"`{key}` is {' or '.join(map(_short, values))}"
+
+
+def _listed(keys: Iterable[str]) -> str:
+    *head, last = [f"`{key}`" for key in keys]
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def _percent(share: float | None) -> str:
+    return DASH if share is None else f"{100 * share:.0f} %"
