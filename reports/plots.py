@@ -36,6 +36,8 @@ NAMES = {
 }
 BOXED, CROWDED = 3, 28
 """A box needs so many recipes; longer labels of an axis, in letters together, are turned."""
+LETTER = 0.085
+"""Width of a letter of an axis's labels, in inches."""
 PRINTED_CELLS = 12
 """Heat maps of at most so many sentences have their cosines printed in the cells."""
 
@@ -64,7 +66,8 @@ def rows_picture(results: Results, path: Path) -> Path | None:
     ]
     if not any(results.gain(table, label, column.name) is not None for table, column in panels for label in labels):
         return None
-    figure, axes = _figure(len(panels), height=1.3 + 0.32 * len(labels), sharey=True)
+    width = 4.2 * len(panels) + 0.5 + LETTER * max(map(len, labels))
+    figure, axes = _figure(len(panels), height=1.5 + 0.32 * len(labels), width=width, sharey=True)
     for axis, (table, column) in zip(axes, panels, strict=True):
         for place, label in enumerate(labels):
             ours, printed = results.gain(table, label, column.name), results.published_gain(table, label, column.name)
@@ -88,7 +91,7 @@ def rows_picture(results: Results, path: Path) -> Path | None:
                 )
         axis.axvline(0, color=QUIET, linewidth=1)
         axis.set_title(topic_name(table, column))
-        axis.set_xlabel(f"points above or below {base}")
+        axis.set_xlabel(f"points above or below\n{base}")
         axis.grid(axis="x", alpha=0.3)
     axes[0].set_yticks(range(len(labels)), labels)
     axes[0].invert_yaxis()
