@@ -165,6 +165,37 @@ class TestPareto:
         assert [p.name for p in front([best, point("twin", 70, 70)])] == ["best", "twin"]
 
 
+def test_importance_of_conditional_domains_and_of_each_goal(tmp_path: Path):
+    """STS is made to depend on the temperature alone, transfer on the head alone."""
+    kept = "('objective.name', 'objective.temperature', 'objective.weight', 'head.kind')"
+    fewer = f"domains=tuple(d for d in spaces()['contrastive_all'].domains if d.key in {kept})"
+    study(tmp_path, fewer, "contrastive_all", explored=40)
+
+    def score(record: Record) -> Record:
+        goals = {
+            "development_sts": 60 + 10 * record.recipe["objective.temperature"],
+            "development_transfer": 70 + 5 * (record.recipe["head.kind"] == "none"),
+        }
+        return dataclasses.replace(record, selection=65.0, averages={**record.averages, **goals})
+
+    rewrite(tmp_path, score)
+    text = section(write_report(tmp_path).read_text(), "What the search found")
+    assert "of development sts and development transfer:" in text
+    assert "`objective.weight` and `objective.temperature` are not in it" in text
+    shares = [int(share) for share in re.findall(r"(\d+) %", text.split("recipes only")[0])]
+    assert sum(shares[::2]) == pytest.approx(100, abs=2)
+    assert sum(shares[1::2]) == pytest.approx(100, abs=2)
+    assert int(cells(text, "Share of the variance", "`head.kind`")[1].split()[0]) > 90
+    where, recipes, sts, transfer = cells(text, "asked of some recipes only", "`objective.temperature`")
+    results = Results.load(tmp_path)
+    records = [results.recipes[recipe_hash][0].recipe for recipe_hash in results.explored]
+    triplets = ("triplet", "batch_all", "batch_hard")
+    assert int(recipes) == sum(recipe["objective.name"] not in triplets for recipe in records)
+    assert where.startswith("`objective.name` is supmpn or")
+    assert int(sts.split()[0]) > 80 > 20 > int(transfer.split()[0])
+    assert cells(text, "asked of some recipes only", "`objective.weight`")[-2:] == ["—", "—"]  # too few of SCL
+
+
 class TestHeatMap:
     @staticmethod
     def fill(folder: Path, sentences: list[str], source: str, labels: tuple[str, ...] = (BASELINE, BEST)) -> None:
