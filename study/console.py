@@ -48,16 +48,19 @@ class Console(Callback):
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         for task in trial.config["tasks"]:
-            record = self.ledger.get(task["recipe_hash"], task["seed"])
-            if record is None:
-                self.failed += 1
             key = f"{task['recipe_hash']}-{task['seed']}"
-            self._line(task, describe(record) if record else f"FAILED: {why_failed(Path(task['results']), key)}")
+            self._ended(task, why_failed(Path(task["results"]), key))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         for task in trial.config["tasks"]:
+            self._ended(task, "its driver died; see the log in Ray's session folder")
+
+    def _ended(self, task: dict[str, Any], reason: str) -> None:
+        """`reason` is why it failed, if there is no record. Of a population that died some may have one."""
+        record = self.ledger.get(task["recipe_hash"], task["seed"])
+        if record is None:
             self.failed += 1
-            self._line(task, "FAILED: its driver died; see the log in Ray's session folder")
+        self._line(task, describe(record) if record else f"FAILED: {reason}")
 
     def _line(self, task: dict[str, Any], text: str) -> None:
         self.ended += 1

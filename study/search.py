@@ -8,6 +8,7 @@ recipe are one Optuna trial whose value is their mean.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import warnings
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -109,12 +110,12 @@ class StudySearcher(Searcher):
 
     def _next(self) -> list[PlannedTrial]:
         """The next trial, and with it those that can train beside it in one population."""
-        first = self.queue.popleft()
-        key = self._population(first)
+        key = self._population(self.queue[0])
         if key is None:
-            return [first]
-        while len(self.queue) + 1 < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
+            return [self.queue.popleft()]
+        while len(self.queue) < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
             self._ask()
+        first = self.queue.popleft()
         beside = [trial for trial in self.queue if self._population(trial) == key][: LARGEST_POPULATION - 1]
         self.queue = deque(trial for trial in self.queue if trial not in beside)
         return [first, *beside]
@@ -158,10 +159,12 @@ class StudySearcher(Searcher):
         seeds = set(self.plan.seeds)
         if running:
             self.groups[recipe.hash] = _Group(number, set(seeds))
+        open_now = [*self.queue, *itertools.chain.from_iterable(self.running.values())]  # a row may be the same
+        coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
         for seed in sorted(seeds):
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
-            else:
+            elif seed not in coming:
                 name = f"optuna {self.explored.index(recipe.hash) + 1}"
                 self.queue.append(PlannedTrial(recipe, seed, name, row=False))
 

@@ -139,10 +139,16 @@ def work(config: dict[str, Any]) -> None:
         _run(tasks, rank)
     except UserError as error:
         if rank == 0:
-            for task in tasks:
+            for task in _without_record(tasks):
                 _keep_failure(task, str(error))
         if tasks[0].workers > 1:
             raise  # the other workers may be waiting for this one, and only Train can end them
+
+
+def _without_record(tasks: Sequence[Task]) -> list[Task]:
+    """Of a population some may be done when another one fails."""
+    ledger = Ledger(Path(tasks[0].results) / LEDGER)
+    return [task for task in tasks if not ledger.has(task.recipe_hash, task.seed)]
 
 
 def _run(tasks: Sequence[Task], rank: int) -> None:

@@ -15,6 +15,7 @@ from reports.ledger import Ledger, Record
 from study.options import parse
 from study.plan import Plan, make_plan
 from study.search import StudySearcher
+from trainables.errors import UserError
 from trainables.population import population_key
 from trainables.recipe import Recipe
 
@@ -194,6 +195,25 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
     assert plan.explored == 30
 
 
+def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
+    """The rows are points of this space of five, so they are sure to be asked for while they wait or run."""
+    _, ledger, searcher = make(tmp_path, "--space", "clsr_pooling", "--search", "optuna", "--trials", "12")
+    handed = []
+    while isinstance(config := searcher.suggest(f"t{len(handed)}"), dict):
+        handed.append(config)
+    trials = [(Recipe.from_flat(task["recipe"]).hash, task["seed"]) for config in handed for task in config["tasks"]]
+    assert len(trials) == len(set(trials)) <= 6
+    for number, config in enumerate(handed):
+        for task in config["tasks"]:
+            recipe = Recipe.from_flat(task["recipe"])
+            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], selection=50.0))
+        searcher.on_trial_complete(f"t{number}", {})
+    assert searcher.remaining == 0
+    assert searcher.optuna is not None
+    assert not searcher.optuna.get_trials(states=[TrialState.RUNNING])
+    assert len(searcher.optuna.get_trials(states=[TrialState.COMPLETE])) == len(trials) - 1  # all but the base itself
+
+
 def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "contrastive_all", "--search", "optuna", "--trials", "12")
     told = 0
@@ -212,3 +232,31 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
     states = [trial.state for trial in searcher.optuna.get_trials()]
     assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
     assert len(searcher.optuna.best_trials) == len(done)  # each is better than the others in one goal
+
+
+def test_of_a_population_that_died_only_what_has_no_record_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`work` is one of Train's workers; here the second of two members is the one that cannot run."""
+    import ray.train
+
+    from study import worker
+
+    base = Recipe()
+    tasks = [
+        worker.Task(base.flat(), base.hash, seed, "row", str(tmp_path), {"CPU": 1}, 1, False, "") for seed in (0, 1)
+    ]
+
+    def die(tasks: Any, rank: int) -> None:
+        Ledger(tmp_path / "ledger").write(Record(recipe=base.flat(), recipe_hash=base.hash, seed=0))
+        raise UserError("no such file")
+
+    class Context:
+        def get_world_rank(self) -> int:
+            return 0
+
+    monkeypatch.setattr(ray.train, "get_context", Context)
+    monkeypatch.setattr(worker, "_run", die)
+    worker.work({"tasks": [dataclasses.asdict(task) for task in tasks], "key": "population"})
+    assert not worker.failure_path(tmp_path, tasks[0].key).exists()
+    assert worker.why_failed(tmp_path, tasks[1].key) == "no such file"
