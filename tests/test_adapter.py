@@ -99,6 +99,25 @@ class TestStore:
         next(encoder.parameters()).data.add_(1)
         assert encoder_hash(encoder) != before
 
+    def test_hash_follows_what_a_pipeline_does_without_weights(self, make_encoder: Any, folder: Path) -> None:
+        """Its pooling, its longest input and its prompts; not where it lies."""
+        from sentence_transformers.sentence_transformer.modules import Normalize
+
+        hashes = []
+        for number, mode in enumerate(("mean", "mean", "max", "cls")):
+            make_encoder(mode).save(folder / str(number))
+            hashes.append(encoder_hash(load_encoder(EncoderConfig(kind="pipeline", name=str(folder / str(number))))))
+        assert hashes[0] == hashes[1]
+        base = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "0")))
+        for change in (
+            lambda model: setattr(model, "max_seq_length", 7),
+            lambda model: setattr(model, "default_prompt_name", "query"),
+            lambda model: model.append(Normalize()),
+        ):
+            change(base.model)
+            hashes.append(encoder_hash(base))
+        assert len(set(hashes)) == 6
+
 
 def _fill(log: Path, folder: Path) -> None:
     EmbeddingStore(Counting(log), folder).rows(SENTENCES)

@@ -155,12 +155,21 @@ def encoder_hash(encoder: Any) -> str:
         digest.update(np.ascontiguousarray(encoder.vectors).data)
         return digest.hexdigest()
     module = encoder if hasattr(encoder, "state_dict") else encoder.model
+    if module is not encoder:  # a pipeline: its pooling and its prompts are in no weight
+        stages = [(type(stage).__name__, _settings(stage)) for stage in module]
+        digest.update(repr((stages, module.prompts, module.default_prompt_name, module.max_seq_length)).encode())
     for name, tensor in sorted(module.state_dict().items()):
+        if ".pooler." in name:  # used by no pooling here; drawn anew at each loading where a checkpoint has none
+            continue
         digest.update(f"{name} {tuple(tensor.shape)} ".encode())
         digest.update(tensor.detach().float().cpu().contiguous().numpy().data)
     tokenizer = module.tokenizer
     digest.update(repr(sorted(tokenizer.get_vocab().items())).encode())
     return digest.hexdigest()
+
+
+def _settings(stage: Any) -> Any:
+    return sorted(stage.get_config_dict().items()) if hasattr(stage, "get_config_dict") else None
 
 
 def _digests(sentences: Sequence[str]) -> np.ndarray:  # (sentences,) uint64
