@@ -86,8 +86,9 @@ class GroupFeed(_Shuffled):
     With `positives` (P) each anchor has exactly so many: its own, drawn at random where it has more; where it has
     fewer, copies of the anchor, or what `change` makes of its entailments in turn (of itself where it has none).
     With `negatives` (Q) likewise; missing ones are drawn from other anchors' entailments and contradictions,
-    never one of its own entailments nor the anchor. With None an anchor has all its own; without an entailment it
-    is then no anchor. Every copy is an item of its own, so that it is encoded under a dropout of its own.
+    never one of its own entailments nor the anchor; with 0 there are none. With None an anchor has all its own; without
+    an entailment it is then no anchor. Every copy is an item of its own, so that it is encoded under a dropout of its
+    own.
 
     `change` is given all texts that may be changed, once, before the first batch.
     """
@@ -165,7 +166,7 @@ class GroupFeed(_Shuffled):
         positive, negative = self.own.positive, self.own.negative
         if self.positives:
             positive = _Lists.table(_exactly(positive, self.positives, draws))
-        if self.negatives:
+        if self.negatives is not None:  # 0: of an objective that takes none, so that none are encoded
             table = _exactly(negative, self.negatives, draws)
             if self.filled_negatives:
                 self._draw_negatives(table, draws)
