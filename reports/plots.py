@@ -94,7 +94,7 @@ def rows_picture(results: Results, path: Path) -> Path | None:
         axis.set_xlabel(f"points above or below\n{base}")
         axis.grid(axis="x", alpha=0.3)
     axes[0].set_yticks(range(len(labels)), labels)
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(labels) - 0.5, -0.5)  # the first row on top, no marker cut
     _legend(figure, axes)
     return _save(figure, path)
 
