@@ -175,6 +175,30 @@ def test_word_vectors(recipe: Recipe, corpus: Path):
     assert result.scores["STS12"]["spearman_wmean"] > 10  # shared words alone tell something
 
 
+def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, tmp_path: Path):
+    """In the precision of the training also where a heat map is the first to ask."""
+    frozen = recipe.override(
+        {
+            "encoder.adapter": "mlp",
+            "pooling.mode": "mean",
+            "corpus.layout": "pairs",
+            "corpus.limit": 100,
+            "objective.name": "ntxent",
+            "objective.positives": None,
+            "objective.negatives": None,
+            "optimisation.batch_size": 4,
+            "optimisation.precision": "bf16",
+            "evaluation.heat_map": "topics",
+            "evaluation.tasks": ("STSBenchmark",),
+        }
+    )
+    result = run_trial(frozen, 0, shared=tmp_path / "embeddings")
+    assert result.training["steps"] > 5
+    assert {"heat_map.before", "heat_map.after"} <= result.predictions.keys()
+    passes = len(list((tmp_path / "embeddings").rglob("*.texts.npy")))
+    assert passes <= 5  # the map, the training, parts of STSBenchmark
+
+
 def test_divergence_is_a_stopped_trial(recipe: Recipe, tmp_path: Path):
     wild = recipe.override({"optimisation.learning_rate": 1e30})
     result = run_trial(wild, 1, model_folder=tmp_path / "model")
