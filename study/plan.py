@@ -14,7 +14,7 @@ from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_job
 from study.options import Request
 from trainables.errors import UserError, choices
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, parse_assignment
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, parse_assignment
 
 LARGEST_GRID = 10_000
 _PLACES = {
@@ -176,9 +176,11 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
 
 def _kind(row: Row, model: str) -> dict[str, Any]:
     """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
-    if model.endswith((".txt", ".npy")):
+    from trainables.encoders import WORD_VECTORS, available
+
+    if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}
-    finished = (Path(model) / "modules.json").is_file() or model.startswith("sentence-transformers/")
+    finished = available(EncoderConfig(kind="pipeline", name=model)) is None
     asked = row.overrides.get("encoder.kind") == "transformer" or row.overrides.get("encoder.adapter") == "mlp"
     kind = "pipeline" if finished and not asked else "transformer"
     return {"encoder.kind": kind, "encoder.name": model}

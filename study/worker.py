@@ -162,6 +162,7 @@ def _run(tasks: Sequence[Task], rank: int) -> None:
     results = Path(first.results)
     recipes = [Recipe.from_flat(task.recipe) for task in tasks]
     folders = [results / "models" / task.key for task in tasks]
+    ledger = Ledger(results / LEDGER)
     checkpoint = ray.train.get_checkpoint()
     team = Team.joined() if first.workers > 1 else Team()
     with tempfile.TemporaryDirectory() as scratch:
@@ -173,9 +174,10 @@ def _run(tasks: Sequence[Task], rank: int) -> None:
             reporter=_RayReporter(first),
             resume=Path(checkpoint.to_directory(scratch)) if checkpoint else None,
             shared=results / SHARED,
+            done=lambda number: ledger.has(tasks[number].recipe_hash, tasks[number].seed),
         )
         for task, recipe, result, folder in zip(tasks, recipes, outcomes, folders, strict=True):
-            if rank == 0:
+            if rank == 0 and result is not None:
                 _keep(task, recipe, result, folder)
 
 

@@ -222,6 +222,15 @@ class TestModelsOfOthers:
         with pytest.raises(UserError, match=sentence):
             plan_of("--space", models, "--evaluate", text)
 
+    def test_a_finished_model_of_the_hub_keeps_its_pooling(self, models: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            "trainables.encoders.available", lambda config: None if config.name == "a/finished" else "it is plain"
+        )
+        for name, kind in (("a/finished", "pipeline"), ("a/plain", "transformer")):
+            recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"unknown={name}").rows["unknown"]
+            assert recipe is not None
+            assert recipe.encoder.kind == kind
+
     def test_set_reaches_the_rows_that_train(self, models: str) -> None:
         plan = plan_of("--space", models, "--scale", "laptop", "--set", "optimisation.epochs=3")
         assert plan.rows["ours"] is not None
@@ -232,6 +241,29 @@ class TestModelsOfOthers:
             check_plan(plan_of("--space", models, "--scale", "laptop", "--only", "unknown"))
 
 
+def test_bad_input_of_documents(tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("a short document\nand another\n")
+    (tmp_path / "long.txt").write_text("word " * 5000 + "\n")
+    space = ("--space", "declutr_memory_bank", "--scale", "laptop")
+    for arguments, sentence in (
+        (("--documents", str(tmp_path / "short.txt")), "all documents of .* are too short: the longest has 16 bytes"),
+        (("--set", "spans.shortest=64"), "spans.shortest 64 is over spans.longest 32"),
+        (("--set", "spans.longest=1000"), "spans.longest 1000 is over the 128 tokens"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            check_plan(plan_of(*space, *arguments))
+    check_plan(plan_of(*space, "--documents", str(tmp_path / "long.txt")))
+    unmasked = tmp_path / "unmasked"
+    unmasked.mkdir()
+    (unmasked / "config.json").write_text("{}")
+    (unmasked / "tokenizer_config.json").write_text('{"pad_token": "[PAD]"}')
+    with pytest.raises(UserError, match="masked language modelling needs a mask token"):
+        check_plan(plan_of(*space, "--set", f"encoder.name={unmasked}"))
+    small = ("--search", "optuna", "--set", "objective.bank=32")
+    with pytest.raises(UserError, match=r"objective\.bank=32 is smaller than one batch, which has at least"):
+        check_plan(plan_of("--space", "declutr_main", "--only", "DeCLUTR-small", "--scale", "laptop", *small))
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -240,7 +272,7 @@ class TestModelsOfOthers:
         (("--set", "optimisation.batch_size=100000"), "optimisation.batch_size=100000 is more than"),
         (("--nli", "{without}"), "holds no pair labelled contradiction"),
         (("--set", "corpus.augmentation=synonyms"), "fetch wordnet"),
-        (("--set", "objective.bank=8"), "objective.bank=8 is smaller than one batch"),
+        (("--set", "objective.bank=8"), "objective.bank=8 is smaller than one batch, which has at least 32"),
         (("--set", "corpus.layout=pairs"), "set objective.positives=1"),
     ],
 )

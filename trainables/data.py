@@ -94,10 +94,10 @@ def check_data(recipes: Iterable[Recipe]) -> None:
 def _check_corpus(recipe: Recipe) -> None:
     if recipe.corpus.layout == "spans":
         from trainables.corpora.documents import check_documents
-        from trainables.corpora.spans import check_spans
+        from trainables.corpora.spans import check_spans, shortest_document
 
         check_spans(recipe.spans, recipe.encoder.max_length)
-        check_documents(recipe.corpus.documents)
+        check_documents(recipe.corpus.documents, shortest_document(recipe.spans))
         return
     from trainables.corpora.layouts import LAYOUTS, count_nli
 

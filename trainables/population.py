@@ -9,7 +9,7 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +62,14 @@ def run_population(
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
-) -> Iterator[TrialResult]:
+    done: Callable[[int], bool] = lambda number: False,
+) -> Iterator[TrialResult | None]:
     """Train recipe x seed pairs of one `population_key` together, then evaluate one after another.
 
-    Each result is what `run_trial` would have given, but for rounding and for its cost: of the training it counts an
-    even share. A member that diverged is stopped, the others go on. The arguments are those of `run_trial`.
+    A member for whose number `done` says so trains with the others, since all resume together, but is not evaluated
+    again: its result is None. Each other result is what `run_trial` would have given, but for rounding and for its
+    cost: of the training it counts an even share. A member that diverged is stopped, the others go on. The other
+    arguments are those of `run_trial`.
     """
     from trainables.data import locate
     from trainables.training.stack import train_population
@@ -81,18 +84,25 @@ def run_population(
         HeatMap(recipe, member.encoder, team) if recipe.evaluation.heat_map != "none" else None
         for recipe, member in zip(recipes, members, strict=True)
     ]
+    training_began = time.perf_counter()
     train_population(members, _Watch(members, reporter or Reporter()), resume)
+    resumed = max(0.0, members[0].progress.seconds - (time.perf_counter() - training_began) / len(members))
     share = (time.perf_counter() - began) / len(members)
-    for member, own, heat_map, folder in zip(members, data, maps, model_folders, strict=True):
+    for number, (member, own, heat_map, folder) in enumerate(zip(members, data, maps, model_folders, strict=True)):
+        if done(number):
+            yield None
+            continue
         trained = time.perf_counter()
         own.description.update(member.description)
         if member.diverged:
-            costs = cost(trained - share, trained, 0.0, team)
+            costs = cost(trained - share, trained, resumed, team)
             yield TrialResult(f"diverged: {member.diverged}", cost=costs, data=own.description)
             continue
         if folder is not None and member.encoder.savable:
             member.encoder.save(folder)
-        training = measured(member.progress, last_loss=member.last_loss, resumed_seconds=0.0, population=len(members))
+        training = measured(
+            member.progress, last_loss=member.last_loss, resumed_seconds=resumed, population=len(members)
+        )
         cosines = heat_map.finish(member.encoder, own) if heat_map else {}
         yield score(member.recipe, member.encoder, own, team, training, cosines, trained - share, trained)
 

@@ -65,13 +65,23 @@ def run_trials(
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
-) -> Iterator[TrialResult]:
-    """One trial, or several that train together as a population (`population_key`); their results one by one."""
+    done: Callable[[int], bool] = lambda number: False,
+) -> Iterator[TrialResult | None]:
+    """One trial, or several that train together as a population (`population_key`); their results one by one.
+
+    `done` says of a member's number whether it needs no result any more, being in the ledger.
+    """
     if len(recipes) > 1:
         from trainables.population import run_population
 
         return run_population(
-            recipes, seeds, model_folders=model_folders, reporter=reporter, resume=resume, shared=shared
+            recipes,
+            seeds,
+            model_folders=model_folders,
+            reporter=reporter,
+            resume=resume,
+            shared=shared,
+            done=done,
         )
     return iter(
         [

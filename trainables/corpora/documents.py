@@ -114,9 +114,12 @@ def load_documents(
     return Documents(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, about["fingerprint"], source)
 
 
-def check_documents(source: str) -> None:
-    """Raise `UserError` if `source` cannot be read. Of local files the first `CHECKED_DOCUMENTS` documents are read;
-    of the hub only whether the data set is there."""
+def check_documents(source: str, shortest: int = 1) -> None:
+    """Raise `UserError` if `source` cannot be read, or surely holds no document of `shortest` tokens.
+
+    Of local files the first `CHECKED_DOCUMENTS` documents are read; of the hub only whether the data set is there. A
+    document with fewer bytes than tokens are needed is surely too short; how many it has is seen once it is tokenized.
+    """
     if source == SCENES:
         return
     files = _local_files(source)
@@ -124,9 +127,17 @@ def check_documents(source: str) -> None:
         with _hub(source) as (datasets, _):
             datasets.load_dataset_builder(source)
         return
+    longest, whole = 0, True
     for file in files:
-        if not sum(1 for _ in islice(_read(file), CHECKED_DOCUMENTS)):
+        sizes = [len(text.encode()) for text in islice(_read(file), CHECKED_DOCUMENTS)]
+        if not sizes:
             raise UserError(f"{file} is empty; it needs documents, one a line")
+        longest, whole = max(longest, *sizes), whole and len(sizes) < CHECKED_DOCUMENTS
+    if whole and longest < shortest:
+        raise UserError(
+            f"all documents of {source!r} are too short: the longest has {longest:,} bytes, and the recipe needs "
+            f"{shortest:,} tokens; lower spans.longest, spans.anchors or spans.document, or give longer documents"
+        )
 
 
 def texts(source: str) -> Iterator[str]:

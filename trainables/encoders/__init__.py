@@ -6,6 +6,7 @@ Importing this package is light; the libraries behind an encoder load with it.
 from __future__ import annotations
 
 import json
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +16,10 @@ from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Reci
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+WORD_VECTORS = (".txt", ".vec", ".npy")
+"""How files of word vectors end."""
 
 
 class Encoder(Protocol):
@@ -68,12 +73,16 @@ def available(config: EncoderConfig) -> str | None:
 
 def check_trainable(recipe: Recipe) -> None:
     """Refuse a recipe that would train what can only be evaluated, or with a memory bank that one batch overflows."""
-    if not recipe.optimisation.epochs or recipe.encoder.kind == "word_vectors":
+    fixed = recipe.encoder.kind == "word_vectors" and recipe.encoder.adapter == "none"  # epochs or not, nothing trains
+    if not recipe.optimisation.epochs or fixed:
         return
-    if 0 < recipe.objective.bank < recipe.optimisation.batch_size:
+    batch = recipe.optimisation.batch_size
+    if recipe.corpus.layout == "spans":
+        batch *= recipe.spans.anchors * (1 + recipe.spans.positives)
+    if 0 < recipe.objective.bank < batch:
         raise UserError(
-            f"objective.bank={recipe.objective.bank} is smaller than one batch "
-            f"(optimisation.batch_size={recipe.optimisation.batch_size}); take a larger bank, or 0 for none"
+            f"objective.bank={recipe.objective.bank} is smaller than one batch, which has at least {batch} embeddings; "
+            "take a larger bank, or 0 for none"
         )
     if recipe.encoder.kind == "pipeline" and recipe.encoder.adapter == "none":
         raise UserError(
@@ -85,10 +94,27 @@ def check_trainable(recipe: Recipe) -> None:
             f"pooling.after {recipe.pooling.after!r} is for evaluation only; set optimisation.epochs to 0, "
             "or pooling.after to 'none'"
         )
+    if recipe.objective.mlm:
+        _check_mask_token(recipe.encoder.name)
     if recipe.encoder.adapter != "none" and (recipe.objective.mlm or recipe.objective.name == "mlm"):
         raise UserError(
             "masked language modelling trains the encoder, which encoder.adapter freezes; set objective.mlm to 0, "
             "or encoder.adapter to 'none'"
+        )
+
+
+def _check_mask_token(name: str) -> None:
+    """Refuse masked language modelling with a local tokenizer whose files name no mask token."""
+    named, found = False, False
+    for file in ("tokenizer_config.json", "special_tokens_map.json"):
+        path = Path(name) / file
+        if path.is_file():
+            named = True
+            found |= bool(json.loads(path.read_text(encoding="utf-8")).get("mask_token"))
+    if named and not found:
+        raise UserError(
+            f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
+            "set objective.mlm to 0, or name another encoder"
         )
 
 
@@ -116,10 +142,11 @@ def _missing(config: EncoderConfig) -> tuple[str, str] | None:
     name, path = config.name, Path(config.name)
     elsewhere = f"name a model folder, a hub id, or {SCENES_ENCODER!r}"
     if config.kind == "word_vectors":
-        if path.suffix not in (".txt", ".npy") or not path.is_file():
+        if path.suffix not in WORD_VECTORS or not path.is_file():
             return (
                 f"no word vectors at {name!r}",
-                "name a GloVe text file (.txt), or a matrix (.npy) with its words beside it (.txt, .json or .parquet)",
+                "name a text file of GloVe or fastText (.txt, .vec), or a matrix (.npy) with its words beside it "
+                "(.txt, .json or .parquet)",
             )
         return None
     if name == SCENES_ENCODER:
