@@ -6,7 +6,6 @@ Importing this package is light; the libraries behind an encoder load with it.
 from __future__ import annotations
 
 import json
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
