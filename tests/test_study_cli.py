@@ -132,7 +132,7 @@ def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     out = capsys.readouterr().out
     assert out.startswith("scale laptop (asked for with --scale laptop)")
     assert "50 trials (36 fixed, 7 recipes from Optuna, 2 seeds), 0 of them done" in out
-    assert "not run, since --word-vectors names no file: Avg. GloVe embeddings" in out
+    assert "not run: Avg. GloVe embeddings: no word vectors were given (`--word-vectors`)" in out
     assert "minutes a trial" in out
     assert "objective.weight=0.3" in out
     assert list(elsewhere.iterdir()) == []
