@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import Record
-from reports.markdown import count, number, spread, table
+from reports.markdown import count, number, places, spread, table
 from reports.plots import NAMES, distribution_picture, lines_picture
 from reports.results import Results
 from reports.statistics import Measured
@@ -126,4 +126,4 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else places(str(value))

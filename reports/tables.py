@@ -103,27 +103,41 @@ def _levels(results: Results, paper: Table) -> str:
     A model without published figures has one line, ours.
     Another's model that was not evaluated has one line, the published: of some tables they are most rows.
     """
-    labels = [label for _, label in paper.rows]
+    shown = _with_a_line(results, paper)
+    labels = [label for _, label in shown]
     best_ours = _best(paper, labels, lambda label, column: _mean(results, paper, label, column))
     best_published = _best(paper, labels, lambda label, column: results.published(paper, label, column))
     lines: list[list[str]] = []
-    for name, label in paper.rows:
+    for name, label in shown:
         ours, published, difference = [], [], []
         for column in paper.columns:
             cell, figure = results.cell(paper, label, column.name), results.published(paper, label, column.name)
             ours.append(_bold(spread(cell), label in best_ours[column.name]))
             published.append(_bold(number(figure), label in best_published[column.name]))
             difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
-        shown = f"{name} {UNTRAINED}" if results.is_untrained(label) else name
+        marked = f"{name} {UNTRAINED}" if results.is_untrained(label) else name
         if results.is_foreign(label) and not results.of_row(label):
-            lines.append([shown, f"published (ours {DASH})", *published])
+            lines.append([marked, f"published (ours {DASH})", *published])
             continue
-        lines.append([shown, "ours", *ours])
+        lines.append([marked, "ours", *ours])
         if any(figure != DASH for figure in published):
             lines.append(["", "published", *published])
             if results.of_row(label):
                 lines.append(["", "difference", *difference])
     return table([_head(paper), "", *(column.name for column in paper.columns)], lines, left=2)
+
+
+def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
+    """Name and label of the rows that this study asked for or that the paper has figures of.
+
+    Of a large grid a study often asks for a part; lines of nothing but dashes would hide it. The footnote names them.
+    """
+    return [
+        (name, label)
+        for name, label in paper.rows
+        if label in results.asked_rows
+        or any(results.published(paper, label, column.name) is not None for column in paper.columns)
+    ]
 
 
 def _gains(results: Results, paper: Table) -> str:
@@ -133,7 +147,7 @@ def _gains(results: Results, paper: Table) -> str:
         return f"Differences to `{base}` need that row, which is missing: {results.why_missing(base)}."
 
     lines, printed = [], False
-    for name, label in paper.rows:
+    for name, label in _with_a_line(results, paper):
         if label == base or (results.is_foreign(label) and not results.of_row(label)):
             continue
         ours = [signed(results.gain(paper, label, column.name)) for column in paper.columns]

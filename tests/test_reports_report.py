@@ -450,3 +450,18 @@ def test_rows_without_published_figures_have_one_line(tmp_path: Path):
 def test_a_topic_called_like_its_column_is_said_once(tmp_path: Path):
     make_results(tmp_path, SPACES["clsr_pooling"])
     assert "- STS-B dev: the best row is" in write_report(tmp_path).read_text()
+
+
+def test_unpublished_rows_that_nobody_asked_for_have_no_line(tmp_path: Path):
+    """Of a large grid a study asks for a part; published rows stand all the same, and the footnote names the rest."""
+    for name, asked, other in (
+        ("declutr_objective", "small both 40%", "small both 60%"),
+        ("scl_ablation", BEST, "3p3n-Augment"),
+    ):
+        folder = tmp_path / name
+        info = make_results(folder, SPACES[name], rows=[asked])
+        dataclasses.replace(info, row_hashes={asked: info.row_hashes[asked]}).save(folder)
+        report = write_report(folder).read_text()
+        assert re.search(rf"^\| {re.escape(asked)} +\| ours", report, re.MULTILINE)
+        assert bool(re.search(rf"^\| {re.escape(other)} +\|", report, re.MULTILINE)) == (name == "scl_ablation")
+        assert re.search(rf"^- .*`{re.escape(other)}`.*: not asked for in this study\.$", report, re.MULTILINE)
