@@ -75,10 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks population_study",
         description=(__doc__ or "").partition("\n")[0],
-        epilog="example:\n  python -m benchmarks population_study --members 32 --runs 3",
+        epilog="example:\n  python -m benchmarks population_study --members 32 --runs 1",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--members", type=int, default=32, metavar="N", help="trials of the population (default 32)")
+    parser.add_argument("--members", type=int, default=128, metavar="N", help="trials of the population (default 128)")
     parser.add_argument("--single", type=int, default=5, metavar="N", help="trials one after another (default 5)")
     parser.add_argument("--steps", type=int, default=60, metavar="N", help="steps of every trial (default 60)")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="repetitions (default 3)")

@@ -28,8 +28,9 @@ from trainables.population import population_key
 from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"
-LARGEST_POPULATION = 32
-"""Trials that train together at most: further ones go to the next free place in the cluster."""
+LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
+"""Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
+batch 512 has 64 members. Further trials go to the next free place in the cluster."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
 RECIPE_KEY = "recipe"
@@ -116,7 +117,8 @@ class StudySearcher(Searcher):
         while len(self.queue) < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
             self._ask()
         first = self.queue.popleft()
-        beside = [trial for trial in self.queue if self._population(trial) == key][: LARGEST_POPULATION - 1]
+        largest = min(LARGEST_POPULATION, max(1, ANCHORS_TOGETHER // first.recipe.optimisation.batch_size))
+        beside = [trial for trial in self.queue if self._population(trial) == key][: largest - 1]
         self.queue = deque(trial for trial in self.queue if trial not in beside)
         return [first, *beside]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -200,6 +201,32 @@ class TestSaving:
         # What was saved can be the base of a further study.
         further = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "model")), PoolingConfig())
         np.testing.assert_allclose(further.encode(SENTENCES), found, atol=1e-5)
+
+    def test_models_of_one_base_share_its_weights_on_disk(self, make_encoder: Any, folder: Path) -> None:
+        base = make_encoder("mean")
+        kept = {}
+        for name in ("one", "two"):
+            encoder = AdaptedEncoder(base, folder / "embeddings")
+            encoder.save(folder / name)
+            kept[name] = encoder.encode(SENTENCES)
+        weights = [folder / name / "model.safetensors" for name in kept]
+        assert weights[0].samefile(weights[1])
+        assert all(not path.stat().st_mode & 0o222 for path in weights)
+        shutil.rmtree(folder / "embeddings")
+        encoder.save(folder / "one")  # over an earlier one, and from a store that has to be written again
+        np.testing.assert_allclose(_reload(folder / "one"), kept["two"], atol=1e-5)
+        np.testing.assert_allclose(_reload(folder / "two"), kept["two"], atol=1e-5)
+
+    def test_without_hard_links_they_are_copies(
+        self, make_encoder: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*arguments: Any) -> None:
+            raise OSError("no links here")
+
+        monkeypatch.setattr("os.link", refuse)
+        encoder = AdaptedEncoder(make_encoder("mean"), folder / "embeddings")
+        encoder.save(folder / "model")
+        np.testing.assert_allclose(_reload(folder / "model"), encoder.encode(SENTENCES), atol=1e-5)
 
     def test_word_vectors_refuse(self, base: Counting, folder: Path) -> None:
         encoder = AdaptedEncoder(base, folder)

@@ -173,6 +173,14 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     assert alone["key"] == plan.fixed_trials()[0].key
 
 
+@pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
+def test_a_population_is_bounded(tmp_path: Path, batch_size: int, members: int) -> None:
+    asked = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
+    config = make(tmp_path, *asked)[2].suggest("t0")
+    assert isinstance(config, dict)
+    assert len(config["tasks"]) == members
+
+
 def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, *CLSR, "--search", "optuna", "--trials", "30")
     sizes = []

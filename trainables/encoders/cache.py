@@ -2,6 +2,7 @@
 
     FOLDER/ENCODER_HASH/NAME.texts.npy      (texts,) uint64 digests
     FOLDER/ENCODER_HASH/NAME.vectors.npy    (texts, dim) float32, memory-mapped
+    FOLDER/ENCODER_HASH/model/              the encoder itself, once something trained on top of it was saved
 
     store = EmbeddingStore(encoder, folder)
     vectors = store.encode(sentences)

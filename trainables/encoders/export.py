@@ -8,6 +8,8 @@ the mean of the first and the last layer is a weighted layer pooling.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from trainables.encoders.adapter import AdaptedEncoder
     from trainables.encoders.transformer import TransformerEncoder
 
+MODULES, WEIGHTS = "modules.json", "*.safetensors"
 STOCK_POOLING = {"mean": "mean", "mean_without_cls": "mean", "cls": "cls", "max": "max", "first_last_mean": "mean"}
 
 
@@ -33,7 +36,12 @@ def save_sentence_transformer(encoder: TransformerEncoder, folder: Path) -> None
 
 
 def save_adapted(encoder: AdaptedEncoder, folder: Path) -> None:
-    """The same for a frozen base, a transformer or a pipeline, with its adapter as dense layers."""
+    """The same for a frozen base, a transformer or a pipeline, with its adapter as dense layers.
+
+    The base is written once, beside its embeddings. A model's weights of it are hard links to that file, read-only
+    lest a change of one model change all (copies where the file system has no links): a hundred
+    adapters over BERT take the disk of one.
+    """
     from sentence_transformers.base.modules import Dense
 
     linear = [layer for layer in encoder.adapter if isinstance(layer, nn.Linear)]
@@ -41,11 +49,43 @@ def save_adapted(encoder: AdaptedEncoder, folder: Path) -> None:
         Dense(x.in_features, x.out_features, True, nn.ReLU(), x.weight.data.cpu(), x.bias.data.cpu()) for x in linear
     ]
     with _scratch_beside(folder) as scratch:
-        if isinstance(encoder.base, Pipeline):
-            modules, prompts = list(encoder.base.model), encoder.base.model.prompts
-            _write([*modules, *dense], scratch, folder, prompts, encoder.base.model.default_prompt_name)
-        else:
-            _write([*_transformer_modules(encoder.base, scratch), *dense], scratch, folder)
+        finished = scratch / "finished"
+        shutil.copytree(_written_base(encoder), finished, copy_function=_link_weights)
+        modules = json.loads((finished / MODULES).read_text())
+        for number, layer in enumerate(dense, start=len(modules)):
+            path, kind = f"{number}_Dense", f"{Dense.__module__}.{Dense.__qualname__}"
+            (finished / path).mkdir()
+            layer.save(str(finished / path))
+            modules.append({"idx": number, "name": str(number), "path": path, "type": kind})
+        (finished / MODULES).write_text(json.dumps(modules, indent=2))
+        _replace(folder, finished)
+
+
+def _written_base(encoder: AdaptedEncoder) -> Path:
+    """The base as a model of its own in the store's folder, made at the first call of any process."""
+    from filelock import FileLock
+
+    folder = encoder.store.folder / "model"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.parent / ".model.lock"):
+        if not folder.exists():
+            with _scratch_beside(folder) as scratch:
+                if isinstance(encoder.base, Pipeline):
+                    model = encoder.base.model
+                    _write(list(model), scratch, folder, model.prompts, model.default_prompt_name)
+                else:
+                    _write(_transformer_modules(encoder.base, scratch), scratch, folder)
+            for weights in folder.rglob(WEIGHTS):
+                weights.chmod(0o444)
+    return folder
+
+
+def _link_weights(source: str, target: str) -> None:
+    if Path(source).match(WEIGHTS):
+        with contextlib.suppress(OSError):  # another file system, or one without links
+            os.link(source, target)
+            return
+    shutil.copyfile(source, target)
 
 
 @contextlib.contextmanager
@@ -63,6 +103,10 @@ def _write(
     finished = scratch / "finished"
     model = SentenceTransformer(modules=modules, device="cpu", prompts=prompts, default_prompt_name=prompt)
     model.save(str(finished), create_model_card=False)
+    _replace(folder, finished)
+
+
+def _replace(folder: Path, finished: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     finished.rename(folder)
