@@ -111,7 +111,7 @@ def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> st
     short = tried - len(points)
     return (
         f"Goals: {' and '.join(NAMES[goal] for goal in goals)}. {count(tried, 'recipe')} were tried; "
-        f"{len(points)} have a score for {'both goals' if len(goals) == 2 else 'it'} ({rows} of the paper's rows, "
+        f"{len(points)} have a score for {'both goals' if len(goals) == 2 else 'it'} ({rows} of the space's rows, "
         f"{len(points) - rows} explored){f', {short} were stopped early or have not finished' if short else ''}. "
         f"The front was chosen on development parts only: the test averages beside it had no say. Being the best of "
         f"{len(points)}, its development scores are optimistic."
@@ -124,7 +124,7 @@ def _table(results: Results, goals: Sequence[str], chosen: Sequence[Point], near
         lines.append(
             [
                 str(number) if number <= len(chosen) else "within noise of it",
-                f"paper: {point.name}" if point.name else "explored",
+                f"row: {point.name}" if point.name else "explored",
                 f"`{point.recipe_hash}`",
                 changes(results, point.records[0]),
                 *map(spread, point.scores),

@@ -141,7 +141,7 @@ def search_picture(scores: Sequence[tuple[str, float]], paper_best: float | None
         numbers, [max(values[: n + 1]) for n in range(len(values))], where="post", color=OURS, label="best so far"
     )
     if paper_best is not None:
-        axis.axhline(paper_best, color=PUBLISHED, linestyle="--", label="best of the paper's rows")
+        axis.axhline(paper_best, color=PUBLISHED, linestyle="--", label="best of the space's rows")
     axis.set_xlabel("explored recipe, in order")
     axis.set_ylabel("development score")
     axis.set_xlim(0.5, max(len(values), 2) + 0.5)
@@ -171,7 +171,7 @@ def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> 
         [m.x for m in on_front], [m.y for m in on_front], where="pre", color=QUIET, linewidth=1.2, zorder=1,
         label="front",
     )  # fmt: skip
-    for row, shape, colour, name in ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the paper")):
+    for row, shape, colour, name in ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the space")):
         for kept, size, fill, kind in (
             ([m for m in marks if m.row == row and not m.place and not m.near], 5, 0.35, ""),
             ([m for m in marks if m.row == row and not m.place and m.near], 6, 0.75, ", within noise of the front"),

@@ -143,7 +143,7 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
         if gain is not None and best != read.space.baseline:
             text += f", {signed(gain)} points against `{read.space.baseline}`"
         printed = {label: value for _, label in paper.rows if (value := read.published(paper, label, column.name))}
-        if len(printed) > 1:
+        if len(printed.keys() - {read.space.baseline}) > 1:
             top = max(printed, key=lambda label: printed[label])
             gain = read.published_gain(paper, top, column.name) if top != read.space.baseline else None
             text += f"; in the paper it is `{top}` ({number(printed[top]) if gain is None else signed(gain)})"

@@ -1,4 +1,4 @@
-"""What Optuna, or the grid, found beyond the paper's rows; chosen on development scores alone."""
+"""What Optuna, or the grid, found beyond the space's rows; chosen on development scores alone."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Candidate:
 
 
 def search_section(results: Results, pictures: Path) -> str:
-    """The best explored recipes beside the best of the paper's rows, the course of the search, importance."""
+    """The best explored recipes beside the best of the space's rows, the course of the search, importance."""
     info = results.info
     explored = [item for recipe_hash in results.explored if (item := _candidate(results, recipe_hash, "explored"))]
     rows = [
         item
         for label in results.asked_rows
-        if (recipe_hash := info.row_hashes[label]) and (item := _candidate(results, recipe_hash, f"paper: {label}"))
+        if (recipe_hash := info.row_hashes[label]) and (item := _candidate(results, recipe_hash, f"row: {label}"))
     ]
     ranked = sorted(explored, key=lambda item: (-item.selection.mean, item.recipe_hash))
     best_row = min(rows, key=lambda item: (-item.selection.mean, item.recipe_hash), default=None)
@@ -70,7 +70,7 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
     rest = len(asked) - len(explored) - len(pruned)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
     return (
-        f"{way} asked for {count(len(asked), 'recipe')} beyond the paper's rows: {len(explored)} finished, "
+        f"{way} asked for {count(len(asked), 'recipe')} beyond the space's rows: {len(explored)} finished, "
         f"{len(pruned)} stopped early, {rest} not finished."
     )
 
@@ -81,9 +81,9 @@ def _comparison(results: Results, best: Candidate, best_row: Candidate | None, t
         f"Its own score is optimistic, being the best of {tried}; the test scores had no say in the choice."
     ]
     if best_row is None:
-        return said[0] + " None of the paper's rows has a development score to compare it with."
+        return said[0] + " None of the space's rows has a development score to compare it with."
     label = results.labels[best_row.recipe_hash]
-    said.append(f"The paper's best row by the same score is `{label}` ({spread(best_row.selection)}).")
+    said.append(f"The space's best row by the same score is `{label}` ({spread(best_row.selection)}).")
     for paper, column in results.topics:
         ours, theirs = results.measured(best.records, paper, column), results.measured(best_row.records, paper, column)
         if ours is None or theirs is None:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, count, number, signed, spread, table
-from reports.results import Results, average
+from reports.results import Results
 from reports.statistics import Noise
 from search_spaces.space import Column, Table
+from trainables.senteval.averages import describe
 
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
@@ -27,14 +28,15 @@ def paper_table(results: Results, paper: Table) -> str:
 
 
 def plain_table(results: Results) -> str:
-    """Rows and averages of a space that has no tables of its own."""
-    names = sorted({name for r in results.records for name, value in r.averages.items() if value is not None})
+    """Rows and averages of a space that has no tables of its own, and what they are averages of."""
     lines = [
-        [label, *(number(None if cell is None else cell.mean) for cell in cells)]
+        [label, *(spread(measure(results.of_row(label))) for _, measure in results.summaries)]
         for label in results.asked_rows
-        for cells in [[average(results.of_row(label), name) for name in names]]
     ]
-    return table(["Row", *names], lines)
+    names = [name for name, _ in results.summaries]
+    means = bullets(f"`{name}`: the mean of {describe(name)}." for name in names)
+    how = f"Test scores x 100 under SentEval's protocol `{results.protocol}`:"
+    return "\n\n".join([table(["Row", *names], lines), how, means] if names else [table(["Row"], lines)])
 
 
 def measured_table(results: Results) -> str:

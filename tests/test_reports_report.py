@@ -120,8 +120,8 @@ class TestLaptop:
 
     def test_search(self, laptop: tuple[Path, str]):
         section = laptop[1].split("## What the search found")[1].split("## The paper")[0]
-        assert "Optuna asked for 27 recipes beyond the paper's rows: 24 finished, 3 stopped early" in section
-        assert f"The paper's best row by the same score is `{BEST}`" in section
+        assert "Optuna asked for 27 recipes beyond the space's rows: 24 finished, 3 stopped early" in section
+        assert f"The space's best row by the same score is `{BEST}`" in section
         assert "the test scores had no say" in section
         lines = [line for line in section.splitlines() if line.startswith("| explored")]
         scores = [float(line.split("|")[4]) for line in lines]
@@ -292,6 +292,7 @@ def test_a_persons_own_space(tmp_path: Path):
     assert "Space: `mine`, from `space.py`" in report
     assert "published" not in report.split("## What the search found")[0]
     assert cells(report, "## Tables", "warm") == ["50.00"]
+    assert "- `liao_sts`: the mean of `spearman_wmean` of STS12, STS13, STS14, STS15, STS16." in report
 
 
 def test_a_claim_with_a_tendency(tmp_path: Path):

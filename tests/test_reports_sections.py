@@ -92,7 +92,7 @@ class TestPareto:
             if not any(a >= x and b >= y and (a, b) != (x, y) for a, b in scores.values())
         }
         assert set(re.findall(r"`([0-9a-f]{12})`", text)) == expected
-        assert "32 recipes were tried; 30 have a score for both goals (18 of the paper's rows, 12 explored)" in text
+        assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
         assert "chosen on development parts only" in text
         assert "noise between seeds is unknown" in text
         assert (tmp_path / "pictures/pareto.png").read_bytes().startswith(b"\x89PNG")
@@ -102,7 +102,7 @@ class TestPareto:
         text = section(write_report(tmp_path).read_text(), "Two goals at once")
         results = Results.load(tmp_path)
         line = next(line for line in text.splitlines() if line.startswith("| 1 "))
-        label = re.findall(r"paper: ([^|]+?) +\|", line)[0]
+        label = re.findall(r"row: ([^|]+?) +\|", line)[0]
         paper, column = results.topics[0]
         cell = results.cell(paper, label, column.name)
         assert cell is not None

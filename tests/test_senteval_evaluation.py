@@ -28,7 +28,7 @@ from trainables.senteval import (
     selection_score,
     task_names,
 )
-from trainables.senteval.averages import AVERAGES, averages
+from trainables.senteval.averages import AVERAGES, averages, describe
 from trainables.senteval.captions import read_captions
 from trainables.senteval.read import read_task
 from trainables.senteval.tasks import _register
@@ -110,6 +110,8 @@ def test_averages_are_the_papers(whole: Evaluation) -> None:
     development = {"development_sts", "development_transfer", "development_declutr_all"}
     assert set(whole.averages) == {average.name for average in AVERAGES} | {"declutr_all"} | development
     assert all(value is not None for value in whole.averages.values())
+    assert describe("clsr_sts").endswith("STS15, STS16; `test_spearman_cosine` of STSBenchmark")
+    assert all(describe(name).startswith("`") for name in averages({}))
     years = [f"STS{year}" for year in range(12, 17)]
     assert whole.averages["liao_sts"] == pytest.approx(np.mean([tasks[year]["spearman_wmean"] for year in years]))
     supmpn = [tasks[year]["spearman_all"] for year in years]

@@ -78,6 +78,17 @@ def averages(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
     return found
 
 
+def describe(name: str) -> str:
+    """What an average is the mean of: "`test_accuracy` of MR, CR"."""
+    halves = [average.name for average in AVERAGES if average.name.startswith(name.removesuffix("all"))]
+    if name.endswith("declutr_all"):
+        return f"`{halves[0]}` and `{halves[1]}`"
+    by_number: dict[str, list[str]] = {}
+    for task, numbers in next(average.cells for average in AVERAGES if average.name == name):
+        by_number.setdefault(" and ".join(f"`{number}`" for number in numbers), []).append(task)
+    return "; ".join(f"{numbers} of {', '.join(tasks)}" for numbers, tasks in by_number.items())
+
+
 def _cell(tasks: Mapping[str, Mapping[str, Any]], cell: Cell) -> float | None:
     task, numbers = cell
     return _mean([tasks.get(task, {}).get(number) for number in numbers])
