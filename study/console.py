@@ -34,12 +34,15 @@ class Console(Callback):
         self.searcher, self.ledger = searcher, ledger
         self.total = searcher.remaining
         self.ended = 0
+        self.before: set[str] = set()  # members of an interrupted population that were done when it went on
         self.failed = 0
         self.began = time.monotonic()
         self.live = sys.stdout.isatty()
         self.width = max([len(trial.name) for trial in searcher.queue] + [len("optuna 999")])
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        tasks = trial.config["tasks"]
+        self.before |= {_key(task) for task in tasks if self.ledger.has(task["recipe_hash"], task["seed"])}
         if self.live:
             running = [other for other in trials if other.status == "RUNNING" and other is not trial]
             names = [task["name"] for other in [*running, trial] for task in other.config["tasks"]]
@@ -48,8 +51,7 @@ class Console(Callback):
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         for task in trial.config["tasks"]:
-            key = f"{task['recipe_hash']}-{task['seed']}"
-            self._ended(task, why_failed(Path(task["results"]), key))
+            self._ended(task, why_failed(Path(task["results"]), _key(task)))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         for task in trial.config["tasks"]:
@@ -57,6 +59,8 @@ class Console(Callback):
 
     def _ended(self, task: dict[str, Any], reason: str) -> None:
         """`reason` is why it failed, if there is no record. Of a population that died some may have one."""
+        if _key(task) in self.before:
+            return
         record = self.ledger.get(task["recipe_hash"], task["seed"])
         if record is None:
             self.failed += 1
@@ -72,6 +76,10 @@ class Console(Callback):
             f"{clear}[{self.ended:>{len(str(total))}}/{total}] {task['name']:<{self.width}} seed {task['seed']}  {text}"
             f"  ({minutes:.1f} min, about {left:.1f} left)"
         )
+
+
+def _key(task: dict[str, Any]) -> str:
+    return f"{task['recipe_hash']}-{task['seed']}"
 
 
 def describe(record: Record) -> str:

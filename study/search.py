@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import warnings
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from ray.tune.search import Searcher
 from reports.ledger import Ledger, Record
 from search_spaces.space import Domain
 from study.plan import Plan, PlannedTrial, resolve
+from study.worker import MEMBERS, TRAIN
 from trainables.population import population_key
 from trainables.recipe import Recipe
 
@@ -76,19 +78,22 @@ class StudySearcher(Searcher):
         if self.optuna is not None:
             self._tell_rows(fixed)
             self._continue_asked()
+        self.interrupted = deque(self._interrupted())
 
     @property
     def remaining(self) -> int:
         """Trials still to run, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
-        return len(self.queue) + sum(map(len, self.running.values())) + open_recipes * len(self.plan.seeds)
+        begun = [trial for members in (*self.interrupted, *self.running.values()) for trial in members]
+        undone = sum(not self._done(trial) for trial in begun)
+        return len(self.queue) + undone + open_recipes * len(self.plan.seeds)
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
-        while not self.queue and len(self.explored) < self.plan.explored:
+        while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
             self._ask()
-        if not self.queue:
+        if not self.queue and not self.interrupted:
             return Searcher.FINISHED
-        members = self._next()
+        members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running[trial_id] = members
         return {"key": together(members), "tasks": [self.task_of(planned) for planned in members]}
 
@@ -121,6 +126,21 @@ class StudySearcher(Searcher):
         beside = [trial for trial in self.queue if self._population(trial) == key][: largest - 1]
         self.queue = deque(trial for trial in self.queue if trial not in beside)
         return [first, *beside]
+
+    def _interrupted(self) -> Iterator[list[PlannedTrial]]:
+        """Populations of an earlier run that have members without a record: only whole can they resume."""
+        queued = {trial.key: trial for trial in self.queue if self._population(trial)}
+        for path in sorted((self.plan.results / TRAIN).glob(f"*{MEMBERS}")):
+            members = [queued.get(key) or self._recorded(key) for key in json.loads(path.read_text())]
+            waiting = [trial for trial in members if trial and trial.key in queued]
+            if waiting and None not in members:
+                self.queue = deque(trial for trial in self.queue if trial not in waiting)
+                yield members  # type: ignore[misc]
+
+    def _recorded(self, key: str) -> PlannedTrial | None:
+        recipe_hash, _, seed = key.rpartition("-")
+        record = self.ledger.get(recipe_hash, int(seed))
+        return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
 
     def _population(self, trial: PlannedTrial) -> str | None:
         """Trials of one key may train together. Workers and a scheduler both need a trial by itself."""

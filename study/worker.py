@@ -28,6 +28,8 @@ from trainables.trial import Reporter, TrialResult, run_trials
 
 PACKAGES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
 FAILURES = "failures"
+TRAIN, MEMBERS = "train", ".members.json"
+"""Where Ray Train keeps checkpoints, and beside them who trains together in a population."""
 SHARED = "embeddings"
 """What trials compute once for all: embeddings of frozen encoders."""
 METRIC = "selection"
@@ -76,6 +78,8 @@ def drive(config: dict[str, Any]) -> None:
     reason = NO_RECORD.format(results)
     details = ""
     if any(not ledger.has(task.recipe_hash, task.seed) for task in tasks):
+        if len(tasks) > 1:
+            write_whole(results / TRAIN / f"{key}{MEMBERS}", json.dumps([task.key for task in tasks]))
         trainer = TorchTrainer(
             work,
             train_loop_config={"tasks": config["tasks"], "key": key},
@@ -87,7 +91,7 @@ def drive(config: dict[str, Any]) -> None:
             # The name comes from the recipe and the seed alone: a later run of the same trial resumes by it.
             run_config=ray.train.RunConfig(
                 name=key,
-                storage_path=str(results / "train"),
+                storage_path=str(results / TRAIN),
                 checkpoint_config=ray.train.CheckpointConfig(num_to_keep=1),
                 failure_config=ray.train.FailureConfig(max_failures=3),
                 callbacks=[TuneReportCallback()] if first.scheduled else [],
@@ -103,7 +107,8 @@ def drive(config: dict[str, Any]) -> None:
         if record is None:
             _keep_failure(task, reason, details)
     if None not in records:
-        shutil.rmtree(results / "train" / key, ignore_errors=True)  # the records make its checkpoints useless
+        shutil.rmtree(results / TRAIN / key, ignore_errors=True)  # the records make its checkpoints useless
+        (results / TRAIN / f"{key}{MEMBERS}").unlink(missing_ok=True)
     selection = records[0].selection if len(records) == 1 and records[0] else None
     tune.report({METRIC: selection, RUNG: -1})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from reports.ledger import Ledger, Record
 from study.options import parse
 from study.plan import Plan, make_plan
 from study.search import StudySearcher
+from study.worker import MEMBERS, TRAIN
 from trainables.errors import UserError
 from trainables.population import population_key
 from trainables.recipe import Recipe
@@ -171,6 +173,37 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     assert isinstance(alone, dict)
     assert len(alone["tasks"]) == 1
     assert alone["key"] == plan.fixed_trials()[0].key
+
+
+def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
+    """Its checkpoint holds all members, also those that were evaluated before the study was killed."""
+    arguments = (*CLSR, "--seeds", "3", "--set", "optimisation.batch_size=64")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    begun = searcher.suggest("t0")
+    assert isinstance(begun, dict)
+    finish(searcher, ledger, "t0", {"tasks": begun["tasks"][1:]}, 50.0)
+    members = tmp_path / TRAIN / f"{begun['key']}{MEMBERS}"
+    members.parent.mkdir()
+    members.write_text(json.dumps([f"{plan.fixed_trials()[0].recipe.hash}-{seed}" for seed in (0, 1, 2)]))
+
+    _, _, searcher = make(tmp_path, *arguments[:-3], "4", *arguments[-2:])  # --seeds 4: the new one is alone
+    assert searcher.remaining == 3
+    again, further = searcher.suggest("t0"), searcher.suggest("t1")
+    assert isinstance(again, dict)
+    assert isinstance(further, dict)
+    assert again["key"] == begun["key"]
+    assert [task["seed"] for task in again["tasks"]] == [0, 1, 2]
+    assert [task["seed"] for task in further["tasks"]] == [3]
+    assert searcher.suggest("t2") == Searcher.FINISHED
+    for index, trial_id in enumerate(("t0", "t1")):
+        finish(searcher, ledger, trial_id, (again, further)[index], 50.0)
+
+    (ledger.folder / f"{plan.fixed_trials()[0].key}.json").unlink()
+    for change in ("--seeds=1", "--workers=2"):  # somebody who trains with them is not asked for; no populations
+        _, _, searcher = make(tmp_path, *arguments, change)
+        alone = searcher.suggest("t0")
+        assert isinstance(alone, dict)
+        assert len(alone["tasks"]) == 1
 
 
 @pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
