@@ -32,10 +32,13 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     if brief:
         return "\n".join(lines)
     seconds, source = _estimate(plan, ledger)
-    hours = seconds * (total - len(done)) / allotment.concurrent / 3600
-    gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
-    cost = f", {hours * gpus:.1f} GPU-hours" if gpus else ""
-    lines.append(f"estimate: {seconds / 60:.1f} minutes a trial ({source}), {hours:.1f} hours in all{cost}")
+    if seconds is None:
+        lines.append(f"no estimate: {source}")
+    else:
+        hours = seconds * (total - len(done)) / allotment.concurrent / 3600
+        gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
+        cost = f", {hours * gpus:.1f} GPU-hours" if gpus else ""
+        lines.append(f"estimate: {seconds / 60:.1f} minutes a trial ({source}), {hours:.1f} hours in all{cost}")
     lines.append("")
     names = max((len(trial.name) for trial in fixed), default=0)
     for trial in fixed:
@@ -53,14 +56,16 @@ def _resources(allotment: Allotment) -> str:
     return f"{workers}, {allotment.cpus_per_worker} CPU{gpus} each"
 
 
-def _estimate(plan: Plan, ledger: Ledger) -> tuple[float, str]:
-    """Seconds a trial takes: measured where trials are done, else from what is known."""
+def _estimate(plan: Plan, ledger: Ledger) -> tuple[float | None, str]:
+    """Seconds a trial takes, or None, and how that is known: measured where trials are done, else from elsewhere."""
     seconds = [record.cost["seconds"] for record in ledger.read() if record.cost.get("seconds")]
     if seconds:
         return sum(seconds) / len(seconds) + START_SECONDS, f"mean of {len(seconds)} finished trials and their start"
-    if plan.base.corpus.nli == SCENES:
+    if plan.base.evaluation.senteval == SCENES:
         return START_SECONDS + 15.0, "as measured for the built-in corpus on two cores"
-    return V100_TRIAL_SECONDS, "the paper's figures for training and evaluating on a V100"
+    if plan.base.objective.name == "scl":
+        return V100_TRIAL_SECONDS, "the paper's figures for training and evaluating on a V100"
+    return None, "the paper does not say how long its models took; there is one once a trial has finished"
 
 
 def _differences(plan: Plan, recipe: Recipe) -> str:

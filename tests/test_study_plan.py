@@ -13,6 +13,7 @@ from search_spaces.space import Domain, Row, Space
 from study.cluster import Cluster, allot
 from study.options import parse
 from study.plan import check_plan, make_plan
+from study.preview import preview
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -282,3 +283,18 @@ def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tu
     filled = [argument.format(without=tmp_path / "without.jsonl") for argument in arguments]
     with pytest.raises(UserError, match=sentence):
         check_plan(plan_of("--space", "supmpn_main", "--only", "SupMPN-BERT-base", "--scale", "laptop", *filled))
+
+
+@pytest.mark.parametrize(
+    ("space", "scale", "said"),
+    [
+        ("scl_tau", "paper", "estimate: 61.0 minutes a trial (the paper's figures"),
+        ("scl_tau", "laptop", "estimate: 0.5 minutes a trial (as measured"),
+        ("declutr_main", "laptop", "estimate: 0.5 minutes a trial (as measured"),
+        ("clsr_main", "paper", "no estimate: the paper does not say"),
+    ],
+)
+def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, said: str) -> None:
+    plan = plan_of("--space", space, "--scale", scale, "--results", str(tmp_path / "results"))
+    cluster = cluster_of((2, 0))
+    assert said in preview(plan, cluster, allot(cluster, plan.request))
