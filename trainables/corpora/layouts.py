@@ -136,8 +136,8 @@ class _FromNLI:
             raise UserError(f"{where} holds no pair labelled entailment, and {layout} takes these for positives")
         if negatives and not count.contradicted:
             raise UserError(
-                f"{where} holds no pair labelled contradiction, so {negatives} hard negatives per anchor cannot be "
-                "had; give a corpus that has some, or an objective without hard negatives"
+                f"{where} holds no pair labelled contradiction, so there are no hard negatives; give a corpus that has "
+                "some, or an objective without hard negatives"
             )
         _refuse_batch(recipe, where, *self.units(count, positives))
 
