@@ -334,10 +334,10 @@ def test_no_entailment(tmp_path: Path, layout: str):
 def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
     recipe = recipe_of(tmp_path, [("a", "b", 0), ("c", "d", 0)], **{"corpus.layout": "groups"})
     load(recipe, 1, None)
-    with pytest.raises(UserError, match="holds no pair labelled contradiction, so 2 hard negatives per anchor"):
+    with pytest.raises(UserError, match="holds no pair labelled contradiction, so there are no hard negatives"):
         load(recipe, 1, 2)
     asked = recipe.override({"objective.name": "supmpn", "objective.negatives": 2})
-    with pytest.raises(UserError, match="holds no pair labelled contradiction, so 2 hard negatives per anchor"):
+    with pytest.raises(UserError, match="holds no pair labelled contradiction, so there are no hard negatives"):
         check_data([asked])
 
 
