@@ -81,7 +81,7 @@ def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
         panel = _names(recipe, by_panel)
         points.setdefault((panel, _names(recipe, by_line), float(recipe[over])), []).append(score)
     if not points:
-        return ["None of its recipes has finished."]
+        return ["No finished recipe has this score."]
     panels: dict[str, dict[str, list[tuple[float, float, float | None]]]] = {}
     lines = []
     for (panel, name, x), scores in points.items():

@@ -47,22 +47,27 @@ def rows_picture(results: Results, path: Path) -> Path | None:
 
     None where nothing of ours can be drawn. Word vectors and the like lie so far off that they would hide the others.
     """
-    panels = [(table, column) for table, column in results.topics if table.curve is None]
     base = results.space.baseline
-    if base is None or not results.of_row(base) or not panels:
+    if base is None or not results.of_row(base):
+        return None
+
+    def has_gain(table: Table, label: str, column: Column) -> bool:
+        gains = (results.gain(table, label, column.name), results.published_gain(table, label, column.name))
+        return label != base and gains != (None, None)
+
+    panels = [
+        (table, column)
+        for table, column in results.topics
+        if table.curve is None and any(has_gain(table, label, column) for _, label in table.rows)
+    ]
+    if not panels:
         return None
     rows = {row.label: row for row in results.space.rows}
     trained = {label for label, row in rows.items() if row.overrides.get("optimisation.epochs") != 0}
     labels = [
         label
         for _, label in panels[0][0].rows
-        if label != base
-        and label in trained
-        and any(
-            gain(table, label, column.name) is not None
-            for table, column in panels
-            for gain in (results.gain, results.published_gain)
-        )
+        if label in trained and any(has_gain(table, label, column) for table, column in panels)
     ]
     if not any(results.gain(table, label, column.name) is not None for table, column in panels for label in labels):
         return None

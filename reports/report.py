@@ -269,7 +269,8 @@ def _tables(read: Results, pictures: Path) -> list[str]:
     parts = [paper_table(read, paper) for paper in read.space.tables]
     picture = rows_picture(read, pictures / "rows.png")
     if picture:
-        parts.insert(0, f"![Rows against the baseline, ours and published]({pictures.name}/{picture.name})")
+        shown = ", ours and published" if read.has_published else ""
+        parts.insert(0, f"![Rows against the baseline{shown}]({pictures.name}/{picture.name})")
         parts.insert(1, f"Points above or below the `{read.space.baseline}` row, trained rows only{_bars(read)}.")
     if read.has_published and not read.comparable:
         parts.insert(

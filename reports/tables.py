@@ -17,14 +17,24 @@ UNTRAINED = "†"
 
 def paper_table(results: Results, paper: Table) -> str:
     """One table of the paper, whole: levels, differences to the baseline, footnotes, reasons of its dashes."""
-    parts = [f"### Table {paper.number}. {paper.title}", _caption(results, paper), _levels(results, paper)]
-    if results.space.baseline is not None:
-        parts.append(_gains(results, paper))
-    untrained = any(results.is_untrained(label) for _, label in paper.rows)
-    notes = [f"{UNTRAINED} evaluated, not trained here."] * untrained + [*paper.footnotes, *_reasons(results, paper)]
+    parts = [f"### Table {paper.number}. {paper.title}", _caption(results, paper)]
+    notes = [*paper.footnotes, *_reasons(results, paper)]
+    if _has_figure(results, paper):
+        parts.append(_levels(results, paper))
+        if results.space.baseline is not None:
+            parts.append(_gains(results, paper))
+        if any(results.is_untrained(label) for _, label in paper.rows):
+            notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
+    else:
+        parts.append("No row has a figure for this table.")
     if notes:
         parts.append(bullets(notes))
     return "\n\n".join(parts)
+
+
+def _has_figure(results: Results, paper: Table) -> bool:
+    cells = [(label, column.name) for _, label in paper.rows for column in paper.columns]
+    return any(results.cell(paper, *cell) is not None or results.published(paper, *cell) is not None for cell in cells)
 
 
 def plain_table(results: Results) -> str:

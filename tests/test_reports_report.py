@@ -433,6 +433,8 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
     under = write_report(tmp_path).read_text().split("### Table F2.")[1].split("### Table")[0]
     assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under
     assert said in under
+    assert "No row has a figure for this table." in under
+    assert "|" not in under
 
 
 def test_rows_without_published_figures_have_one_line(tmp_path: Path):

@@ -350,7 +350,7 @@ class TestFigures:
     def test_nothing_has_finished(self, tmp_path: Path):
         figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '7', 'Avg.'),)"
         study(tmp_path, figure, rows=[BASELINE])
-        assert "None of its recipes has finished" in write_report(tmp_path).read_text()
+        assert "No finished recipe has this score" in write_report(tmp_path).read_text()
 
     @pytest.mark.parametrize(
         ("figure", "said"),
