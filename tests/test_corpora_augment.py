@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests import tiny_wordnet
 from tests.conftest import pairs_of
-from trainables.corpora import augment
+from trainables.corpora import augment, paraphrase
 from trainables.corpora.augment import AUGMENTATIONS, check_augmentation, delete_words, make_change, synonym_replacer
 from trainables.corpora.feeds import GroupFeed
 from trainables.errors import UserError
@@ -119,13 +121,17 @@ def paraphraser(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(paraphraser: str, monkeypatch: pytest.MonkeyPatch):
+def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
+    paraphraser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "alone"))
     config = CorpusConfig(augmentation="paraphrase", paraphraser=paraphraser)
     check_augmentation(config)
     texts = ["a man plays", "a dog barks", "a person moves", "a man"]
-    monkeypatch.setattr(augment, "LONGEST", 12)
+    monkeypatch.setattr(paraphrase, "LONGEST", 12)
     alone = [augment.paraphrase([text], paraphraser)[0] for text in texts]
-    monkeypatch.setattr(augment, "PARAPHRASE_BATCH", 2)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "together"))
+    monkeypatch.setattr(paraphrase, "BATCH", 2)
     assert augment.paraphrase(texts, paraphraser) == alone  # whatever stands beside them in the batch
     assert all(set(text.split()) <= set(VOCABULARY) for text in alone)
 
@@ -139,6 +145,39 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(paraphraser: 
     assert 150 < len(drawn) < 250
     assert all(change(text, random.Random()) is None for text in set(many) - set(drawn))
     assert [make_change(config, seed, many) and asked[-1] == drawn for seed in (3, 4)] == [True, False]
+
+
+def test_paraphrases_are_kept(paraphraser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """For later trials and seeds, whose halves overlap; also where the machine died in the midst of a line."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(paraphrase, "LONGEST", 12)
+    monkeypatch.setattr(paraphrase, "BATCH", 2)
+    asked: list[str] = []
+    generate = paraphrase._generate
+
+    def spy(texts: list[str], name: str) -> Any:
+        asked.extend(texts)
+        return generate(texts, name)
+
+    monkeypatch.setattr(paraphrase, "_generate", spy)
+    texts = ["a man", "a dog barks", "a person moves"]
+    made = augment.paraphrase([*texts, texts[0]], paraphraser)
+    assert made[0] == made[3]
+    assert asked == ["a man", "a dog barks", "a person moves"]
+    assert augment.paraphrase(texts[::-1], paraphraser) == made[2::-1]
+    assert len(asked) == 3
+
+    (file,) = tmp_path.rglob("paraphrases-*.jsonl")
+    file.write_bytes(file.read_bytes()[:-5])
+    assert augment.paraphrase(texts, paraphraser) == made[:3]
+    assert asked[3:] == ["a person moves"]
+    assert augment.paraphrase(texts, paraphraser) == made[:3]
+    assert len(asked) == 4
+
+    copy = tmp_path / "another model"
+    shutil.copytree(paraphraser, copy)
+    augment.paraphrase(texts, str(copy))
+    assert asked[4:] == texts
 
 
 @pytest.mark.parametrize(

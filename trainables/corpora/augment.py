@@ -11,15 +11,14 @@ it names, a share is rounded down and at least one word changes.
 from __future__ import annotations
 
 import functools
-import json
 import random
 import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from trainables.corpora.paraphrase import check_paraphraser, paraphrase
 from trainables.errors import UserError
 from trainables.recipe import CorpusConfig
 
@@ -29,9 +28,6 @@ Change = Callable[[str, random.Random], "str | None"]
 DELETED = 0.1
 REPLACED = 0.2
 PARAPHRASED = 0.5
-PARAPHRASE_BATCH = 64
-LONGEST = 128
-"""Tokens of a paraphrase."""
 FETCH_WORDNET = "python -m trainables.corpora fetch wordnet"
 
 # WordNet takes these for nouns and the like (`in` is an inch, `he` helium).
@@ -95,32 +91,6 @@ def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
     return change
 
 
-def paraphrase(texts: Sequence[str], name: str) -> list[str]:
-    """What a sequence-to-sequence model makes of each text: beam search, so the same every time."""
-    import torch
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-        model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise UserError(f"corpus.paraphraser {name!r} cannot be loaded: {str(error).strip().splitlines()[0]}") from None
-    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    prefix = "paraphrase: " if "t5" in model.config.model_type else ""  # what T5 paraphrasers are trained with
-    done = [""] * len(texts)
-    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-    for start in range(0, len(texts), PARAPHRASE_BATCH):
-        chosen = by_length[start : start + PARAPHRASE_BATCH]
-        inputs = tokenizer([prefix + texts[i] for i in chosen], padding=True, truncation=True, return_tensors="pt")
-        with torch.inference_mode():
-            made = model.generate(**inputs.to(model.device), num_beams=4, do_sample=False, max_new_tokens=LONGEST)
-        for i, text in zip(chosen, tokenizer.batch_decode(made, skip_special_tokens=True), strict=True):
-            done[i] = text.strip()
-    return done
-
-
 @functools.cache
 def wordnet_synonyms() -> Callable[[str], tuple[str, ...]]:
     """A word to the other lemmas of all its senses, sorted; none for function words and unknown ones."""
@@ -158,48 +128,11 @@ def _share(share: float, words: int) -> int:
 
 def _paraphrases(config: CorpusConfig, seed: int, texts: Sequence[str]) -> Change:
     """Half of the texts, drawn once, paraphrased at once; the others are not changed."""
-    _check_paraphraser(config)
+    check_paraphraser(config)
     draws = random.Random(seed)
     chosen = [text for text in texts if draws.random() < PARAPHRASED]
     table = dict(zip(chosen, paraphrase(chosen, str(config.paraphraser)), strict=True))
     return lambda text, _: table.get(text) or None
-
-
-def _check_paraphraser(config: CorpusConfig) -> None:
-    name = config.paraphraser
-    if name is None:
-        raise UserError(
-            "corpus.augmentation=paraphrase needs corpus.paraphraser: the hub id or folder of a sequence-to-sequence "
-            "model"
-        )
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        file = folder / "config.json"
-        try:
-            config_ = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise UserError(f"corpus.paraphraser {name!r} is no model folder: it has no readable config.json") from None
-    else:
-        config_ = _hub_config(name)
-    if not config_.get("is_encoder_decoder"):
-        kind = config_.get("model_type", "of unknown type")
-        raise UserError(
-            f"corpus.paraphraser {name!r} is no sequence-to-sequence model ({kind}); give one like T5, BART or Pegasus"
-        )
-
-
-def _hub_config(name: str) -> dict[str, Any]:
-    from huggingface_hub import hf_hub_download
-
-    from trainables.corpora.hub import reachable
-
-    answers = reachable()
-    try:
-        file = hf_hub_download(name, "config.json", local_files_only=not answers)
-        return dict(json.loads(Path(file).read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if answers else "the hub cannot be reached and its cache lacks it"
-        raise UserError(f"corpus.paraphraser {name!r} is no local folder, and {reason}; give a folder") from None
 
 
 AUGMENTATIONS = {
@@ -208,7 +141,7 @@ AUGMENTATIONS = {
     "synonyms": Augmentation(
         lambda config, seed, texts: synonym_replacer(wordnet_synonyms()), lambda config: _check_wordnet()
     ),
-    "paraphrase": Augmentation(_paraphrases, _check_paraphraser),
+    "paraphrase": Augmentation(_paraphrases, check_paraphraser),
 }
 """The values of `corpus.augmentation`."""
 

@@ -1,0 +1,133 @@
+"""Paraphrases by any sequence-to-sequence model, each made once for all trials and seeds.
+
+    paraphrase(["a man plays a guitar"], "prithivida/parrot_paraphraser_on_T5")
+
+Of SNLI and MultiNLI half the entailments are some hundred thousand beam searches. They are kept, a line a text, in
+
+    <cache>/paraphrases-<key of the model>.jsonl
+
+and a machine that dies loses one batch. A lock lets one process at a time make them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from trainables.errors import UserError
+from trainables.recipe import CorpusConfig
+
+BATCH = 64
+LONGEST = 128
+"""Tokens of a paraphrase."""
+BEAMS = 4
+
+
+def paraphrase(texts: Sequence[str], name: str) -> list[str]:
+    """What the model of that hub id or folder makes of each text: beam search, so the same every time."""
+    from filelock import FileLock
+
+    from trainables.corpora.documents import default_cache
+
+    file = default_cache() / f"paraphrases-{_key(name)}.jsonl"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(file.with_name(f".{file.name}.lock")):
+            known = _read(file)
+            missing = sorted({text for text in texts if text not in known}, key=len)
+            if missing:
+                with file.open("a", encoding="utf-8") as kept:
+                    for made in _generate(missing, name):
+                        known.update(made)
+                        kept.writelines(json.dumps(pair) + "\n" for pair in made.items())
+                        kept.flush()
+    except OSError as error:
+        raise UserError(
+            f"cannot keep paraphrases in {file.parent}: {error.strerror or error}; the cache follows XDG_CACHE_HOME"
+        ) from None
+    return [known[text] for text in texts]
+
+
+def _read(file: Path) -> dict[str, str]:
+    """What earlier calls made; a last line that was cut off is taken away, so that the next one starts anew."""
+    if not file.exists():
+        return {}
+    content = file.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        with file.open("r+b") as kept:
+            kept.truncate(len(whole))
+    return dict(json.loads(line) for line in whole.splitlines())
+
+
+def _generate(texts: Sequence[str], name: str) -> Iterator[dict[str, str]]:
+    """Texts to paraphrases, a batch at a time."""
+    import torch
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"corpus.paraphraser {name!r} cannot be loaded: {str(error).strip().splitlines()[0]}") from None
+    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    prefix = "paraphrase: " if "t5" in model.config.model_type else ""  # what T5 paraphrasers are trained with
+    for start in range(0, len(texts), BATCH):
+        chosen = texts[start : start + BATCH]
+        inputs = tokenizer([prefix + text for text in chosen], padding=True, truncation=True, return_tensors="pt")
+        with torch.inference_mode():
+            made = model.generate(**inputs.to(model.device), num_beams=BEAMS, do_sample=False, max_new_tokens=LONGEST)
+        done = tokenizer.batch_decode(made, skip_special_tokens=True)
+        yield {text: new.strip() for text, new in zip(chosen, done, strict=True)}
+
+
+def check_paraphraser(config: CorpusConfig) -> None:
+    """Refuse a recipe that names no sequence-to-sequence model, or one that cannot be had."""
+    if config.paraphraser is None:
+        raise UserError(
+            "corpus.augmentation=paraphrase needs corpus.paraphraser: the hub id or folder of a sequence-to-sequence "
+            "model"
+        )
+    _, found = _configuration(config.paraphraser)
+    if not found.get("is_encoder_decoder"):
+        kind = found.get("model_type", "of unknown type")
+        raise UserError(
+            f"corpus.paraphraser {config.paraphraser!r} is no sequence-to-sequence model ({kind}); give one like T5, "
+            "BART or Pegasus"
+        )
+
+
+def _key(name: str) -> str:
+    """Changes with the model's files and with how they are asked: a folder's by size and time, the hub's by commit."""
+    folder, _ = _configuration(name)
+    files = sorted(folder.iterdir()) if Path(name).expanduser().is_dir() else []
+    stamps = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    asked = [str(folder.resolve()), stamps, LONGEST, BEAMS]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
+
+
+def _configuration(name: str) -> tuple[Path, dict[str, Any]]:
+    """The model's folder, its snapshot in the hub's cache for one of the hub, and its config.json."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        try:
+            return folder, dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            raise UserError(f"corpus.paraphraser {name!r} is no model folder: it has no readable config.json") from None
+
+    from huggingface_hub import hf_hub_download
+
+    from trainables.corpora.hub import reachable
+
+    answers = reachable()
+    try:
+        file = Path(hf_hub_download(name, "config.json", local_files_only=not answers))
+        return file.parent, dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if answers else "the hub cannot be reached and its cache lacks it"
+        raise UserError(f"corpus.paraphraser {name!r} is no local folder, and {reason}; give a folder") from None
