@@ -41,6 +41,7 @@ def heat_map_section(results: Results, pictures: Path) -> str:
     maps = [found for label in results.asked_rows if (found := _read(results, label, sentences)) is not None]
     if not maps:
         return "The stored cosines are gone: the trials' prediction files are not in the results folder."
+    maps = [item for item in maps if not results.is_untrained(item.label)] or maps
     first = next((item for item in maps if item.label == results.space.baseline), maps[0])
     best = max(maps, key=lambda item: item.selection)
     shown = list({item.label: item for item in (first, best)}.values())

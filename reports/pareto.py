@@ -41,7 +41,7 @@ def pareto_section(results: Results, pictures: Path) -> str:
     points = _points(results, goals)
     if not points:
         return " ".join([*parts, "No finished trial has a development score for every goal."])
-    noises = [Noise.of(_score(records, goal) for records in results.recipes.values()) for goal in goals]
+    noises = [Noise.of(_score(records, goal) for records in results.trained) for goal in goals]
     chosen = front(points)
     near = near_front(points, noises)
     parts.append(_said(results, goals, points))

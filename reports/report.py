@@ -145,7 +145,8 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
         printed = {label: value for _, label in paper.rows if (value := read.published(paper, label, column.name))}
         if len(printed.keys() - {read.space.baseline}) > 1:
             top = max(printed, key=lambda label: printed[label])
-            gain = read.published_gain(paper, top, column.name) if top != read.space.baseline else None
+            relative = top != read.space.baseline and bool(read.of_row(read.space.baseline or ""))  # as ours is
+            gain = read.published_gain(paper, top, column.name) if relative else None
             text += f"; in the paper it is `{top}` ({number(printed[top]) if gain is None else signed(gain)})"
             same, total = same_order([(cells[label].mean, printed[label]) for label in cells if label in printed])
             if total >= FEWEST_PAIRS:

@@ -74,6 +74,11 @@ class Results:
         return {key: records for key, records in found.items() if records}
 
     @property
+    def trained(self) -> list[list[Record]]:
+        """Of `recipes` those that train: one that is evaluated as it is scores the same under every seed."""
+        return [records for records in self.recipes.values() if records[0].recipe["optimisation.epochs"]]
+
+    @property
     def protocol(self) -> str:
         """The protocol that the study's scores are measured under."""
         return str(self.info.base.get("evaluation.protocol", self.space.base.evaluation.protocol))
@@ -156,8 +161,8 @@ class Results:
         return None if ours is None or base is None else ours - base
 
     def noise(self, table: Table, column: str) -> Noise | None:
-        """The spread between seeds of that score, pooled over all rows and explored recipes."""
-        return Noise.of(self.measured(records, table, table.column(column)) for records in self.recipes.values())
+        """The spread between seeds of that score, pooled over all trained rows and explored recipes."""
+        return Noise.of(self.measured(records, table, table.column(column)) for records in self.trained)
 
     @cached_property
     def topics(self) -> list[tuple[Table, Column]]:

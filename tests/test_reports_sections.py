@@ -70,6 +70,17 @@ def rewrite(folder: Path, change: Any) -> None:
         ledger.write(change(record))
 
 
+def untrain(folder: Path, label: str) -> None:
+    """As if the row's records had been evaluated only. They keep their hash."""
+    row_hash = StudyInfo.load(folder).row_hashes[label]
+
+    def change(record: Record) -> Record:
+        recipe = {**record.recipe, "optimisation.epochs": 0}
+        return dataclasses.replace(record, recipe=recipe) if record.recipe_hash == row_hash else record
+
+    rewrite(folder, change)
+
+
 def section(report: str, heading: str) -> str:
     return report.split(f"\n## {heading}\n", 1)[1].split("\n## ")[0]
 
@@ -238,6 +249,14 @@ class TestHeatMap:
         ]
         assert (tmp_path / "pictures/heat-map.png").read_bytes().startswith(b"\x89PNG")
 
+    def test_rows_that_did_not_train_are_left_out(self, tmp_path: Path):
+        make_results(tmp_path, seeds=(1, 2))
+        self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
+        untrain(tmp_path, BASELINE)
+        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        assert BASELINE not in text
+        assert BEST in text
+
     def test_a_persons_sentences(self, tmp_path: Path):
         make_results(tmp_path)
         self.fill(tmp_path, ["short", "x" * 90], "mine.txt", labels=(BEST,))
@@ -402,6 +421,18 @@ class TestModelsOfOthers:
         make_results(tmp_path, spaces()["supmpn_main"])
         line = next(line for line in write_report(tmp_path).read_text().splitlines() if "SupMPN outperforms" in line)
         assert re.search(r"without \d+ of its rows", line)
+
+
+def test_rows_that_did_not_train_say_nothing_of_the_noise(tmp_path: Path):
+    """Their seeds score alike, which would make the noise look smaller than it is."""
+    make_results(tmp_path, seeds=(1, 2, 3), spread=1.0)
+    before = Results.load(tmp_path)
+    table, column = before.topics[0]
+    untrain(tmp_path, BASELINE)
+    noise, after = before.noise(table, column.name), Results.load(tmp_path).noise(table, column.name)
+    assert noise is not None
+    assert after is not None
+    assert after.freedom == noise.freedom - 2
 
 
 def test_data_in_words(tmp_path: Path):
