@@ -112,8 +112,7 @@ def _by_heads(column: Column) -> bool:
 def _levels(results: Results, paper: Table) -> str:
     """Three lines a model: ours, published, ours minus published; the best figure of a column is bold.
 
-    A model without published figures has one line, ours.
-    Another's model that was not evaluated has one line, the published: of some tables they are most rows.
+    A model that only the paper or only we have has one line: of some tables they are most rows.
     """
     shown = _with_a_line(results, paper)
     labels = [label for _, label in shown]
@@ -128,14 +127,13 @@ def _levels(results: Results, paper: Table) -> str:
             published.append(_bold(number(figure), label in best_published[column.name]))
             difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
         marked = f"{name} {UNTRAINED}" if results.is_untrained(label) else name
-        if results.is_foreign(label) and not results.of_row(label):
+        printed = any(figure != DASH for figure in published)
+        if printed and not results.of_row(label):
             lines.append([marked, f"published (ours {DASH})", *published])
             continue
         lines.append([marked, "ours", *ours])
-        if any(figure != DASH for figure in published):
-            lines.append(["", "published", *published])
-            if results.of_row(label):
-                lines.append(["", "difference", *difference])
+        if printed:
+            lines += [["", "published", *published], ["", "difference", *difference]]
     return table([_head(paper), "", *(column.name for column in paper.columns)], lines, left=2)
 
 

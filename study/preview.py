@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports.ledger import Ledger
+from reports.markdown import count
 from reports.study_file import LEDGER
 from study.cluster import Allotment, Cluster
 from study.plan import Plan
@@ -22,8 +23,8 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     total = len(fixed) + plan.explored * len(plan.seeds)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
-        f"{total} trials ({len(fixed)} fixed, {plan.explored} recipes from Optuna, {len(plan.seeds)} "
-        f"seed{'s' if len(plan.seeds) > 1 else ''}), {len(done)} of them done; results in {plan.results}",
+        f"{count(total, 'trial')} ({len(fixed)} fixed, {count(plan.explored, 'recipe')} from Optuna, "
+        f"{count(len(plan.seeds), 'seed')}), {len(done)} of them done; results in {plan.results}",
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):
@@ -46,14 +47,14 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         what = _differences(plan, trial.recipe)
         lines.append(f"  {trial.name:<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip())
     if plan.explored:
-        lines.append(f"  then {plan.explored} recipes over {', '.join(domain.key for domain in plan.space.domains)}")
+        keys = ", ".join(domain.key for domain in plan.space.domains)
+        lines.append(f"  then {count(plan.explored, 'recipe')} over {keys}")
     return "\n".join(lines)
 
 
 def _resources(allotment: Allotment) -> str:
-    workers = f"{allotment.workers} worker{'s' if allotment.workers > 1 else ''} a trial"
     gpus = f" and {allotment.gpus_per_worker:g} GPU" if allotment.gpus_per_worker else ""
-    return f"{workers}, {allotment.cpus_per_worker} CPU{gpus} each"
+    return f"{count(allotment.workers, 'worker')} a trial, {allotment.cpus_per_worker} CPU{gpus} each"
 
 
 def _estimate(plan: Plan, ledger: Ledger) -> tuple[float | None, str]:

@@ -20,6 +20,8 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
 
 
 def choices(names: object) -> str:
-    """`a, b or c`, for the end of a sentence that names what would have worked."""
+    """`a, b or c`, for the end of a sentence that names what would have worked; quoted if a name has a comma."""
     listed = [str(name) for name in names]  # type: ignore[attr-defined]
+    if any("," in name for name in listed):
+        listed = [repr(name) for name in listed]
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
