@@ -1,8 +1,9 @@
 """Giorgi et al. 2020, "DeCLUTR": Figures 2, 3 and S1 as grids of rows.
 
-The paper prints these results as pictures only, so nothing is published here but what the text says of them. Every
-grid has three tables and pictures with the same rows: SentEval's averages, which the paper plots, and the STS tasks
-and the classification tasks alone, which can be had without the probing, caption and SNLI data.
+The paper prints these results as pictures only, so what is published here is what the text says of them, and the
+default model's figure, which Table S6 has. Every grid has three tables and pictures with the same rows: SentEval's
+averages, which the paper plots, and the STS tasks and the classification tasks alone, which can be had without the
+probing, caption and SNLI data.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 from search_spaces.declutr import (
     ANCHORS,
+    BASE,
     COMMON_ODDITIES,
     DEV_AGGREGATION,
     DEV_COLUMNS,
@@ -21,23 +23,31 @@ from search_spaces.declutr import (
     PAPER,
     POSITIVES,
     RECIPE,
+    SMALL,
     STRATEGY,
     STS,
     TAU,
     UNTRAINED,
+    WITHOUT_SNLI_AVERAGES,
 )
 from search_spaces.space import Claim, Column, Domain, Figure, Row, Space, Table
 
 _CLASSIFICATION = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SICK-E")
 _PARTS = ("", "-STS", "-classification")
 _PARTS_IN_WORDS = ("SentEval average", "STS average", "classification average")
-_NOT_IN_TEXT = "The paper shows these results as a picture only."
+_NOT_IN_TEXT = "The paper shows these results as a picture only; its default model's Downstream is from Table S6."
 
 _SIZES: dict[str, dict[str, Any]] = {"small": {}, "base": LARGER_MODEL}
 
 
-def _row(label: str, size: str, overrides: Mapping[str, Any]) -> Row:
-    return Row(label, {**_SIZES[size], **overrides}, needs="checkpoint" if _SIZES[size] else None)
+def _row(label: str, size: str, overrides: Mapping[str, Any], published: Mapping[str, Mapping[str, float]]) -> Row:
+    return Row(label, {**_SIZES[size], **overrides}, published, needs="checkpoint" if _SIZES[size] else None)
+
+
+def _default(figure: str, size: str) -> dict[str, dict[str, float]]:
+    """The one figure in print of a grid: Table S6 has the development score of the model as the paper trains it."""
+    downstream = WITHOUT_SNLI_AVERAGES[{"small": SMALL, "base": BASE}[size]][0]
+    return {f"F{figure}": {"Downstream": downstream}}
 
 
 def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
@@ -108,6 +118,7 @@ _SAMPLING_ROWS = tuple(
             "spans.strategy": strategy,
             "objective.temperature": _TAUS[tau],
         },
+        _default("2", size) if (anchors, positives, tau, strategy) == (2, 2, "5e-2", "default") else {},
     )
     for size in _SIZES
     for strategy in _ALL_STRATEGIES
@@ -162,7 +173,12 @@ def _objective(size: str, objective: str, share: float) -> str:
 _OBJECTIVE_ROWS = (
     _UNTRAINED_ROW,
     *(
-        _row(_objective(size, objective, share), size, {**overrides, "corpus.share": share})
+        _row(
+            _objective(size, objective, share),
+            size,
+            {**overrides, "corpus.share": share},
+            _default("3", size) if (objective, share) == ("both", 1.0) else {},
+        )
         for size in _SIZES
         for objective, overrides in _OBJECTIVES.items()
         for share in _SHARES
@@ -190,6 +206,11 @@ _OBJECTIVE_CLAIMS = tuple(
             chain=tuple(_objective(size, "both", share) for share in sorted(_SHARES, reverse=True)),
         ),
     )
+) + _claims(
+    "F3",
+    "Performance can be further improved by scaling the model capacity. Here both objectives, all documents",
+    better=(_objective("base", "both", 1.0),),
+    worse=(_objective("small", "both", 1.0),),
 )
 
 # Figure S1 (a). Of the sizes the text names 128.
@@ -204,7 +225,7 @@ def _projected(kind: str, dim: int) -> str:
 
 
 _PROJECTION_ROWS = (
-    Row(_NO_HEAD, {}),
+    Row(_NO_HEAD, {}, _default("S1a", "small")),
     *(Row(_projected(kind, dim), {"head.kind": kind, "head.dim": dim}) for kind in _HEADS for dim in _DIMS),
 )
 _PROJECTION_CLAIMS = (
@@ -239,7 +260,11 @@ def _banked(size: int, tau: str) -> str:
 
 
 _BANK_ROWS = tuple(
-    Row(_banked(size, tau), {"objective.bank": size, "objective.temperature": value})
+    Row(
+        _banked(size, tau),
+        {"objective.bank": size, "objective.temperature": value},
+        _default("S1b", "small") if (size, tau) == (0, "5e-2") else {},
+    )
     for tau, value in _BANK_TAUS.items()
     for size in _BANKS
 )
@@ -343,8 +368,8 @@ SPACES = (
         (
             "Of the output sizes the text names 128, and a gain of at most 0.16 points; the other sizes are ours.",
             "The paper's linear head is its two layers without the ReLU, here one linear layer, which can do the same. "
-            "Its count of about 100,000 to 1,000,000 parameters fits a hidden layer as wide as the output; here the "
-            "hidden layer is as wide as the embedding.",
+            "Its count of about 100,000 to 1,000,000 parameters fits a hidden layer as wide as the output, so that of "
+            "the non-linear head is.",
             "Which of the two models it was is not said; here it is DeCLUTR-small.",
         ),
     ),

@@ -236,7 +236,7 @@ _MAIN_CLAIMS = (
         "SupMPN outperforms SimCSE and all other supervised and unsupervised models on STS tasks (here BERT-large).",
         *("2", "Avg."),
         better=(LARGE,),
-        worse=tuple(label for label in _STS if label != LARGE),
+        worse=tuple(label for label in _STS if label not in (BASE, LARGE)),
     ),
     Claim(
         "On STS tasks SupMPN-BERT-base improves on the baseline SBERT by 7.18 points.",
@@ -263,7 +263,7 @@ _MAIN_CLAIMS = (
         "SupMPN outperforms SimCSE and all other models on transfer-learning tasks (here BERT-large).",
         *("3", "Avg."),
         better=(LARGE,),
-        worse=tuple(label for label in _TRANSFER if label != LARGE),
+        worse=tuple(label for label in _TRANSFER if label not in (BASE, LARGE)),
     ),
     Claim(
         "On transfer-learning tasks SupMPN-BERT-large improves on the baseline SBERT by 0.34 points.",
@@ -301,6 +301,10 @@ _AUGMENTATION_ROWS = (
         "half of the entailments are paraphrased; the paper's model is prithivida/parrot_paraphraser_on_T5",
     ),
 )
+_WELL_ALL_THE_SAME = {
+    (_RD, "STS15"): "with word deletion STS15 is 85.76, without 85.63",
+    (_PP, "STS12"): "with paraphrasing STS12 is 76.10, without 75.96",
+}
 _AUGMENTATION_CLAIMS = (
     Claim(
         "None of the augmentations outperforms the None option (average).",
@@ -310,25 +314,20 @@ _AUGMENTATION_CLAIMS = (
     ),
     *(
         Claim(f"{name} works well on {column}.", *("A1", column), better=(label,), worse=(_NONE,))
-        for name, label, columns in (
-            ("Synonym replacement", _SR, ("STS12", "STS15")),
-            ("Word deletion", _RD, ("STS16",)),
-            ("Paraphrasing", _PP, ("SICK-R",)),
-        )
-        for column in columns
-    ),
-    *(
-        Claim(
+        if column in good
+        else Claim(
             f"{name} works well on nothing else (here not on {column}).",
             *("A1", column),
             better=(_NONE,),
             worse=(label,),
-            contradicted=contradicted,
+            contradicted=_WELL_ALL_THE_SAME.get((label, column), ""),
         )
-        for name, label, column, contradicted in (
-            ("Word deletion", _RD, "STS15", "with word deletion STS15 is 85.76, without 85.63"),
-            ("Paraphrasing", _PP, "STS12", "with paraphrasing STS12 is 76.10, without 75.96"),
+        for name, label, good in (
+            ("Synonym replacement", _SR, ("STS12", "STS15")),
+            ("Word deletion", _RD, ("STS16",)),
+            ("Paraphrasing", _PP, ("SICK-R",)),
         )
+        for column in STS[:-1]
     ),
 )
 
@@ -422,6 +421,11 @@ _RECIPE = Recipe().override(
         ),
     }
 )
+_FIRST_LAST = (
+    "The first-last average of BERT-base before training is printed with 56.70, from the SimCSE paper; a user of "
+    "SimCSE's released code measured 60.73 (its issue 285). That code once took the embeddings below the first layer "
+    "for the first layer's output (its issue 133). Here it is the output, which is how the SupMPN paper puts it."
+)
 _LAPTOP = {
     "encoder.name": SCENES_ENCODER,
     "corpus.nli": SCENES,
@@ -453,6 +457,7 @@ _MAIN = Space(
         "Table 2 calls two models SG-BERT-base, one unsupervised and one supervised.",
         "The temperature, the learning rate and the longest input are not in the paper; 0.05 and 150 tokens are the "
         "released code's, the rest is SimCSE's.",
+        _FIRST_LAST,
     ),
     premise_counts=_PREMISES,
 )
@@ -467,6 +472,7 @@ def _part(
     domains: tuple[Domain, ...],
     claims: Iterable[Claim] = (),
     laptop: Mapping[str, Any] | None = None,
+    oddities: tuple[str, ...] = (),
 ) -> Space:
     return Space(
         name=name,
@@ -479,6 +485,7 @@ def _part(
         tables=tables,
         claims=tuple(claims),
         baseline=baseline,
+        oddities=oddities,
     )
 
 
@@ -514,6 +521,7 @@ SPACES = (
         _both_tables("Objectives", _same(_OBJECTIVES)),
         _UNTRAINED_ROW,
         (_TAU, _BATCH, _RATE),
+        oddities=(_FIRST_LAST,),
     ),
     _part(
         "supmpn_positives_negatives",

@@ -189,6 +189,18 @@ class TestSaving:
         encoder.save(folder / "model")
         np.testing.assert_allclose(_reload(folder / "model"), encoder.encode(SENTENCES), atol=1e-5)
 
+    def test_of_a_wide_base_768_come_out(
+        self, make_encoder: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("trainables.encoders.adapter.OUTPUTS", 5)
+        encoder = AdaptedEncoder(make_encoder("mean"), folder / "embeddings")
+        wide = encoder.base.dim
+        assert [tuple(w.shape) for w in encoder.parameters() if w.dim() == 2] == [(wide, wide), (5, wide)]
+        encoder.save(folder / "model")
+        found = _reload(folder / "model")
+        assert found.shape == (len(SENTENCES), encoder.dim) == (len(SENTENCES), 5)
+        np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=1e-5)
+
     def test_a_pipeline_with_its_adapter_is_one_too(self, make_encoder: Any, folder: Path) -> None:
         make_encoder("mean").save(folder / "plain")
         base = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "plain")))

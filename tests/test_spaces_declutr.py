@@ -256,8 +256,15 @@ class TestGrids:
             if "MLM" in row.label:
                 assert (recipe.objective.name, recipe.objective.mlm) == ("mlm", 1.0)
 
-    def test_nothing_is_published_that_the_text_does_not_print(self, space: Space):
-        assert not any(row.published for row in space.rows)
+    def test_the_default_model_alone_is_published(self, space: Space):
+        """Its recipe is the paper's, and so is its figure in Table S6."""
+        main, table = MAIN, space.tables[0].number
+        trained = {main.base.override(main.row(label).overrides): label for label in ("DeCLUTR-small", "DeCLUTR-base")}
+        for row in space.rows:
+            label = trained.get(space.base.override(row.overrides))
+            figure = {table: {"Downstream": main.published("S6", label, "Downstream")}} if label else {}
+            assert row.published == figure
+        assert any(row.published for row in space.rows)
 
     def test_every_table_is_drawn(self, space: Space):
         assert {figure.table for figure in space.figures} == {table.number for table in space.tables}

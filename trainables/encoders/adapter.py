@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from trainables.encoders import Encoder
 
 
+OUTPUTS = 768
+SENTENCES_PER_PASS = 4096
+
+
 class AdaptedEncoder(nn.Module):
     """`e` of Qiu 2022, section 3: "a simple Multi-Layer Perceptron (MLP) with 1 hidden layer and ReLU nonlinearity on
-    the output", of the base's size throughout ("a 768-dimensional output layer").
+    the output". Its size is the base's throughout, but at most 768 come out ("a 768-dimensional output layer").
 
     The paper does not name the hidden layer's own activation. Without one two linear layers would be one, so
     it is ReLU too: linear, ReLU, linear, ReLU. An embedding therefore has no negative number.
@@ -38,8 +42,8 @@ class AdaptedEncoder(nn.Module):
         self._scratch = tempfile.TemporaryDirectory() if folder is None and store is None else None
         # The store holds the base out of sight of nn.Module.
         self.store = store or EmbeddingStore(base, folder or Path(self._scratch.name))  # type: ignore[union-attr]
-        self.dim = base.dim
-        self.adapter = nn.Sequential(nn.Linear(self.dim, self.dim), nn.ReLU(), nn.Linear(self.dim, self.dim), nn.ReLU())
+        self.dim = min(base.dim, OUTPUTS)
+        self.adapter = nn.Sequential(nn.Linear(base.dim, base.dim), nn.ReLU(), nn.Linear(base.dim, self.dim), nn.ReLU())
         self.to(getattr(base, "device", "cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
@@ -115,6 +119,3 @@ class AdaptedEncoder(nn.Module):
         if self.store.settled:
             raise RuntimeError(f"{name} cannot change once the base's embeddings are in use")
         setattr(self.base, name, value)
-
-
-SENTENCES_PER_PASS = 4096
