@@ -225,13 +225,18 @@ class Results:
 
     @property
     def has_published(self) -> bool:
-        """Whether the space carries a paper's figures at all."""
-        return any(row.published for row in self.space.rows)
+        """Whether any of our figures has a paper's beside it."""
+        return any(
+            self.cell(table, label, column.name) is not None and self.published(table, label, column.name) is not None
+            for table in self.space.tables
+            for _, label in table.rows
+            for column in table.columns
+        )
 
     @property
     def has_paper(self) -> bool:
         """Whether the base recipe is a paper's: the space carries its figures, its claims or its pictures."""
-        return self.has_published or bool(self.space.claims or self.space.figures)
+        return any(row.published for row in self.space.rows) or bool(self.space.claims or self.space.figures)
 
     def recipe(self, label: str) -> Mapping[str, Any]:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""

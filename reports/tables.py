@@ -19,22 +19,24 @@ def paper_table(results: Results, paper: Table) -> str:
     """One table of the paper, whole: levels, differences to the baseline, footnotes, reasons of its dashes."""
     parts = [f"### Table {paper.number}. {paper.title}", _caption(results, paper)]
     notes = [*paper.footnotes, *_reasons(results, paper)]
-    if _has_figure(results, paper):
-        parts.append(_levels(results, paper))
+    shown = _with_a_line(results, paper)
+    parts.append(_levels(results, paper, shown) if shown else "No row has a figure for this table.")
+    if any(_is_measured(results, paper, label) for _, label in shown):
         if results.space.baseline is not None:
             parts.append(_gains(results, paper))
-        if any(results.is_untrained(label) for _, label in paper.rows):
+        if any(results.is_untrained(label) for _, label in shown):
             notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
-    else:
-        parts.append("No row has a figure for this table.")
     if notes:
         parts.append(bullets(notes))
     return "\n\n".join(parts)
 
 
-def _has_figure(results: Results, paper: Table) -> bool:
-    cells = [(label, column.name) for _, label in paper.rows for column in paper.columns]
-    return any(results.cell(paper, *cell) is not None or results.published(paper, *cell) is not None for cell in cells)
+def _is_measured(results: Results, paper: Table, label: str) -> bool:
+    return any(results.cell(paper, label, column.name) is not None for column in paper.columns)
+
+
+def _is_printed(results: Results, paper: Table, label: str) -> bool:
+    return any(results.published(paper, label, column.name) is not None for column in paper.columns)
 
 
 def plain_table(results: Results) -> str:
@@ -109,12 +111,11 @@ def _by_heads(column: Column) -> bool:
     return column.average is not None or (column.score is not None and not cosine)
 
 
-def _levels(results: Results, paper: Table) -> str:
+def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> str:
     """Three lines a model: ours, published, ours minus published; the best figure of a column is bold.
 
     A model that only the paper or only we have has one line: of some tables they are most rows.
     """
-    shown = _with_a_line(results, paper)
     labels = [label for _, label in shown]
     best_ours = _best(paper, labels, lambda label, column: _mean(results, paper, label, column))
     best_published = _best(paper, labels, lambda label, column: results.published(paper, label, column))
@@ -127,8 +128,8 @@ def _levels(results: Results, paper: Table) -> str:
             published.append(_bold(number(figure), label in best_published[column.name]))
             difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
         marked = f"{name} {UNTRAINED}" if results.is_untrained(label) else name
-        printed = any(figure != DASH for figure in published)
-        if printed and not results.of_row(label):
+        printed = _is_printed(results, paper, label)
+        if printed and not _is_measured(results, paper, label):
             lines.append([marked, f"published (ours {DASH})", *published])
             continue
         lines.append([marked, "ours", *ours])
@@ -138,15 +139,15 @@ def _levels(results: Results, paper: Table) -> str:
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
-    """Name and label of the rows that this study asked for or that the paper has figures of.
+    """Name and label of the rows that the paper has figures of or, where we have any at all, that were asked for.
 
     Of a large grid a study often asks for a part; lines of nothing but dashes would hide it. The footnote names them.
     """
+    ours = any(_is_measured(results, paper, label) for _, label in paper.rows)
     return [
         (name, label)
         for name, label in paper.rows
-        if label in results.asked_rows
-        or any(results.published(paper, label, column.name) is not None for column in paper.columns)
+        if _is_printed(results, paper, label) or (ours and label in results.asked_rows)
     ]
 
 
@@ -158,7 +159,7 @@ def _gains(results: Results, paper: Table) -> str:
 
     lines, printed = [], False
     for name, label in _with_a_line(results, paper):
-        if label == base or (results.is_foreign(label) and not results.of_row(label)):
+        if label == base or not _is_measured(results, paper, label):
             continue
         ours = [signed(results.gain(paper, label, column.name)) for column in paper.columns]
         published = [signed(results.published_gain(paper, label, column.name)) for column in paper.columns]

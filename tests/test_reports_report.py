@@ -430,11 +430,15 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
     ledger = Ledger(tmp_path / LEDGER)
     for record in ledger.read():
         ledger.write(dataclasses.replace(record, averages={}, scores=scores))
-    under = write_report(tmp_path).read_text().split("### Table F2.")[1].split("### Table")[0]
+    tables = write_report(tmp_path).read_text().split("### Table F2")
+    under = tables[1]
     assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under
     assert said in under
-    assert "No row has a figure for this table." in under
-    assert "|" not in under
+    lines = [line for line in under.splitlines() if line.startswith("|")][2:]
+    assert len(lines) == 2  # of the models of Table S6, and none of dashes
+    assert all("published (ours —)" in line for line in lines)
+    assert "No row has a figure for this table." in tables[2]
+    assert "|" not in tables[2]
 
 
 def test_rows_without_published_figures_have_one_line(tmp_path: Path):
