@@ -190,6 +190,42 @@ class TestMemoryBank:
         unknown = replace(known, bank_text=torch.tensor([1, 9]))
         assert objective(unknown).value > objective(batch).value + 1e-6
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_loss_names_what_later_batches_may_contrast(self, name: str, fidelity: Any, seed: int):
+        """Of a later batch with new texts these are the negatives of each anchor, every one and no other."""
+        batch, later = batch_for(name, seed), embedded([901, 902, 903, 904], [(0, 0, 1, 0), (1, 2, 3, 0)], seed)
+        objective = build(config_of(name, fidelity))
+        contrasted = objective(batch).contrasted
+        assert contrasted is not None
+        vectors, texts = contrasted
+        assert not vectors.requires_grad
+        wanted = contrasted_by_hand(name, batch)
+        torch.testing.assert_close(torch.tensor(sorted(vectors.tolist())), torch.tensor(sorted(wanted)), **EXACT)
+        banked = objective(replace(later, bank=vectors, bank_text=texts))
+        new = banked.counts["negatives"] - objective(later).counts["negatives"]
+        assert new == len(wanted) * banked.counts["anchors"]
+
+    def test_a_mean_of_positives_has_its_anchor_s_text(self, name: str, fidelity: Any):
+        if name != "ntxent":
+            return
+        batch = embedded([1, 2, 3, 4, 5], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 3, 4, 0)])
+        contrasted = build(config_of(name, fidelity))(batch).contrasted
+        assert contrasted is not None
+        assert contrasted[1].tolist() == [1, 4, 1, 5]
+
+
+def contrasted_by_hand(name: str, batch: EmbeddedBatch) -> list[list[float]]:
+    """NT-Xent: an anchor and the mean of its positives; the others: positives, and hard negatives where it has any."""
+    vectors = []
+    for group in groups_of(batch):
+        positives = [batch.projected[i] for i in group.positives]
+        if name == "ntxent":
+            vectors += [batch.projected[group.anchor], sum(positives) / len(positives)] if positives else []
+        else:
+            hard = group.negatives if OBJECTIVES[name].negatives != 0 else []
+            vectors += [*positives, *(batch.projected[i] for i in hard)]
+    return [vector.tolist() for vector in vectors]
+
 
 class TestTheComparisonCanFail:
     """A wrong number, a lost false negative, bank entry, positive or negative makes it fail."""

@@ -260,8 +260,8 @@ def test_bad_input_of_documents(tmp_path: Path) -> None:
     (unmasked / "tokenizer_config.json").write_text('{"pad_token": "[PAD]"}')
     with pytest.raises(UserError, match="masked language modelling needs a mask token"):
         check_plan(plan_of(*space, "--set", f"encoder.name={unmasked}"))
-    small = ("--search", "optuna", "--set", "objective.bank=32")
-    with pytest.raises(UserError, match=r"objective\.bank=32 is smaller than one batch, which has at least"):
+    small = ("--search", "optuna", "--set", "objective.bank=31")
+    with pytest.raises(UserError, match=r"objective\.bank=31 is smaller than one batch, which has 32 anchors"):
         check_plan(plan_of("--space", "declutr_main", "--only", "DeCLUTR-small", "--scale", "laptop", *small))
 
 
@@ -273,7 +273,7 @@ def test_bad_input_of_documents(tmp_path: Path) -> None:
         (("--set", "optimisation.batch_size=100000"), "optimisation.batch_size=100000 is more than"),
         (("--nli", "{without}"), "holds no pair labelled contradiction"),
         (("--set", "corpus.augmentation=synonyms"), "fetch wordnet"),
-        (("--set", "objective.bank=8"), "objective.bank=8 is smaller than one batch, which has at least 32"),
+        (("--set", "objective.bank=8"), "objective.bank=8 is smaller than one batch, which has 32 anchors"),
         (("--set", "corpus.layout=pairs"), "set objective.positives=1"),
     ],
 )

@@ -20,7 +20,14 @@ from trainables.corpora.nli import NLIPairs
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.loop import RUNGS, TrainingDivergedError, learning_rate, total_steps, train
-from trainables.training.model import StudyModel, TokenizedBatch, _padding_share, decay_groups
+from trainables.training.model import (
+    MemoryBank,
+    StudyModel,
+    TokenizedBatch,
+    _fingerprint,
+    _padding_share,
+    decay_groups,
+)
 from trainables.training.team import Team
 
 BASE = Recipe().override(
@@ -205,8 +212,16 @@ class TestTraining:
 
     @pytest.mark.parametrize("rung", [1, 5, RUNGS])
     def test_resumed_equals_unbroken(self, rung: int, study: Any, tmp_path: Path):
-        """With dropout, drawn negatives, decay and clipping: losses and parameters equal to the last bit."""
-        recipe = BASE.override({"optimisation.weight_decay": 0.1, "optimisation.clip_norm": 1.0, "head.kind": "mlp"})
+        """With dropout, drawn negatives, decay, clipping and a queue: losses and state equal to the last bit."""
+        recipe = BASE.override(
+            {
+                "optimisation.weight_decay": 0.1,
+                "optimisation.clip_norm": 1.0,
+                "head.kind": "mlp",
+                "objective.bank": 7,
+                "objective.bank_warmup": 2,
+            }
+        )
         unbroken, first, second = Recorder(), Recorder(rung, tmp_path, stop=True), Recorder()
         whole, end = study(recipe, unbroken)
         _, halfway = study(recipe, first)
@@ -274,6 +289,56 @@ class TestTraining:
         for thread in waiting:
             thread.join(timeout=10)
         assert not any(thread.is_alive() for thread in waiting)
+
+
+class TestMemoryBank:
+    def test_the_oldest_leave_first(self):
+        bank = bank_of(size=6)
+        for start in (0, 4, 8):
+            assert bank.entries()[0] is None if not start else len(bank.entries()[0]) == min(start, 6)
+            fill(bank, range(start, start + 4))
+        vectors, texts = bank.entries()
+        assert vectors[:, 0].tolist() == texts.tolist()
+        assert set(texts.tolist()) > {8, 9, 10, 11}
+        assert set(texts.tolist()) < {4, 5, 6, 7, 8, 9, 10, 11}
+
+    def test_a_part_of_a_batch_is_a_random_one(self):
+        held = set()
+        for seed in range(20):
+            bank = bank_of(size=3)
+            fill(bank, range(12), seed)
+            assert len(set(bank.entries()[1].tolist())) == 3
+            held |= set(bank.entries()[1].tolist())
+        assert held == set(range(12))
+
+    def test_serves_after_the_warm_up(self):
+        bank = bank_of(size=8, warmup=3)
+        for count in range(3):
+            assert bank.entries() == (None, None), count
+            fill(bank, range(2))
+        assert len(bank.entries()[0]) == 6
+
+    def test_holds_what_the_loss_contrasted(self, study: Any):
+        """Of SCL hypotheses, positives and negatives alike; premises are anchors, which it never contrasts."""
+        model, _ = study(BASE.override({"objective.bank": 64}), Recorder())
+        hypotheses, premises = fingerprints(1), fingerprints(0)
+        held = set(model.bank.entries()[1].tolist())
+        assert held
+        assert held <= hypotheses
+        assert not held & (premises - hypotheses)
+
+
+def bank_of(size: int, warmup: int = 0) -> MemoryBank:
+    return MemoryBank(Recipe().override({"objective.bank": size, "objective.bank_warmup": warmup}), 2)
+
+
+def fill(bank: MemoryBank, numbers: range, seed: int = 0) -> None:
+    vectors = torch.tensor([[float(n), 0.0] for n in numbers])
+    bank.add(vectors, torch.tensor(list(numbers)), torch.Generator().manual_seed(seed))
+
+
+def fingerprints(column: int) -> set[int]:
+    return {_fingerprint(row[column].encode()) for row in ROWS}
 
 
 def test_heads_and_classifier_do_not_outlive_training(study: Any, tmp_path: Path):

@@ -71,16 +71,14 @@ def available(config: EncoderConfig) -> str | None:
 
 
 def check_trainable(recipe: Recipe) -> None:
-    """Refuse a recipe that would train what can only be evaluated, or with a memory bank that one batch overflows."""
+    """Refuse a recipe that would train what can only be evaluated, or with a memory bank below one batch."""
     fixed = recipe.encoder.kind == "word_vectors" and recipe.encoder.adapter == "none"  # epochs or not, nothing trains
     if not recipe.optimisation.epochs or fixed:
         return
-    batch = recipe.optimisation.batch_size
-    if recipe.corpus.layout == "spans":
-        batch *= recipe.spans.anchors * (1 + recipe.spans.positives)
-    if 0 < recipe.objective.bank < batch:
+    anchors = recipe.optimisation.batch_size * (recipe.spans.anchors if recipe.corpus.layout == "spans" else 1)
+    if 0 < recipe.objective.bank < anchors:
         raise UserError(
-            f"objective.bank={recipe.objective.bank} is smaller than one batch, which has at least {batch} embeddings; "
+            f"objective.bank={recipe.objective.bank} is smaller than one batch, which has {anchors} anchors; "
             "take a larger bank, or 0 for none"
         )
     if recipe.encoder.kind == "pipeline" and recipe.encoder.adapter == "none":

@@ -34,7 +34,7 @@ class EmbeddedBatch:
     group: Tensor  # (pairs,) the number of the row's group; all rows of a group have the same premise
     generator: torch.Generator
     """Draws positives and negatives; the same on every worker."""
-    bank: Tensor | None = None  # (entries, head dim): projected items of earlier batches, without gradient
+    bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
     bank_text: Tensor | None = None  # (entries,) their fingerprints
     rank: int = 0
     workers: int = 1
@@ -46,10 +46,12 @@ class EmbeddedBatch:
 
 @dataclass(frozen=True)
 class Loss:
-    """This worker's part of the batch's loss, and counts over the whole batch."""
+    """This worker's part of the batch's loss, counts over the whole batch, and what a memory bank may keep of it."""
 
     value: Tensor  # ()
     counts: Mapping[str, float] = field(default_factory=dict)
+    contrasted: tuple[Tensor, Tensor] | None = None
+    """(candidates, head dim) without gradient, and (candidates,) their fingerprints, of all anchors of a softmax."""
 
 
 def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, float]:

@@ -19,6 +19,7 @@ class Comparison:
 
     anchors: Tensor  # (anchors, dim)
     candidates: Tensor  # (candidates, dim)
+    text: Tensor  # (candidates,) their fingerprints
     positives: Tensor  # (anchors, candidates), boolean
     shared: Tensor  # (anchors, candidates), boolean
     groups: Groups
@@ -32,8 +33,8 @@ class Contrastive(Objective):
     Similarity is the cosine of projected embeddings (the dot product where `cosine` is False); `temperature` is
     tau, which divides it. A batch without an anchor gives 0.
 
-    The entries of a memory bank are further negatives of every anchor, without gradient; never of one whose own
-    text, or whose positive's, is the entry's, whatever the fidelity.
+    The entries of a memory bank are candidates of earlier batches: further negatives of every anchor, without
+    gradient; never of one whose own text, or whose positive's, is the entry's, whatever the fidelity.
 
     False negatives: with `fidelity="paper"` a candidate whose text is the anchor's own or that of one of its positives
     is left out of the denominators, but for the positive in question itself. With "released" it stays, as in the
@@ -63,7 +64,9 @@ class Contrastive(Objective):
             None if comparison.ones is None else comparison.ones[mine],
         )  # (anchors of this worker,)
         counts = counts_of(positives, shared & ~positives)
-        return Loss(losses.sum() / max(counts["anchors"], 1), counts)
+        used = (comparison.positives | comparison.shared).any(dim=0)  # by some anchor; neutral rows are not
+        contrasted = (comparison.candidates[used].detach(), comparison.text[used])
+        return Loss(losses.sum() / max(counts["anchors"], 1), counts, contrasted)
 
     def _similarity(self, anchors: Tensor, candidates: Tensor) -> Tensor:  # (anchors, candidates)
         if self.cosine:

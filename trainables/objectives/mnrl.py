@@ -28,6 +28,7 @@ class MNRL(Contrastive):
         return Comparison(
             batch.projected[groups.anchor],
             batch.projected[batch.hypothesis],
+            batch.text[batch.hypothesis],
             positives,
             shared,
             groups,

@@ -20,7 +20,7 @@ class NTXent(Contrastive):
     l(a, b) and l(b, a) over all pairs, where DeCLUTR's eq. 1 prints the sum. Where an anchor has several positives, b
     is the mean of their (projected) embeddings. A group without a positive takes no part.
 
-    As a false negative, a mean of several positives has the text of each of them.
+    As a false negative, a mean of several positives has the text of each of them; in a memory bank, its anchor's.
 
     With `fidelity="released"` the loss is divided by the number of workers (DeCLUTR's `scale_fix`).
     """
@@ -34,17 +34,21 @@ class NTXent(Contrastive):
         sums = batch.projected.new_zeros(count, batch.projected.shape[1]).index_add(0, pair, batch.projected[item])
         vectors = torch.cat([batch.projected[groups.anchor], sums / sizes.clamp(min=1).unsqueeze(1)])  # (2 groups, dim)
 
+        text = batch.text[groups.anchor]
+        single = sizes[pair] == 1
+        mean_text = text.index_put((pair[single],), batch.text[item[single]])
+
         owner = torch.arange(count, device=pair.device).repeat(2)
         itself = torch.eye(len(owner), dtype=torch.bool, device=pair.device)
         paired = (sizes > 0)[owner]
         positives = (owner == owner.unsqueeze(1)) & ~itself & paired
         shared = (paired & ~itself).clone()
         if self.config.fidelity == "paper":
-            agreed = groups.agree(batch.text[groups.anchor])  # (groups, groups)
+            agreed = groups.agree(text)  # (groups, groups)
             found = groups.agree(batch.text[item]).int()
             means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, found) > 0
             shared = positives | (shared & ~torch.cat([agreed, means], dim=1)[owner])
-        return Comparison(vectors, vectors, positives, shared, groups, owner)
+        return Comparison(vectors, vectors, torch.cat([text, mean_text]), positives, shared, groups, owner)
 
     def forward(self, batch: EmbeddedBatch) -> Loss:
         loss = super().forward(batch)

@@ -44,6 +44,7 @@ class SCL(Contrastive):
         return Comparison(
             batch.projected[anchors],
             batch.projected[batch.hypothesis],
+            batch.text[batch.hypothesis],
             positives,
             positives | negatives,
             premises,
@@ -55,4 +56,4 @@ class SCL(Contrastive):
         value = self.config.weight * contrastive.value
         if self.cross_entropy is not None:
             value = value + (1 - self.config.weight) * self.cross_entropy(batch).value
-        return Loss(value, contrastive.counts)
+        return dataclasses.replace(contrastive, value=value)

@@ -31,6 +31,7 @@ class SupCon(Contrastive):
         return Comparison(
             batch.projected[groups.anchor],
             batch.projected[batch.hypothesis],
+            batch.text[batch.hypothesis],
             positives,
             shared,
             groups,

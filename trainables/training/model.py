@@ -84,13 +84,12 @@ class StudyModel(nn.Module):
         embeddings = team.gather(local, shares)  # (items, dim)
         if self.shrinks:
             embeddings = embeddings * _padding_share(batch).to(device, embeddings.dtype)
-        projected, text = self.head(embeddings), batch.text.to(device)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         loss = self.objective(
             EmbeddedBatch(
                 embeddings=embeddings,
-                projected=projected,
-                text=text,
+                projected=self.head(embeddings),
+                text=batch.text.to(device),
                 premise=batch.premise.to(device),
                 hypothesis=batch.hypothesis.to(device),
                 label=batch.label.to(device),
@@ -103,14 +102,17 @@ class StudyModel(nn.Module):
             )
         )
         if self.bank is not None:
-            self.bank.add(projected.detach(), text)
+            assert loss.contrasted is not None
+            vectors, texts = loss.contrasted
+            self.bank.add(vectors, texts, generator)
         return loss
 
 
 class MemoryBank(nn.Module):
-    """A queue of projected embeddings of earlier batches, oldest out first (DeCLUTR, Figure S1).
+    """A queue of what earlier batches contrasted, oldest out first (DeCLUTR, Figure S1).
 
-    Every worker sees the global batch, so all their banks are alike. It is part of a checkpoint.
+    The candidates of a batch enter in a random order, so that a queue which holds a part of a batch holds no
+    particular one. Every worker sees the global batch, so all their banks are alike. It is part of a checkpoint.
     """
 
     vectors: Tensor
@@ -134,10 +136,11 @@ class MemoryBank(nn.Module):
             return None, None
         return self.vectors[:filled].clone(), self.texts[:filled].clone()
 
-    def add(self, vectors: Tensor, texts: Tensor) -> None:
-        """Put a batch in, in place of the oldest entries."""
+    def add(self, vectors: Tensor, texts: Tensor, generator: torch.Generator) -> None:
+        """Put a batch's candidates in, in place of the oldest entries."""
         size = len(self.texts)
-        vectors, texts = vectors[-size:], texts[-size:]
+        order = torch.randperm(len(texts), generator=generator).to(texts.device)[:size]
+        vectors, texts = vectors[order], texts[order]
         places = (self.added + torch.arange(len(texts), device=texts.device)) % size
         self.vectors[places] = vectors.to(self.vectors.dtype)
         self.texts[places] = texts
