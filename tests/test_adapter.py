@@ -80,6 +80,24 @@ class TestStore:
         assert list(folder.glob("*/[!.]*")) == []
         assert [path.name for path in folder.glob("*/.*")] in ([], [".lock"])
 
+    def test_a_killed_pass_keeps_its_whole_blocks(
+        self, base: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("trainables.encoders.cache.AT_ONCE", 2)
+        base.vectors[WORDS.index("dogs")] = np.nan  # stands for the kill: the third block fails
+        sentences = ["a man", "is", "run", "a", "two dogs", "man"]
+        store = EmbeddingStore(base, folder)
+        with pytest.raises(UserError, match="NaN"):
+            store.encode(sentences)
+        (store.folder / ".0123456789abcdef.partial").write_bytes(b"left by a process that was killed")
+        base.vectors[WORDS.index("dogs")] = 1.0
+        before = len(base.log.read_text().splitlines())
+        again = EmbeddingStore(base, folder)
+        vars(again)["folder"] = store.folder  # the same weights but for the word that failed
+        np.testing.assert_array_equal(again.encode(sentences), WordVectors.encode(base, sentences))
+        assert base.log.read_text().splitlines()[before:] == ["two dogs", "man"]
+        assert not list(store.folder.glob(".*.partial"))
+
     @pytest.mark.parametrize("kind", ["texts", "vectors"])
     def test_a_spoiled_file_is_named(self, base: Counting, folder: Path, kind: str) -> None:
         EmbeddingStore(base, folder).encode(["a man"])

@@ -343,6 +343,20 @@ class TestDistance:
         found[0, 0].backward()
         assert (point.grad == 0).all()
 
+    @given(seed=st.integers(0, 10**6), n=st.integers(0, 40), m=st.integers(0, 40), shift=st.sampled_from((0.0, 100.0)))
+    @settings(max_examples=30)
+    def test_its_gradient_is_that_of_the_plain_formula(self, seed: int, n: int, m: int, shift: float):
+        random = torch.Generator().manual_seed(seed)
+        a, b = (torch.randn(k, 3, generator=random, dtype=torch.float64) + shift for k in (n, m))
+        b[: min(n, m) // 2] = a[: min(n, m) // 2]
+        wanted = torch.randn(n, m, generator=random, dtype=torch.float64)
+        a, b = a.requires_grad_(), b.requires_grad_()
+        plain = (a.unsqueeze(1) - b).pow(2).sum(dim=2)
+        plain = plain.where(plain > 0, 1.0).sqrt() * (plain > 0)
+        found = torch.autograd.grad(distance(a, b), (a, b), wanted)
+        for mine, theirs in zip(found, torch.autograd.grad(plain, (a, b), wanted), strict=True):
+            torch.testing.assert_close(mine, theirs, **EXACT)
+
     def test_is_exact_between_near_points_far_from_the_origin(self):
         """What goes wrong by |a|² + |b|² - 2ab, which torch's `cdist` takes for large matrices."""
         points = torch.full((40, 3), 1000.0)

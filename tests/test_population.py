@@ -202,7 +202,7 @@ class TestTraining:
         assert seen == list(range(6, 13))
         for own, other in zip(whole, resumed, strict=True):
             assert own.progress.sums == other.progress.sums
-            assert own.last_loss == other.last_loss
+            assert own.progress.last_loss == other.progress.last_loss
             for mine, theirs in zip(own.model.parameters(), other.model.parameters(), strict=True):
                 assert torch.equal(mine, theirs)
 

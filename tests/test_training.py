@@ -229,6 +229,7 @@ class TestTraining:
         assert first.losses + second.losses == unbroken.losses
         assert halfway.step == 12 * rung // RUNGS
         assert {**resumed_end.sums} == end.sums
+        assert resumed_end.last_loss == end.last_loss == unbroken.losses[-1]
         assert resumed_end.step == end.step == 12
         assert resumed_end.seconds >= halfway.seconds
         for (name, ours), (_, theirs) in zip(resumed.state_dict().items(), whole.state_dict().items(), strict=True):

@@ -100,9 +100,7 @@ def run_population(
             continue
         if folder is not None and member.encoder.savable:
             member.encoder.save(folder)
-        training = measured(
-            member.progress, last_loss=member.last_loss, resumed_seconds=resumed, population=len(members)
-        )
+        training = measured(member.progress, resumed_seconds=resumed, population=len(members))
         cosines = heat_map.finish(member.encoder, own) if heat_map else {}
         yield score(member.recipe, member.encoder, own, team, training, cosines, trained - share, trained)
 
@@ -154,7 +152,7 @@ class _Watch:
         from trainables.trial import CHECKPOINT_SECONDS
 
         if step % self.every == 0:
-            losses = {f"loss/{number}": m.last_loss for number, m in enumerate(self.members) if not m.diverged}
+            losses = {f"loss/{number}": m.progress.last_loss for number, m in enumerate(self.members) if not m.diverged}
             self.reporter.step(step, {name: loss for name, loss in losses.items() if loss is not None})
         if step not in self.rungs:
             return

@@ -226,7 +226,7 @@ def _train(
     except TrainingDivergedError as error:
         return {}, f"diverged: {error}"
     seconds = watcher.resumed_seconds(progress.seconds)
-    return measured(progress, last_loss=watcher.last_loss, resumed_seconds=seconds), watcher.stopped
+    return measured(progress, resumed_seconds=seconds), watcher.stopped
 
 
 def followed(recipe: Recipe) -> Recipe:
@@ -241,6 +241,7 @@ def measured(progress: Progress, **more: Any) -> dict[str, Any]:
     return {
         "steps": progress.step,
         "loss": sums.get("loss", 0.0) / steps,
+        "last_loss": progress.last_loss,
         "pairs": int(sums.get("pairs", 0)),
         "sentences": int(sums.get("sentences", 0)),
         "tokens": int(sums.get("tokens", 0)),
@@ -259,7 +260,6 @@ class _Rungs:
     def __init__(self, recipe: Recipe, encoder: Any, data: Data, team: Team, reporter: Reporter) -> None:
         self.recipe, self.encoder, self.data, self.team, self.reporter = recipe, encoder, data, team, reporter
         self.began = self.saved = time.perf_counter()
-        self.last_loss: float | None = None
         self.stopped: str | None = None
 
     def resumed_seconds(self, training_seconds: float) -> float:
@@ -267,7 +267,6 @@ class _Rungs:
         return max(0.0, training_seconds - (time.perf_counter() - self.began))
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
-        self.last_loss = scalars["loss"]
         self.reporter.step(step, scalars)
 
     def rung(self, number: int, save: Callable[[Path], None]) -> bool:

@@ -6,7 +6,8 @@
     documents = load_documents("docs.jsonl", tokenizer, shortest=512)                # {"text": ...} a line
     documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
 
-Texts are read one after another, tokenized without special tokens, and appended to one flat array on disk, which is
+Texts are read one after another, their white space (line breaks, too) made single blanks as the DeCLUTR authors do,
+tokenized without special tokens, and appended to one flat array on disk, which is
 then memory-mapped: half a million documents take no more memory than a few hundred. The array is made once for a
 source, a tokenizer and a limit, and shared by all recipes, seeds and workers:
 
@@ -45,6 +46,8 @@ CHECKED_DOCUMENTS = 10_000
 _CHARACTERS_AT_ONCE = 1 << 20
 _DOCUMENTS_AT_ONCE = 512
 _BYTES_HASHED_AT_ONCE = 1 << 20
+_FORMAT = 1
+"""Of what is kept; another number where the same text would give other tokens."""
 _FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -164,9 +167,8 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
     """The folder with the source's tokens; made first where it is not there yet, by one process for all."""
     from filelock import FileLock
 
-    key = hashlib.sha256(json.dumps([_identity(source), _tokenizer_identity(tokenizer), limit]).encode()).hexdigest()[
-        :12
-    ]
+    identity = [_FORMAT, _identity(source), _tokenizer_identity(tokenizer), limit]
+    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
     place = cache / f"documents-{key}"
     if place.is_dir():
         return place
@@ -185,6 +187,8 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
 
 def _write_whole(place: Path, source: str, tokenizer: Any, limit: int | None) -> None:
     """Tokenize beside `place`, then rename."""
+    for left in place.parent.glob(f".{place.name}-*"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
         small = len(tokenizer) <= 1 << 16
@@ -330,9 +334,13 @@ def _read(file: Path) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 raise UserError(f"{file}, line {number}: not UTF-8 ({error.reason})") from None
             if text and as_json:
-                text = _text_of(text, f"{file}, line {number}").strip()
-            if text:
+                text = _text_of(text, f"{file}, line {number}")
+            if text := _single_blanks(text):
                 yield text
+
+
+def _single_blanks(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _text_of(line: str, where: str) -> str:
@@ -355,7 +363,7 @@ def _hub_texts(source: str) -> Iterator[str]:
             text = record.get("text")
             if not isinstance(text, str):
                 raise UserError(f"hub data set {source!r}, row {number}: no column 'text' with a document in it")
-            if text.strip():
+            if text := _single_blanks(text):
                 yield text
 
 

@@ -7,16 +7,15 @@
     store = EmbeddingStore(encoder, folder)
     vectors = store.encode(sentences)
 
-Poolings and precisions of one encoder have different hashes, so they lie side by side. Each pass that had something
-to encode makes one pair of files, written whole and renamed into place; a file lock lets one process at a time
-encode, so that trials that start together do the work once.
+Poolings and precisions of one encoder have different hashes, so they lie side by side. Every `AT_ONCE` sentences that
+had to be encoded make one pair of files, written whole and renamed into place: a pass that is killed loses the last
+block. A file lock lets one process at a time encode, so that trials that start together do the work once.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +28,9 @@ from trainables.errors import UserError
 if TYPE_CHECKING:
     from trainables.encoders import Encoder
 
+PARTIAL = ".partial"
 AT_ONCE = 32768
-"""So many sentences are encoded before their vectors go to disk."""
+"""So many sentences are encoded, longest first, before their vectors go to disk."""
 
 
 class EmbeddingStore:
@@ -115,35 +115,30 @@ class EmbeddingStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self.folder / ".lock"):
+                for left in self.folder.glob(f".*{PARTIAL}"):  # by a process that was killed
+                    left.unlink()
                 self._read()
                 wanted, first = np.unique(digests, return_index=True)
                 missing = np.sort(first[self._find(wanted) < 0])  # in the order of the sentences
-                if len(missing):
-                    self._write([sentences[i] for i in missing], digests[missing])
+                for start in range(0, len(missing), AT_ONCE):
+                    block = missing[start : start + AT_ONCE]
+                    self._write([sentences[i] for i in block], digests[block])
             self._read()
         except OSError as error:
             raise UserError(f"embeddings cannot be kept in {self.folder}: {error.strerror or error}") from None
 
     def _write(self, sentences: Sequence[str], digests: np.ndarray) -> None:
         name = hashlib.blake2b(digests.tobytes(), digest_size=8).hexdigest()
-        partial = self.folder / f".{name}.{os.getpid()}"
-        try:
-            vectors = np.lib.format.open_memmap(partial, "w+", np.float32, (len(sentences), self.dim))
-            for start in range(0, len(sentences), AT_ONCE):
-                block = sentences[start : start + AT_ONCE]
-                found = self.encoder.encode(block, progress=self.progress)
-                wrong = ~np.isfinite(found).all(axis=1)
-                if wrong.any():
-                    first = block[int(wrong.argmax())]
-                    raise UserError(f"the encoder gives NaN or infinity for {wrong.sum():,} sentences, {first!r} first")
-                vectors[start : start + AT_ONCE] = found
-            vectors.flush()
-            partial.replace(self.folder / f"{name}.vectors.npy")
+        vectors = self.encoder.encode(sentences, progress=self.progress)
+        wrong = ~np.isfinite(vectors).all(axis=1)
+        if wrong.any():
+            first = sentences[int(wrong.argmax())]
+            raise UserError(f"the encoder gives NaN or infinity for {wrong.sum():,} sentences, {first!r} first")
+        partial = self.folder / f".{name}{PARTIAL}"
+        for kind, array in (("vectors", vectors), ("texts", digests)):  # texts last: where they are, all is whole
             with partial.open("wb") as file:
-                np.save(file, digests)
-            partial.replace(self.folder / f"{name}.texts.npy")  # last: where it is, its vectors are whole
-        finally:
-            partial.unlink(missing_ok=True)
+                np.save(file, array)
+            partial.replace(self.folder / f"{name}.{kind}.npy")
 
 
 def encoder_hash(encoder: Any) -> str:

@@ -65,9 +65,10 @@ class MaskedLM(nn.Module):
         masked, labels = mask_tokens(tokens, encoder.tokenizer, generator)
         total = torch.zeros((), device=encoder.device, requires_grad=True)  # an empty share can go backwards, too
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
-        for bucket in length_buckets([len(masked[i]) for i in own], TOKENS_PER_PASS[encoder.device.type]):
-            rows = [own[i] for i in bucket]
-            total = total + self._guess([masked[i] for i in rows], [labels[i] for i in rows])
+        with encoder.autocast():  # one for all passes, as in `TransformerEncoder.embed`
+            for bucket in length_buckets([len(masked[i]) for i in own], TOKENS_PER_PASS[encoder.device.type]):
+                rows = [own[i] for i in bucket]
+                total = total + self._guess([masked[i] for i in rows], [labels[i] for i in rows])
         return total, sum(label != IGNORED for row in labels for label in row)
 
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
@@ -75,8 +76,7 @@ class MaskedLM(nn.Module):
         wanted = padded(labels, IGNORED).to(encoder.device)
         hidden = wanted != IGNORED
         states = encoder.states(tokens)[0][-1][hidden]  # (hidden tokens, dim): the vocabulary is large
-        with encoder.autocast():
-            logits = self.head(states)  # (hidden tokens, vocabulary)
+        logits = self.head(states)  # (hidden tokens, vocabulary)
         logits = logits.float() if logits.dtype == torch.bfloat16 else logits
         return F.cross_entropy(logits, wanted[hidden], reduction="sum")
 

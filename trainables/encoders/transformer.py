@@ -101,7 +101,8 @@ class TransformerEncoder(nn.Module):
         """Embeddings of tokenized sentences, with gradient, in their order."""
         lengths = [len(ids) for ids in tokens]
         buckets = length_buckets(lengths, TOKENS_PER_PASS[self.device.type])
-        embedded = torch.cat([self._forward([tokens[i] for i in bucket]) for bucket in buckets])
+        with self.autocast():  # one for all passes, or each would keep its own bf16 copy of every weight
+            embedded = torch.cat([self._forward([tokens[i] for i in bucket]) for bucket in buckets])
         order = torch.tensor([i for bucket in buckets for i in bucket], device=self.device)
         return embedded[torch.argsort(order)]
 
@@ -114,7 +115,8 @@ class TransformerEncoder(nn.Module):
         self.eval()
         tokens = self.tokenize(sentences)
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
-        with tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress) as bar:
+        bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
+        with bar, self.autocast():
             for bucket in length_buckets([len(ids) for ids in tokens], TOKENS_PER_PASS[self.device.type]):
                 embedded[bucket] = self._forward([tokens[i] for i in bucket]).float().cpu().numpy()
                 bar.update(len(bucket))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ class Progress:
     step: int = 0
     seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=dict)
+    last_loss: float | None = None
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
@@ -35,8 +37,7 @@ def save_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer,
             tensors[f"optimiser.{position}.{name}"] = value
     # Tied weights share storage, which safetensors refuses; a copy each is what a resume needs.
     save_file({name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}, folder / TENSORS)
-    numbers = {"step": progress.step, "seconds": progress.seconds, "sums": progress.sums}
-    (folder / NUMBERS).write_text(json.dumps(numbers))
+    (folder / NUMBERS).write_text(json.dumps(dataclasses.asdict(progress)))
 
 
 def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer) -> Progress:

@@ -101,6 +101,7 @@ def train(
         if not math.isfinite(value):
             raise TrainingDivergedError(f"the loss is {value} at step {progress.step}")
         progress.step += 1
+        progress.last_loss = value
         progress.seconds = time.perf_counter() - began
         progress.add(
             loss=value,

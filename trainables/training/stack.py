@@ -50,7 +50,6 @@ class Member:
     """Of the training data, for the record."""
     progress: Progress = field(default_factory=Progress)
     """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
-    last_loss: float | None = None
     diverged: str | None = None
     """Why the member's training ended early, if it did, in the words of `TrainingDivergedError`."""
 
@@ -204,8 +203,8 @@ class _Stack:
             if not math.isfinite(loss):
                 member.diverged = f"the loss is {loss} at step {step}"
                 continue
-            member.last_loss = loss
             member.progress.step = step + 1
+            member.progress.last_loss = loss
             member.progress.add(loss=loss, **own.counts)
 
     def inputs(self) -> Iterable[Member]:
@@ -348,9 +347,7 @@ def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_
         for member, name, tensor in stack.tensors()
     }
     save_file(tensors, folder / TENSORS)
-    content = [
-        {"progress": dataclasses.asdict(m.progress), "last_loss": m.last_loss, "diverged": m.diverged} for m in members
-    ]
+    content = [{"progress": dataclasses.asdict(m.progress), "diverged": m.diverged} for m in members]
     (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
 
 
@@ -363,8 +360,7 @@ def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> 
             tensor.copy_(tensors[f"{place[id(member)]}.{name}"])
     content = json.loads((folder / NUMBERS).read_text())
     for member, saved in zip(members, content["members"], strict=True):
-        member.progress = Progress(**saved["progress"])
-        member.last_loss, member.diverged = saved["last_loss"], saved["diverged"]
+        member.progress, member.diverged = Progress(**saved["progress"]), saved["diverged"]
     return int(content["step"])
 
 
