@@ -11,7 +11,7 @@ from search_spaces.space import Claim
 
 FEW = 3
 """So many rows that take no part in a verdict are named, more are counted."""
-Verdict = Literal["agrees", "disagrees", "within noise", "not run"]
+Verdict = Literal["agrees", "agrees in part", "disagrees", "within noise", "not run"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Judged:
     """A claim with our comparisons. `gaps` are better minus worse in points, None where a row is missing.
 
     `noise_known` says whether seeds tell how far a gap may move by chance; if not, only its sign was judged.
-    `left_out` are rows that lack an input, such as word vectors: they take no part in the verdict, which says so.
+    `left_out` are rows that lack an input, such as word vectors. They take no part in the comparison; what the
+    others say for the claim is then an agreement in part.
     """
 
     claim: Claim
@@ -31,11 +32,11 @@ class Judged:
 
 
 def judge(results: Results, claim: Claim) -> Judged:
-    """Agrees, disagrees, within noise, or not run.
+    """Agrees, agrees in part, disagrees, within noise, or not run.
 
     A comparison counts for or against the claim only if it is larger than the noise between seeds, or by its
-    sign where there is one seed only. A claim on all comparisons is refuted by one; nothing is confirmed as
-    long as a row is missing.
+    sign where there is one seed only. A claim on all comparisons is refuted by one, which must then be larger than
+    what the noise makes of so many (Bonferroni); nothing is confirmed as long as a row is not finished.
     """
     paper = results.space.table(claim.table)
     noise = results.noise(paper, claim.column)
@@ -50,7 +51,8 @@ def judge(results: Results, claim: Claim) -> Judged:
         if first is None or second is None or gap is None:
             marks.append(None)
         else:
-            threshold = noise.threshold(first.seeds, second.seeds) if noise else 0.0
+            chances = len(compared) if gap < 0 and claim.quantifier == "all" else 1
+            threshold = noise.threshold(first.draws, second.draws, chances) if noise else 0.0
             marks.append(0 if abs(gap) <= threshold else 1 if gap > 0 else -1)
     if claim.smaller_in is not None and compared:
         marks.append(_smaller(results, claim, gaps[0]))
@@ -62,6 +64,8 @@ def judge(results: Results, claim: Claim) -> Judged:
         )
     )
     verdict = _verdict(marks, claim) if marks else "not run"
+    if verdict == "agrees" and left_out:
+        verdict = "agrees in part"
     return Judged(claim, verdict, tuple(gaps), published, noise is not None, tuple(sorted(left_out)))
 
 
@@ -92,6 +96,8 @@ def verdict_in_words(item: Judged) -> str:
         part = "" if missing == len(item.gaps) else f": {missing} of {len(item.gaps)} comparisons are missing"
         return f"not run{part}"
     limits = [] if item.noise_known or item.verdict == "within noise" else ["by sign, noise unknown"]
+    if item.claim.stated is not None:
+        limits.append(f"judged by direction; the text says {signed(item.claim.stated)}")
     if item.left_out:
         few = len(item.left_out) <= FEW
         limits.append(f"without {', '.join(item.left_out) if few else f'{len(item.left_out)} of its rows'}")
@@ -108,7 +114,7 @@ def _smaller(results: Results, claim: Claim, gap: float | None) -> int | None:
     if gap is None or there is None or first is None or second is None:
         return None
     noises = results.noise(paper, claim.column), results.noise(other, column)
-    squares = sum(noise.threshold(first.seeds, second.seeds) ** 2 for noise in noises if noise)
+    squares = sum(noise.threshold(first.draws, second.draws) ** 2 for noise in noises if noise)
     return 0 if abs(gap - there) <= squares**0.5 else 1 if there < gap else -1
 
 

@@ -72,7 +72,7 @@ def near_front(points: Sequence[Point], noises: Sequence[Noise | None]) -> list[
 
     def clearly(better: Point, worse: Point) -> bool:
         return _dominates(better, worse) and any(
-            a.mean - b.mean > noise.threshold(a.seeds, b.seeds)
+            a.mean - b.mean > noise.threshold(a.draws, b.draws)
             for a, b, noise in zip(better.scores, worse.scores, known, strict=True)
         )
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from reports.claims import Judged, claims_table, judge
+from reports.claims import Judged, Verdict, claims_table, judge
 from reports.data import data_section
 from reports.figures import figures_section
 from reports.heat_map import heat_map_section
@@ -97,9 +97,8 @@ def _in_words(item: Difference, read: Results) -> str:
         return f"the encoder is {ours}, the paper's is {paper}"
     if item.key == "corpus.nli":
         seen = max((int(record.training.get("pairs") or 0) for record in read.records), default=0)
-        steps = f" ({seen:,} pairs seen" + (
-            f", the paper's models saw {read.space.training_pairs:,})" if read.space.training_pairs else ")"
-        )
+        papers = (read.space.training_pairs or 0) * read.space.base.optimisation.epochs
+        steps = f" ({seen:,} pairs seen" + (f", the paper's models saw {papers:,})" if papers else ")")
         what = "the built-in scenes corpus" if item.ours == SCENES else ours
         return f"training pairs come from {what} instead of {paper}{steps if seen else ''}"
     if item.key == "corpus.documents":
@@ -140,14 +139,16 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
         best = max(cells, key=lambda label: cells[label].mean)
         text = f"{name}: the best row is `{best}` with {number(cells[best].mean)}"
         gain = read.gain(paper, best, column.name)
-        if gain is not None and best != read.space.baseline:
-            text += f", {signed(gain)} points against `{read.space.baseline}`"
-        printed = {label: value for _, label in paper.rows if (value := read.published(paper, label, column.name))}
+        base = read.cell(paper, read.space.baseline, column.name) if read.space.baseline else None
+        if gain is not None and base is not None and best != read.space.baseline:
+            text += f", {signed(gain)} points against `{read.space.baseline}` ({number(base.mean)})"
+        printed = {label: value for label in cells if (value := read.published(paper, label, column.name))}
         if len(printed.keys() - {read.space.baseline}) > 1:
             top = max(printed, key=lambda label: printed[label])
             relative = top != read.space.baseline and bool(read.of_row(read.space.baseline or ""))  # as ours is
             gain = read.published_gain(paper, top, column.name) if relative else None
-            text += f"; in the paper it is `{top}` ({number(printed[top]) if gain is None else signed(gain)})"
+            of_these = "" if len(printed) == len(paper.rows) else " of these"
+            text += f"; in the paper it is `{top}`{of_these} ({number(printed[top]) if gain is None else signed(gain)})"
             same, total = same_order([(cells[label].mean, printed[label]) for label in cells if label in printed])
             if total >= FEWEST_PAIRS:
                 text += f". {same} of {total} pairs of rows stand in the paper's order (by chance about half)"
@@ -156,7 +157,9 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
         said.append(_within_tolerance(read))
     if judged:
         counts = Counter(item.verdict for item in judged)
-        verdicts = ", ".join(f"{name} {counts[name]}" for name in ("agrees", "disagrees", "within noise", "not run"))
+        verdicts = ", ".join(
+            f"{name} {counts[name]}" for name in get_args(Verdict) if counts[name] or name != "agrees in part"
+        )
         own = sum(bool(item.claim.contradicted) for item in judged)
         doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
         said.append(f"The paper's {count(len(judged), 'claim')}{doubt}: {verdicts}.")
@@ -200,7 +203,7 @@ def _what_was_run(read: Results) -> str:
         f"Space: `{info.space}`" + (f", from `{info.space_file}`" if info.space_file else ""),
         f"Search: {info.search}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
         f"Seeds: {', '.join(map(str, info.seeds))}",
-        f"Command: `{info.command}`" if info.command else "",
+        *(f"Command: `{command}`" for command in info.commands),
         f"Started: {info.created_at}" if info.created_at else "",
         f"Trials: {len(finished)} finished, {pruned} stopped early"
         + "".join(
@@ -282,9 +285,10 @@ def _tables(read: Results, pictures: Path) -> list[str]:
     notes = [f"`{row.label}`: {row.note}." for row in read.space.rows if row.note and row.label in read.asked_rows]
     measured = [
         "### Positives and negatives per anchor, as measured",
-        "A cap is an upper bound: an anchor takes what its batch offers; in the layout `groups` it is exact, and what "
-        "is missing is filled in. Counts are of the whole training, means over "
-        "seeds; a recipe hash names its files in the ledger.",
+        "N+ and N- as measured are what the loss compares an anchor with: N- counts every candidate of the batch, "
+        "other anchors' too, and of a memory bank. A cap is on an anchor's own: an upper bound, of which it takes what "
+        "its batch offers; in the layout `groups` it is exact, and what is missing is filled in. Counts are of the "
+        "whole training, means over seeds; a recipe hash names its files in the ledger.",
         measured_table(read),
     ]
     return [*parts, *measured, *([bullets(notes)] if notes else [])]
@@ -315,8 +319,9 @@ def _claims(read: Results, judged: list[Judged]) -> str:
     if any(item.noise_known for item in judged):
         how += (
             "A difference counts only if it is larger than the noise between seeds (two-sided t interval at 95 %, "
-            "spread pooled over recipes, not corrected for the number of claims); one comparison against a claim "
-            'refutes it, unless the claim says "tends to" or "majority".'
+            "spread pooled over recipes, not corrected for the number of claims). One comparison against a claim "
+            "refutes it, if it is larger than what noise makes of as many comparisons as the claim has (Bonferroni); "
+            'of a claim that says "tends to" or "majority" more than half must be against it.'
         )
     else:
         how += "With one seed the noise is unknown: a verdict is by sign only and may be chance."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Ledger, Record
+from reports.ledger import Ledger, Record, read_json
 from reports.statistics import Measured, Noise
-from reports.study_file import LEDGER, StudyInfo
+from reports.study_file import FAILURES, LEDGER, StudyInfo
 from search_spaces.space import Column, Space, Table
 from trainables.errors import UserError
-from trainables.recipe import SCENES, Value
+from trainables.recipe import SCENES, Recipe, Value
 
 # Keys that say where something lies or how it is computed, not what is measured.
 _NO_DIFFERENCE = {"evaluation.senteval", "evaluation.tasks", "evaluation.heat_map", "optimisation.precision"}
@@ -98,6 +99,13 @@ class Results:
         """Labels of the rows that the study set out to run, in the space's order."""
         return [row.label for row in self.space.rows if row.label in self.info.row_hashes]
 
+    @cached_property
+    def failures(self) -> dict[str, str]:
+        """Recipe hash to the reason why a trial of it failed."""
+        files = sorted((self.folder / FAILURES).glob("*.json"))
+        kept = {file.stem.rpartition("-")[0]: read_json(file, "the reason of a failure") for file in files}
+        return {recipe_hash: f"failed: {content.get('reason')}" for recipe_hash, content in kept.items()}
+
     def is_foreign(self, label: str) -> bool:
         """Whether the row is a model of other people, which is at most evaluated here."""
         row = self.space.row(label)
@@ -108,8 +116,11 @@ class Results:
         return any(record.recipe["optimisation.epochs"] == 0 for record in self.of_row(label))
 
     def is_complete(self, label: str) -> bool:
-        """Every seed of the row is there."""
-        return {record.seed for record in self.of_row(label)} >= set(self.info.seeds)
+        """Every seed of the row is there that can change its scores."""
+        records = self.of_row(label)
+        return bool(records) and (
+            not uses_seed(records[0]) or {record.seed for record in records} >= set(self.info.seeds)
+        )
 
     def why_missing(self, label: str) -> str:
         """The reason for a row's dashes."""
@@ -127,14 +138,15 @@ class Results:
         stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
         if stopped is not None:
             return str(stopped.training.get("stopped") or "stopped early")
-        return "not finished"
+        return self.failures.get(recipe_hash, "not finished")
 
     # Figures
 
     def measured(self, records: Iterable[Record], table: Table, column: Column) -> Measured | None:
-        """A figure over seeds, of the records that have it."""
-        values = [value for record in records if (value := score(record, table, column)) is not None]
-        return Measured.of(values)
+        """A figure over seeds, of the records of one recipe that have it."""
+        there = [record for record in records if score(record, table, column) is not None]
+        found = Measured.of([value for record in there if (value := score(record, table, column)) is not None])
+        return found if found is None or uses_seed(there[0]) else dataclasses.replace(found, std=None, fixed=True)
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
@@ -242,6 +254,11 @@ class Results:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""
         records = self.of_row(label)
         return records[0].recipe if records else {**self.info.base, **self.space.row(label).overrides}
+
+
+def uses_seed(record: Record) -> bool:
+    """Whether a trial of that recipe with another seed could have other scores."""
+    return Recipe.from_flat(record.recipe).uses_seed
 
 
 def score(record: Record, table: Table, column: Column) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 ENOUGH_FOR_IMPORTANCE = 20
+ENDS = ("finished", "stopped early", "diverged", "failed", "not finished")
 
 
 @dataclass(frozen=True)
@@ -61,18 +63,23 @@ def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | Non
 
 
 def _counts(results: Results, explored: list[Candidate]) -> str:
-    asked = results.explored
-    pruned = [
-        recipe_hash
-        for recipe_hash in asked
-        if not results.of_hash(recipe_hash) and any(record.recipe_hash == recipe_hash for record in results.records)
-    ]
-    rest = len(asked) - len(explored) - len(pruned)
-    way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
-    return (
-        f"{way} asked for {count(len(asked), 'recipe')} beyond the space's rows: {len(explored)} finished, "
-        f"{len(pruned)} stopped early, {rest} not finished."
+    stopped = {record.recipe_hash: str(record.training.get("stopped")) for record in results.records}
+    finished = {item.recipe_hash for item in explored}
+    ends = Counter(
+        "finished"
+        if recipe_hash in finished
+        else "diverged"
+        if stopped.get(recipe_hash, "").startswith("diverged")
+        else "stopped early"
+        if recipe_hash in stopped
+        else "failed"
+        if recipe_hash in results.failures
+        else "not finished"
+        for recipe_hash in results.explored
     )
+    way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
+    said = ", ".join(f"{ends[end]} {end}" for end in ENDS if ends[end] or end == "finished")
+    return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {said}."
 
 
 def _comparison(results: Results, best: Candidate, best_row: Candidate | None, tried: int) -> str:
@@ -90,7 +97,7 @@ def _comparison(results: Results, best: Candidate, best_row: Candidate | None, t
             continue
         name, noise = topic_name(paper, column), results.noise(paper, column.name)
         gap = ours.mean - theirs.mean
-        judged = "" if noise is None or abs(gap) > noise.threshold(ours.seeds, theirs.seeds) else ", within noise"
+        judged = "" if noise is None or abs(gap) > noise.threshold(ours.draws, theirs.draws) else ", within noise"
         said.append(
             f"On the test sets, {name} is {number(ours.mean)} against {number(theirs.mean)}, {signed(gap)}{judged}."
         )

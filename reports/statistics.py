@@ -11,11 +11,20 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure over the seeds of one recipe. `std` is the sample standard deviation, None for one seed."""
+    """One figure over the seeds of one recipe. `std` is the sample standard deviation, None for one seed.
+
+    `fixed`: every seed would give the same, as for an encoder that is evaluated as it is.
+    """
 
     mean: float
     std: float | None
     seeds: int
+    fixed: bool = False
+
+    @property
+    def draws(self) -> float:
+        """Of how many random draws it is the mean; without end where chance plays no part."""
+        return math.inf if self.fixed else self.seeds
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Measured | None:
@@ -46,14 +55,14 @@ class Noise:
         squares = math.fsum((item.seeds - 1) * (item.std or 0.0) ** 2 for item in several)
         return cls(math.sqrt(squares / freedom), freedom)
 
-    def threshold(self, first: int, second: int) -> float:
-        """The smallest difference of two means, over so many seeds each, that is not within noise.
+    def threshold(self, first: float, second: float, comparisons: int = 1) -> float:
+        """The smallest difference of two means, over so many draws each, that is not within noise.
 
-        Two-sided t interval at 95 % for one comparison, not corrected for the number of comparisons.
+        Two-sided t interval at 95 %; Bonferroni's where one of so many `comparisons` is enough to say something.
         """
         from scipy.stats import t
 
-        quantile = float(t.ppf(0.5 + CONFIDENCE / 2, self.freedom))
+        quantile = float(t.ppf(1 - (1 - CONFIDENCE) / (2 * comparisons), self.freedom))
         return quantile * self.std * math.sqrt(1 / first + 1 / second)
 
 

@@ -15,6 +15,8 @@ from trainables.errors import UserError
 
 NAME = "study.json"
 LEDGER = "ledger"
+FAILURES = "failures"
+"""Where the reasons are kept of trials that could not run, HASH-SEED.json each."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class StudyInfo:
     data: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Sentences that a reader must know before any number, e.g. what the encoder was trained on already."""
-    command: str = ""
+    commands: list[str] = field(default_factory=list)
+    """Every command line that worked on the study, in the order of their first use."""
     created_at: str = ""
     status_counts: dict[str, int] = field(default_factory=dict)
 

@@ -58,7 +58,7 @@ def measured_table(results: Results) -> str:
         records, recipe = results.of_row(label), results.recipe(label)
         if results.is_foreign(label) and not records:
             continue
-        capped = recipe["objective.name"] != "ce" and recipe["optimisation.epochs"]
+        capped = recipe["objective.name"] not in ("ce", "mlm") and recipe["optimisation.epochs"]
 
         def mean(name: str, digits: int, records: Sequence = records) -> str:
             values = [r.training[name] for r in records if r.training.get(name) is not None]

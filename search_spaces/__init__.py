@@ -47,7 +47,7 @@ def load_space(name_or_path: str | Path) -> Space:
         near = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise UserError(
-            f"there is no space {text!r}; {hint}The spaces are {choices(known)}, or a file of your own: ./my_space.py"
+            f"there is no space {text!r}; {hint}the spaces are {choices(known)}, or a file of your own: ./my_space.py"
         )
     return known[text]
 

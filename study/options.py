@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         default="paper",
         help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper)",
     )
-    what.add_argument("--trials", type=int, default=20, metavar="N", help="recipes that Optuna explores (default 20)")
+    what.add_argument("--trials", type=int, metavar="N", help="recipes that Optuna explores (default 20)")
     what.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
     what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
@@ -103,8 +104,15 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     for name, least in (("trials", 1), ("seeds", 1), ("workers", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
-    if values["gpus_per_worker"] is not None and values["gpus_per_worker"] < 0:
-        raise UserError(f"--gpus-per-worker cannot be negative, but is {values['gpus_per_worker']:g}")
+    if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
+        raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
+    if values["trials"] is not None and values["search"] != "optuna":
+        raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
+    if values["scheduler"] != "none" and values["search"] == "paper":
+        raise UserError(
+            "--scheduler stops explored trials, never the paper's rows; add --search optuna or --search grid"
+        )
+    values["trials"] = values["trials"] or 20
     for name in ("set", "only", "evaluate"):
         values[name] = tuple(values[name])
     return Request(**values)

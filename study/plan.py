@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping
@@ -70,14 +71,18 @@ class Plan:
         return range(self.request.seeds)
 
     def fixed_trials(self) -> list[PlannedTrial]:
-        """The rows, then the grid, each recipe once, all seeds of a recipe together."""
+        """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""
         named: dict[str, tuple[Recipe, str, bool]] = {}
         for label, recipe in self.rows.items():
             if recipe is not None:
                 named.setdefault(recipe.hash, (recipe, label, True))
         for recipe in self.grid:
             named.setdefault(recipe.hash, (recipe, f"grid {recipe.hash[:6]}", False))
-        return [PlannedTrial(recipe, seed, name, row) for recipe, name, row in named.values() for seed in self.seeds]
+        return [
+            PlannedTrial(recipe, seed, name, row)
+            for recipe, name, row in named.values()
+            for seed in (self.seeds if recipe.uses_seed else [0])
+        ]
 
     @property
     def explored(self) -> int:
@@ -88,27 +93,29 @@ class Plan:
 def make_plan(request: Request, gpus: float) -> Plan:
     """Decide the scale, the base recipe and every fixed trial. `gpus`: how many the cluster has."""
     space = load_space(request.space)
+    changed = dict(map(parse_assignment, request.set))
+    # What a person has set is no longer searched.
+    space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in changed))
     scale, reason = _scale(request.scale, gpus)
     base = space.base.override(space.laptop if scale == "laptop" else {})
     base = base.override(_overrides(request))
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
-    changed = dict(map(parse_assignment, request.set))
     models = _models(space, request.evaluate)
     for row in _chosen(space, request.only):
-        own = set(row.overrides) - (_MODEL if row.needs == "checkpoint" else set())
-        if row.overrides.get("optimisation.epochs") == 0:
-            own.discard("optimisation.epochs")  # it evaluates only, however long the others train
-        clash = sorted(set(changed) & own)
-        if clash:
-            raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")
         found = _inputs(row, base, models.get(row.label), request.word_vectors, scale)
         if isinstance(found, str):
             rows[row.label], missing[row.label] = None, found
-        else:
-            rows[row.label] = base.override({**row.overrides, **found})
+            continue
+        recipe = rows[row.label] = base.override({**row.overrides, **found})
+        own = set(row.overrides) - (_MODEL if row.needs == "checkpoint" else set())
+        clash = sorted(set(changed) & own) if recipe.trains else []  # one that is evaluated only stays what it is
+        if clash:
+            raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")
     if request.search == "optuna" and not space.domains:
-        raise UserError(f"the space {space.name!r} has no domains, so there is nothing for Optuna to explore")
+        raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
+    if space.goals and request.scheduler != "none":
+        raise UserError(f"the scheduler judges by one score, and {space.name!r} has two goals; leave --scheduler out")
     grid = tuple(_grid(space, base)) if request.search == "grid" else ()
     return Plan(request, space, scale, reason, base, rows, missing, grid)
 
@@ -123,7 +130,7 @@ def check_plan(plan: Plan) -> None:
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
-        raise UserError(f"nothing can run: {reasons}")
+        raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     encoders = {recipe.encoder for recipe in recipes.values()}
     for encoder in sorted(encoders, key=lambda config: config.name):
         check_encoder(encoder)
@@ -245,8 +252,8 @@ def _grid(space: Space, base: Recipe) -> list[Recipe]:
     points = math.prod(len(domain.grid_values) for domain in domains)
     if points > LARGEST_GRID:
         raise UserError(
-            f"the grid of {space.name!r} has {points:,} points, more than the {LARGEST_GRID:,} that anybody would run; "
-            "take a smaller space, or --search optuna"
+            f"the grid of {space.name!r} has up to {points:,} points, more than the {LARGEST_GRID:,} that anybody "
+            "would run; take a smaller space, or --search optuna"
         )
     recipes: dict[str, Recipe] = {}
     for values in itertools.product(*(domain.grid_values for domain in domains)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.ledger import Ledger
 from reports.markdown import count
-from reports.study_file import LEDGER
+from reports.study_file import LEDGER, NAME, StudyInfo
 from study.cluster import Allotment, Cluster
 from study.plan import Plan
 from trainables.recipe import SCENES, Recipe
@@ -21,10 +21,11 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     fixed = plan.fixed_trials()
     done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
     total = len(fixed) + plan.explored * len(plan.seeds)
+    ready = len(done) + _explored_done(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({len(fixed)} fixed, {count(plan.explored, 'recipe')} from Optuna, "
-        f"{count(len(plan.seeds), 'seed')}), {len(done)} of them done; results in {plan.results}",
+        f"{count(len(plan.seeds), 'seed')}), {ready} of them done; results in {plan.results}",
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):
@@ -32,11 +33,11 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         lines.append(f"not run: {', '.join(labels)}: {reason}")
     if brief:
         return "\n".join(lines)
-    seconds, source = _estimate(plan, ledger)
+    seconds, source = _estimate(plan, cluster, ledger)
     if seconds is None:
         lines.append(f"no estimate: {source}")
     else:
-        hours = seconds * (total - len(done)) / allotment.concurrent / 3600
+        hours = seconds * (total - ready) / allotment.concurrent / 3600
         gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
         cost = f", {hours * gpus:.1f} GPU-hours" if gpus else ""
         lines.append(f"estimate: {seconds / 60:.1f} minutes a trial ({source}), {hours:.1f} hours in all{cost}")
@@ -52,21 +53,30 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     return "\n".join(lines)
 
 
+def _explored_done(plan: Plan, ledger: Ledger) -> int:
+    """Trials of recipes that Optuna asked for earlier."""
+    if not plan.explored or not (plan.results / NAME).is_file():
+        return 0
+    rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
+    asked = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]
+    return sum(ledger.has(key, seed) for key in asked for seed in plan.seeds)
+
+
 def _resources(allotment: Allotment) -> str:
     gpus = f" and {allotment.gpus_per_worker:g} GPU" if allotment.gpus_per_worker else ""
     return f"{count(allotment.workers, 'worker')} a trial, {allotment.cpus_per_worker} CPU{gpus} each"
 
 
-def _estimate(plan: Plan, ledger: Ledger) -> tuple[float | None, str]:
+def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | None, str]:
     """Seconds a trial takes, or None, and how that is known: measured where trials are done, else from elsewhere."""
     seconds = [record.cost["seconds"] for record in ledger.read() if record.cost.get("seconds")]
     if seconds:
         return sum(seconds) / len(seconds) + START_SECONDS, f"mean of {len(seconds)} finished trials and their start"
     if plan.base.evaluation.senteval == SCENES:
         return START_SECONDS + 15.0, "as measured for the built-in corpus on two cores"
-    if plan.base.objective.name == "scl":
+    if plan.base.objective.name == "scl" and plan.scale == "paper" and cluster.gpus:
         return V100_TRIAL_SECONDS, "the paper's figures for training and evaluating on a V100"
-    return None, "the paper does not say how long its models took; there is one once a trial has finished"
+    return None, "nothing is known of such trials here; there is one once a trial has finished"
 
 
 def _differences(plan: Plan, recipe: Recipe) -> str:

@@ -52,12 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def list_spaces() -> int:
     """Every space, with its numbers of rows and domains."""
+    from reports.markdown import count
     from search_spaces import spaces
 
     for space in spaces().values():
-        rows, tables = len(space.rows), ", ".join(table.number for table in space.tables)
-        print(f"{space.name:<18} {space.title}")
-        print(f"{'':<18} {space.paper}; {rows} rows, {len(space.domains)} domains, tables {tables or '—'}")
+        rows, domains = count(len(space.rows), "row"), count(len(space.domains), "domain")
+        tables = ", ".join(table.number for table in space.tables) or "none"
+        print(f"{space.name}: {space.title}")
+        print(f"    {space.paper}; {rows}, {domains}; tables: {tables}")
     return 0
 
 

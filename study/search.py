@@ -12,7 +12,7 @@ import itertools
 import json
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,9 +66,12 @@ class _Group:
 class StudySearcher(Searcher):
     """Hands out the trials that the ledger does not hold yet."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, task_of: Any) -> None:
+    def __init__(
+        self, plan: Plan, ledger: Ledger, task_of: Any, asked: Callable[[list[str]], object] = lambda hashes: None
+    ) -> None:
+        """`asked` is told all explored recipes whenever there is one more."""
         super().__init__(metric=None, mode=None)
-        self.plan, self.ledger, self.task_of = plan, ledger, task_of
+        self.plan, self.ledger, self.task_of, self.asked = plan, ledger, task_of, asked
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, list[PlannedTrial]] = {}
@@ -172,6 +175,7 @@ class StudySearcher(Searcher):
         recipe = self.plan.base.override(chosen)
         trial.set_user_attr(RECIPE_KEY, recipe.flat())
         self.explored.append(recipe.hash)
+        self.asked(self.explored)
         if recipe.hash in self.groups:  # asked for twice while the first still runs
             self.optuna.tell(trial.number, state=TrialState.FAIL)
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import Ledger
-from reports.study_file import LEDGER, StudyInfo
+from reports.study_file import FAILURES, LEDGER, StudyInfo
 from study.cluster import Allotment, Cluster, hardware, start_cluster
 from study.plan import Plan, PlannedTrial
 from trainables.errors import UserError
@@ -49,7 +49,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
             )
         )
 
-    searcher = StudySearcher(plan, ledger, task_of)
+    searcher = StudySearcher(plan, ledger, task_of, lambda asked: save_info(plan, info, asked, ledger))
     failed = 0
     if searcher.remaining:
         start_cluster(cluster)
@@ -59,7 +59,10 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
-    """Make the results folder, or go on with the one there, and write what is known before the first trial."""
+    """Make the results folder, or go on with the one there, and write what is known before the first trial.
+
+    `UserError` where it cannot be written.
+    """
     from study.worker import versions
 
     own = _own_file(plan)
@@ -78,22 +81,37 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         versions=versions(),
         hardware=machine,
         notes=_notes(plan),
-        command=shlex.join(["python", "study/run.py", *sys.argv[1:]]),
+        commands=[shlex.join(["python", "study/run.py", *sys.argv[1:]])],
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     if (plan.results / "study.json").is_file():
         before = StudyInfo.load(plan.results)
-        rows = {**before.row_hashes, **{label: value for label, value in info.row_hashes.items() if value}}
+        rows = {**info.row_hashes, **before.row_hashes}
+        rows |= {label: value for label, value in info.row_hashes.items() if value}
+        missing = {label: why for label, why in {**before.missing, **info.missing}.items() if rows[label] is None}
         explored = list(dict.fromkeys([*before.explored, *info.explored]))
         seeds = sorted({*before.seeds, *info.seeds})
         search = info.search if info.search != "paper" else before.search
         info = dataclasses.replace(
-            info, created_at=before.created_at, row_hashes=rows, explored=explored, seeds=seeds, search=search
+            info,
+            created_at=before.created_at,
+            row_hashes=rows,
+            missing=missing,
+            explored=explored,
+            seeds=seeds,
+            search=search,
+            commands=list(dict.fromkeys([*before.commands, *info.commands])),
         )
-    plan.results.mkdir(parents=True, exist_ok=True)
-    if own is not None:
-        shutil.copyfile(own, plan.results / "space.py")
-    info.save(plan.results)
+    try:
+        plan.results.mkdir(parents=True, exist_ok=True)
+        if own is not None:
+            shutil.copyfile(own, plan.results / "space.py")
+        info.save(plan.results)
+    except OSError as error:
+        why = error.strerror or error
+        raise UserError(
+            f"the results folder {plan.results} cannot be written: {why}; name another by --results"
+        ) from None
     return info
 
 
@@ -122,9 +140,7 @@ def check_results(plan: Plan) -> None:
 
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
-    """`study.json` as it stands at the end."""
-    from study.worker import FAILURES
-
+    """`study.json` as it stands now; again whenever Optuna asks for a recipe, so that a report has it at any time."""
     records = ledger.read()
     counts = {
         "finished": sum(record.status == "finished" for record in records),

@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import Ledger, Record, write_whole
-from reports.study_file import LEDGER
+from reports.study_file import FAILURES, LEDGER
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.trial import Reporter, TrialResult, run_trials
 
 PACKAGES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
-FAILURES = "failures"
 TRAIN, MEMBERS = "train", ".members.json"
 """Where Ray Train keeps checkpoints, and beside them who trains together in a population."""
 SHARED = "embeddings"

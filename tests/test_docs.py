@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces import spaces
+from study.options import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,6 +48,18 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_the_readmes_commands_name_what_there_is() -> None:
+    readme = (ROOT / "README.md").read_text()
+    commands = re.findall(r"^ +(?:ray job submit .* -- )?python study/run\.py (.*?)(?: +#.*)?$", readme, re.M)
+    assert len(commands) >= 10
+    for command in commands:
+        request = parse(shlex.split(command))
+        space = None if request.space.endswith(".py") else spaces()[request.space]
+        for assignment in request.evaluate:
+            assert space is not None
+            space.row(assignment.partition("=")[0])
 
 
 def test_the_readme_names_every_space() -> None:

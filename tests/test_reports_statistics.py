@@ -46,6 +46,16 @@ def test_threshold_is_the_t_intervals():
     assert noise.threshold(3, 3) == pytest.approx((interval.high - interval.low) / 2)
 
 
+def test_a_fixed_figure_has_no_noise_and_many_comparisons_have_more():
+    from scipy.stats import t
+
+    noise = Noise(std=2.0, freedom=10)
+    fixed, drawn = Measured(50.0, None, 1, fixed=True), Measured(50.0, 2.0, 4)
+    assert noise.threshold(drawn.draws, fixed.draws) == pytest.approx(t.ppf(0.975, 10) * 2.0 / 2)
+    assert noise.threshold(fixed.draws, fixed.draws) == 0
+    assert noise.threshold(4, 4, comparisons=5) == pytest.approx(t.ppf(0.995, 10) * 2.0 / 2**0.5)
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=7))
 def test_same_order(pairs: list[tuple[float, float]]):
     from itertools import combinations

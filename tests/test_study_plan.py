@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from study.cluster import Cluster, allot
 from study.options import parse
 from study.plan import check_plan, make_plan
 from study.preview import preview
+from study.study import prepare_results
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -35,7 +37,9 @@ def test_every_space_makes_a_plan(name: str, scale: str) -> None:
     recipes = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
     assert {trial.recipe.hash for trial in trials} == recipes
     assert all(trial.row for trial in trials)
-    assert len(trials) == 2 * len(recipes)
+    assert Counter(trial.recipe.hash for trial in trials) == {
+        recipe.hash: 2 if recipe.uses_seed else 1 for recipe in plan.rows.values() if recipe is not None
+    }
 
 
 def test_auto_takes_the_papers_scale_where_there_is_a_gpu_and_says_why() -> None:
@@ -70,6 +74,51 @@ def test_set_reaches_every_recipe_and_paths_become_absolute(tmp_path: Path, monk
 def test_set_may_not_flatten_what_the_rows_vary() -> None:
     with pytest.raises(UserError, match=r"objective\.weight would make every row alike"):
         plan_of("--space", "scl_lambda", "--set", "objective.weight=0.5")
+
+
+def test_set_leaves_rows_alone_that_are_evaluated_as_they_are() -> None:
+    plan = plan_of("--space", "supmpn_main", "--scale", "laptop", "--set", "pooling.mode=cls")
+    assert {r.pooling.mode for r in plan.rows.values() if r is not None and r.trains} == {"cls"}
+    untouched = plan.rows["Avg. BERT embedding"]
+    assert untouched is not None
+    assert untouched.pooling.mode == "mean"
+
+
+def test_what_is_set_is_not_searched(tmp_path: Path) -> None:
+    plan = plan_of("--space", "scl_tau", "--search", "optuna", "--set", "optimisation.learning_rate=0.001")
+    assert "optimisation.learning_rate" not in {domain.key for domain in plan.space.domains}
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from search_spaces.space import Domain, Space\nfrom trainables.recipe import Recipe\n"
+        "SPACE = Space('mine', 'Mine', 'me', Recipe(), {}, domains=(\n"
+        "  Domain('head.kind', ('none', 'linear')), Domain('head.dim', (8, 16), when=('head.kind', ('linear',)))))\n"
+    )
+    search = ("--space", str(file), "--search")
+    grid = plan_of(*search, "grid", "--set", "head.kind=linear", "--scale", "paper").grid
+    assert sorted((recipe.head.kind, recipe.head.dim) for recipe in grid) == [("linear", 8), ("linear", 16)]
+    with pytest.raises(UserError, match="has no domains left"):
+        plan_of(*search, "optuna", "--set", "head.kind=linear", "--set", "head.dim=8", "--scale", "paper")
+    with pytest.raises(UserError, match="nothing can run: the space has no rows; explore it with --search optuna"):
+        check_plan(plan_of("--space", str(file), "--scale", "paper"))
+
+
+def test_a_continued_study_keeps_what_is_known_of_its_rows(tmp_path: Path) -> None:
+    """Whichever command came first: rows asked for, reasons of the missing ones, commands."""
+    everything = ("--space", "scl_ablation", "--scale", "laptop", "--results")
+    some = ("--only", "SBERT baseline")
+    for number, order in enumerate((((), some), (some, ()))):
+        folder = str(tmp_path / str(number))
+        for more in order:
+            info = prepare_results(plan_of(*everything, folder, *more), "hardware")
+        assert len(info.row_hashes) == 19
+        assert info.row_hashes["Avg. GloVe embeddings"] is None
+        assert list(info.missing) == ["Avg. GloVe embeddings"]
+        assert len(info.commands) == 1  # of this test's process
+    words = tmp_path / "glove.txt"
+    words.write_text("a 1 2\n")
+    info = prepare_results(plan_of(*everything, folder, "--word-vectors", str(words)), "hardware")
+    assert info.missing == {}
+    assert info.row_hashes["Avg. GloVe embeddings"]
 
 
 def test_only_picks_rows() -> None:
@@ -286,15 +335,16 @@ def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tu
 
 
 @pytest.mark.parametrize(
-    ("space", "scale", "said"),
+    ("space", "scale", "gpus", "said"),
     [
-        ("scl_tau", "paper", "estimate: 61.0 minutes a trial (the paper's figures"),
-        ("scl_tau", "laptop", "estimate: 0.5 minutes a trial (as measured"),
-        ("declutr_main", "laptop", "estimate: 0.5 minutes a trial (as measured"),
-        ("clsr_main", "paper", "no estimate: the paper does not say"),
+        ("scl_tau", "paper", 1, "estimate: 61.0 minutes a trial (the paper's figures"),
+        ("scl_tau", "paper", 0, "no estimate: nothing is known of such trials here"),
+        ("scl_tau", "laptop", 0, "estimate: 0.5 minutes a trial (as measured"),
+        ("declutr_main", "laptop", 0, "estimate: 0.5 minutes a trial (as measured"),
+        ("clsr_main", "paper", 1, "no estimate: nothing is known of such trials here"),
     ],
 )
-def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, said: str) -> None:
+def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, gpus: int, said: str) -> None:
     plan = plan_of("--space", space, "--scale", scale, "--results", str(tmp_path / "results"))
-    cluster = cluster_of((2, 0))
+    cluster = cluster_of((2, gpus))
     assert said in preview(plan, cluster, allot(cluster, plan.request))

@@ -13,9 +13,12 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
+from study.cluster import Cluster, allot
 from study.options import parse
 from study.plan import Plan, make_plan
+from study.preview import preview
 from study.search import StudySearcher
+from study.study import prepare_results, save_info
 from study.worker import MEMBERS, TRAIN
 from trainables.errors import UserError
 from trainables.population import population_key
@@ -83,6 +86,23 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
     assert [trial.value for trial in explored] == [45.0, 45.0]
     told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
     assert {0.1, 0.5, 1.0} <= told  # the rows within the domain
+
+
+def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> None:
+    """So that a report has it even if the study never comes to its end."""
+    plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    told: list[list[str]] = []
+    searcher = StudySearcher(
+        plan, ledger, lambda trial: dataclasses.asdict(_Told.of(trial)), lambda asked: told.append(list(asked))
+    )
+    run_all(searcher, ledger)
+    assert [len(asked) for asked in told] == [1, 2, 3]
+    assert told[-1] == searcher.explored
+    save_info(plan, prepare_results(plan, "hardware"), searcher.explored, ledger)
+    cluster = Cluster(True, ({"CPU": 2.0},))
+    rows = len(plan.fixed_trials())
+    assert f"{rows + 3} trials" in preview(plan, cluster, allot(cluster, plan.request))
+    assert f"{rows + 3} of them done" in preview(plan, cluster, allot(cluster, plan.request))
 
 
 def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> None:

@@ -240,6 +240,11 @@ class Recipe:
         return self.optimisation.epochs > 0 and trainable
 
     @property
+    def uses_seed(self) -> bool:
+        """Whether another seed can give other scores: something is trained, or an adapter is left as it was drawn."""
+        return self.trains or self.encoder.adapter != "none"
+
+    @property
     def follows_liao(self) -> bool:
         """Whether the trial does what Liao's released code does (docs/papers.md lists it), not only the loss."""
         return self.objective.fidelity == "released" and self.objective.name in ("scl", "ce", "ce_augment")
