@@ -78,8 +78,9 @@ def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
     points: dict[tuple[str, str, float], list[Measured]] = {}
     for recipe, score in sorted(scored, key=lambda item: [_order(item[0][key]) for key in (*by_panel, *by_line, over)]):
-        panel = _names(recipe, by_panel)
-        points.setdefault((panel, _names(recipe, by_line), float(recipe[over])), []).append(score)
+        named = (name for name, own in figure.lines.items() if all(recipe[key] == own[key] for key in own))
+        line = next(named, _names(recipe, by_line))
+        points.setdefault((_names(recipe, by_panel), line, float(recipe[over])), []).append(score)
     if not points:
         return ["No finished recipe has this score."]
     panels: dict[str, dict[str, list[tuple[float, float, float | None]]]] = {}

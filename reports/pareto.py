@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.ledger import Record
-from reports.markdown import count, spread, table
+from reports.markdown import count, number, spread, table
 from reports.plots import Mark, pareto_picture
 from reports.results import Results, average
 from reports.search import changes
@@ -53,6 +53,21 @@ def pareto_section(results: Results, pictures: Path) -> str:
         parts.append(f"![Development scores of all recipes on the two goals]({path.parent.name}/{path.name})")
     parts.append(_noise(goals, points, noises, len(near)))
     return "\n\n".join(parts)
+
+
+def pareto_in_short(results: Results) -> str:
+    """How many recipes are on the front, and the best development score of each goal."""
+    goals = [goal for goal in results.space.goals if any(_score(r, goal) for r in results.recipes.values())]
+    points = _points(results, goals) if goals else []
+    if not points:
+        return "No finished trial has a development score for every goal yet."
+    best = [max(point.scores[place].mean for point in points) for place in range(len(goals))]
+    tops = " and ".join(f"{number(top)} for {SHORT[goal]}" for goal, top in zip(goals, best, strict=True))
+    on_front = len(front(points))
+    return (
+        f"Of {count(len(points), 'recipe')}, {on_front} {'is' if on_front == 1 else 'are'} on the Pareto front of "
+        f"{' and '.join(SHORT[goal] for goal in goals)}; the best development scores are {tops}."
+    )
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -120,10 +135,10 @@ def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> st
 
 def _table(results: Results, goals: Sequence[str], chosen: Sequence[Point], near: Sequence[Point]) -> str:
     lines = []
-    for number, point in enumerate([*chosen, *near], start=1):
+    for place, point in enumerate([*chosen, *near], start=1):
         lines.append(
             [
-                str(number) if number <= len(chosen) else "within noise of it",
+                str(place) if place <= len(chosen) else "within noise of it",
                 f"row: {point.name}" if point.name else "explored",
                 f"`{point.recipe_hash}`",
                 changes(results, point.records[0]),

@@ -16,7 +16,7 @@ from reports.figures import figures_section
 from reports.heat_map import heat_map_section
 from reports.ledger import Ledger, write_whole
 from reports.markdown import DASH, bullets, code, count, number, signed, table
-from reports.pareto import pareto_section
+from reports.pareto import pareto_in_short, pareto_section
 from reports.plots import curve_picture, rows_picture
 from reports.premises import premises_section
 from reports.results import Difference, Results, topic_name
@@ -153,6 +153,8 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
             if total >= FEWEST_PAIRS:
                 text += f". {same} of {total} pairs of rows stand in the paper's order (by chance about half)"
         said.append(text + ".")
+    if read.space.goals:
+        said.append(pareto_in_short(read))
     if read.comparable and read.has_published:
         said.append(_within_tolerance(read))
     if judged:
@@ -308,7 +310,7 @@ def _curves(read: Results, pictures: Path) -> list[str]:
 
 
 def _bars(read: Results) -> str:
-    return "; bars are the standard deviation over seeds" if len(read.info.seeds) > 1 else ", one seed"
+    return "; bars are a row's own standard deviation over seeds" if len(read.info.seeds) > 1 else ", one seed"
 
 
 def _claims(read: Results, judged: list[Judged]) -> str:

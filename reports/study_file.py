@@ -26,7 +26,8 @@ class StudyInfo:
     `space_file` names the copy of a person's own space inside the results folder. `base` is the flat recipe
     after the scale and `--set`. `row_hashes` maps every row's label to its recipe's hash, or to None where an
     input that the row needs is missing; `missing` says, by label, which and why, where more is known than the row
-    itself tells. `explored` are the recipe hashes that Optuna or the grid asked for.
+    itself tells. `searched` are the keys of the domains that are searched, `explored` the recipe hashes that Optuna or
+    the grid asked for.
     """
 
     space: str
@@ -39,6 +40,7 @@ class StudyInfo:
     base: dict[str, Any] = field(default_factory=dict)
     row_hashes: dict[str, str | None] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    searched: list[str] = field(default_factory=list)
     explored: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     hardware: str = ""
@@ -73,7 +75,7 @@ class StudyInfo:
         return dataclasses.replace(info, base=base)
 
     def load_space(self, results: Path) -> Space:
-        """The study's space: a registered one, or the copy of a person's own file."""
-        if self.space_file is None:
-            return load_space(self.space)
-        return load_space(f"{results / self.space_file}:{self.space}")
+        """The study's space, a registered one or the copy of a person's own file, with the domains searched."""
+        own = self.space if self.space_file is None else f"{results / self.space_file}:{self.space}"
+        space = load_space(own)
+        return dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key in self.searched))

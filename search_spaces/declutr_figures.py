@@ -87,11 +87,15 @@ def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
 
 
 def _figures(
-    number: str, title: str, kind: Literal["distribution", "lines"], keys: tuple[str, ...]
+    number: str,
+    title: str,
+    kind: Literal["distribution", "lines"],
+    keys: tuple[str, ...],
+    lines: Mapping[str, Mapping[str, Any]],
 ) -> tuple[Figure, ...]:
     """The picture of each of the three tables."""
     return tuple(
-        Figure(f"{number}{part}", f"{title}: {words}", kind, keys, f"F{number}{part}", "Avg.")
+        Figure(f"{number}{part}", f"{title}: {words}", kind, keys, f"F{number}{part}", "Avg.", lines=lines)
         for part, words in zip(_PARTS, _PARTS_IN_WORDS, strict=True)
     )
 
@@ -160,8 +164,8 @@ _SAMPLING_CLAIMS = tuple(
 _SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 _OBJECTIVES: dict[str, dict[str, Any]] = {
     "MLM": {"objective.name": "mlm"},
-    "contrastive": {"objective.mlm": 0.0},
-    "both": {},
+    "contrastive": {"objective.name": "ntxent", "objective.mlm": 0.0},
+    "both": {"objective.name": "ntxent", "objective.mlm": 1.0},
 }
 _UNTRAINED_ROW = Row(UNTRAINED, {"optimisation.epochs": 0}, note="the encoder before training")
 
@@ -299,6 +303,7 @@ def _space(
     domains: tuple[Domain, ...],
     claims: tuple[Claim, ...],
     oddities: tuple[str, ...],
+    lines: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Space:
     what = title.partition(": ")[2].partition(" (")[0]
     what = what[0].upper() + what[1:]
@@ -311,7 +316,7 @@ def _space(
         rows=rows,
         domains=domains,
         tables=_tables(f"F{figure}", what, rows),
-        figures=_figures(figure, what, kind, keys),
+        figures=_figures(figure, what, kind, keys, lines or {}),
         claims=claims,
         baseline=baseline,
         oddities=(*oddities, *COMMON_ODDITIES),
@@ -354,6 +359,7 @@ SPACES = (
             'The text does not say for which of the two model sizes "the performance of the model" peaks at 40 %; the '
             "claim is held against each.",
         ),
+        _OBJECTIVES,
     ),
     _space(
         "declutr_projection",

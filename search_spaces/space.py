@@ -213,7 +213,8 @@ class Figure:
     `table` and `column` say which rows and which score. `kind="distribution"`: for each of the `keys` a panel with
     the distribution of the score for each of the key's values, over all recipes that have it. `kind="lines"`: the
     first key, a number, runs along the x axis; of two or more others the last makes the panels, the rest together
-    name the lines. `note` is a sentence under the picture.
+    name the lines. `lines` gives lines names of their own: the first whose values a recipe has. `note` is a sentence
+    under the picture.
     """
 
     number: str
@@ -223,6 +224,7 @@ class Figure:
     table: str
     column: str
     note: str = ""
+    lines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _refuse_twice(f"figure {self.number} has a key twice:", self.keys)

@@ -126,7 +126,7 @@ def check_plan(plan: Plan) -> None:
     from trainables.encoders import check_encoder, check_trainable
     from trainables.objectives import check_objective
 
-    base = [plan.base] if plan.explored else []
+    base = _extremes(plan) if plan.explored else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
@@ -138,6 +138,15 @@ def check_plan(plan: Plan) -> None:
         check_trainable(recipe)
         check_objective(recipe.objective, recipe.corpus.layout)
     check_data(list(recipes.values()))
+
+
+def _extremes(plan: Plan) -> list[Recipe]:
+    """The base, and with the largest batch that Optuna may ask for."""
+    domain = next((domain for domain in plan.space.domains if domain.key == "optimisation.batch_size"), None)
+    if domain is None:
+        return [plan.base]
+    largest = max(domain.choices) if domain.choices else domain.high
+    return [plan.base, plan.base.override({domain.key: largest})]
 
 
 def _models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:

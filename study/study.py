@@ -77,6 +77,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         base=plan.base.flat(),
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
+        searched=[domain.key for domain in plan.space.domains],
         explored=[recipe.hash for recipe in plan.grid],
         versions=versions(),
         hardware=machine,

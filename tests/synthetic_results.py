@@ -71,6 +71,7 @@ def make_results(
         seeds=seeds,
         base=dict(recipe.flat()),
         row_hashes=hashes,
+        searched=[domain.key for domain in space.domains],
         explored=asked,
         versions={"ray": "2.60.0", "torch": "2.13.0", "optuna": "5.0.0"},
         hardware="2 cores",

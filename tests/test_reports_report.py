@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import random
 import re
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
-from reports.study_file import LEDGER, StudyInfo
+from reports.study_file import FAILURES, LEDGER, StudyInfo
 from search_spaces import Claim, Domain, Row, Space, spaces
 from tests.synthetic_results import make_record, make_results
 from trainables.errors import UserError
@@ -295,6 +297,68 @@ def test_a_persons_own_space(tmp_path: Path):
     assert "published" not in report.split("## What the search found")[0]
     assert cells(report, "## Tables", "warm") == ["50.00"]
     assert "- `liao_sts`: the mean of `spearman_wmean` of STS12, STS13, STS14, STS15, STS16." in report
+
+
+def test_nothing_is_refuted_by_noise(tmp_path: Path):
+    """Of a claim with 15 true comparisons without any difference, some one in five would refute it at 95 % each."""
+    refuted = 0
+    for study in range(60):
+        folder = tmp_path / str(study)
+        make_results(folder, rows=[BASELINE, BEST], seeds=range(3))
+        info, ledger, chance = StudyInfo.load(folder), Ledger(folder / LEDGER), random.Random(study)
+        labels = [label for label, key in info.row_hashes.items() if key][:9]
+        typical = ledger.read()[0]
+        for label in labels:
+            recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(label).overrides)
+            for seed in range(3):
+                figures = {("STS12", "spearman_wmean"): 50 + chance.gauss(0, 1)}
+                ledger.write(dataclasses.replace(make_record(recipe, seed, figures), protocol=typical.protocol))
+        claim = Claim("c", "2", "STS12", better=tuple(labels[:3]), worse=tuple(labels[3:8]))
+        refuted += judge(Results.load(folder), claim).verdict == "disagrees"
+    assert refuted <= 6
+
+
+def test_rows_that_are_evaluated_as_they_are_have_no_noise(tmp_path: Path):
+    make_results(tmp_path, seeds=(1, 2, 3), spread=1.0, word_vectors=True)
+    results = Results.load(tmp_path)
+    table = results.space.table("2")
+    glove, best = results.cell(table, "Avg. GloVe embeddings", "Avg."), results.cell(table, BEST, "Avg.")
+    assert glove is not None
+    assert best is not None
+    assert (glove.fixed, glove.std, best.fixed) == (True, None, False)
+    noise = results.noise(table, "Avg.")
+    assert noise is not None
+    assert noise.threshold(best.draws, glove.draws) < noise.threshold(best.draws, best.draws)
+    key = results.info.row_hashes["Avg. GloVe embeddings"]
+    for seed in (2, 3):
+        results.folder.joinpath(LEDGER, f"{key}-{seed}.json").unlink()
+    assert Results.load(tmp_path).is_complete("Avg. GloVe embeddings")
+    (results.folder / LEDGER / f"{results.info.row_hashes[BEST]}-2.json").unlink()
+    assert not Results.load(tmp_path).is_complete(BEST)
+
+
+def test_the_reason_of_a_failure_is_in_the_report(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE])
+    key = StudyInfo.load(tmp_path).row_hashes[BEST]
+    write_whole(tmp_path / FAILURES / f"{key}-1.json", json.dumps({"trial": f"{key}-1", "reason": "no memory left"}))
+    assert f"`{BEST}`: failed: no memory left." in write_report(tmp_path).read_text()
+
+
+def test_the_best_row_is_set_beside_the_level_of_the_baseline(tmp_path: Path):
+    """Also where the baseline is in another table."""
+    space = SPACES["clsr_pooling"]
+    make_results(tmp_path, space, laptop=False)
+    score = space.table("4").columns[0].score
+    assert score is not None
+    baseline = make_record(space.base.override(space.row("BERT-base").overrides), 1, {score: 80.0})
+    Ledger(tmp_path / LEDGER).write(baseline)
+    report = write_report(tmp_path).read_text()
+    assert "the best row is `CLSR-BERT-base, mean` with 76.74, -3.26 points against `BERT-base` (80.00)" in report
+
+
+def test_pairs_seen_are_those_of_all_epochs(tmp_path: Path):
+    make_results(tmp_path, SPACES["clsr_pooling"])
+    assert "5,760 pairs seen, the paper's models saw 628,630,000)" in write_report(tmp_path).read_text()
 
 
 def test_a_claim_with_a_tendency(tmp_path: Path):

@@ -106,6 +106,10 @@ class TestPareto:
         assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
         assert "chosen on development parts only" in text
         assert "noise between seeds is unknown" in text
+        best = [max(score[place] for score in scores.values()) for place in (0, 1)]
+        short = f"Of 30 recipes, {len(expected)} {'is' if len(expected) == 1 else 'are'} on the Pareto front"
+        assert short in section(report, "In short")
+        assert f"are {best[0]:.2f} for STS and {best[1]:.2f} for transfer." in section(report, "In short")
         assert (tmp_path / "pictures/pareto.png").read_bytes().startswith(b"\x89PNG")
 
     def test_test_averages_stand_beside(self, tmp_path: Path):
@@ -365,6 +369,14 @@ class TestFigures:
         ] in lines
         assert text.rstrip().endswith("A note.")
         assert (tmp_path / "pictures/figure-3.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_lines_may_have_names_of_their_own(self, tmp_path: Path):
+        names = "{'SCL': {'objective.name': 'scl'}}"
+        keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
+        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', lines={names}),)")
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        assert "| SCL " in text
+        assert "3, scl" not in text
 
     def test_nothing_has_finished(self, tmp_path: Path):
         figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '7', 'Avg.'),)"

@@ -293,12 +293,16 @@ class TestModelsOfOthers:
 
 def test_bad_input_of_documents(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("a short document\nand another\n")
-    (tmp_path / "long.txt").write_text("word " * 5000 + "\n")
+    (tmp_path / "one.txt").write_text("word " * 5000 + "\n")
+    (tmp_path / "long.txt").write_text(("word " * 200 + "\n") * 16)
     space = ("--space", "declutr_memory_bank", "--scale", "laptop")
     for arguments, sentence in (
         (("--documents", str(tmp_path / "short.txt")), "all documents of .* are too short: the longest has 16 bytes"),
         (("--set", "spans.shortest=64"), "spans.shortest 64 is over spans.longest 32"),
         (("--set", "spans.longest=1000"), "spans.longest 1000 is over the 128 tokens"),
+        (("--documents", str(tmp_path / "one.txt")), "optimisation.batch_size=16 is more than .* at most 1 of its"),
+        (("--set", "corpus.share=0.5", "--documents", str(tmp_path / "long.txt")), "at most 8 of its documents"),
+        (("--set", "evaluation.heat_map=nowhere.txt"), "the heat map's sentences nowhere.txt do not exist"),
     ):
         with pytest.raises(UserError, match=sentence):
             check_plan(plan_of(*space, *arguments))

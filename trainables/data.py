@@ -78,6 +78,7 @@ def check_data(recipes: Iterable[Recipe]) -> None:
     """
     from trainables.senteval import check_data as check_senteval
     from trainables.senteval import task_names
+    from trainables.senteval.heat_map import sentences as heat_map_sentences
 
     recipes = list(recipes)
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
@@ -85,6 +86,8 @@ def check_data(recipes: Iterable[Recipe]) -> None:
         if evaluation.senteval != SCENES:
             check_senteval(Path(evaluation.senteval), evaluation.tasks)
     for recipe in recipes:
+        if recipe.evaluation.heat_map != "none":
+            heat_map_sentences(recipe.evaluation.heat_map)
         if recipe.pooling.after != "none":
             _need_sentences(recipe)
         if recipe.trains or recipe.pooling.after != "none":
@@ -97,7 +100,12 @@ def _check_corpus(recipe: Recipe) -> None:
         from trainables.corpora.spans import check_spans, shortest_document
 
         check_spans(recipe.spans, recipe.encoder.max_length)
-        check_documents(recipe.corpus.documents, shortest_document(recipe.spans))
+        check_documents(
+            recipe.corpus.documents,
+            shortest_document(recipe.spans),
+            recipe.optimisation.batch_size,
+            recipe.corpus.share,
+        )
         return
     from trainables.corpora.layouts import LAYOUTS, count_nli
 

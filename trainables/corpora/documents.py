@@ -117,8 +117,8 @@ def load_documents(
     return Documents(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, about["fingerprint"], source)
 
 
-def check_documents(source: str, shortest: int = 1) -> None:
-    """Raise `UserError` if `source` cannot be read, or surely holds no document of `shortest` tokens.
+def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
+    """Raise `UserError` if `source` cannot be read, or a share of it surely holds no batch of `shortest` tokens each.
 
     Of local files the first `CHECKED_DOCUMENTS` documents are read; of the hub only whether the data set is there. A
     document with fewer bytes than tokens are needed is surely too short; how many it has is seen once it is tokenized.
@@ -130,16 +130,28 @@ def check_documents(source: str, shortest: int = 1) -> None:
         with _hub(source) as (datasets, _):
             datasets.load_dataset_builder(source)
         return
-    longest, whole = 0, True
+    longest, enough, whole = 0, 0, True
     for file in files:
         sizes = [len(text.encode()) for text in islice(_read(file), CHECKED_DOCUMENTS)]
         if not sizes:
             raise UserError(f"{file} is empty; it needs documents, one a line")
         longest, whole = max(longest, *sizes), whole and len(sizes) < CHECKED_DOCUMENTS
+        enough += sum(size >= shortest for size in sizes)
     if whole and longest < shortest:
         raise UserError(
             f"all documents of {source!r} are too short: the longest has {longest:,} bytes, and the recipe needs "
             f"{shortest:,} tokens; lower spans.longest, spans.anchors or spans.document, or give longer documents"
+        )
+    if whole:
+        check_batch(source, round(share * enough), batch_size)
+
+
+def check_batch(source: str, documents: int, batch_size: int) -> None:
+    """Raise `UserError` if there are fewer documents than a batch takes."""
+    if batch_size > documents:
+        raise UserError(
+            f"optimisation.batch_size={batch_size} is more than {source!r} has: at most {documents:,} of its documents "
+            "are long enough for the recipe; take a smaller batch, or a larger corpus.share"
         )
 
 

@@ -34,7 +34,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from trainables.corpora.batch import Batch, Feed
-from trainables.corpora.documents import Documents, load_documents
+from trainables.corpora.documents import Documents, check_batch, load_documents
 from trainables.errors import UserError
 from trainables.recipe import Recipe, SpansConfig
 
@@ -84,6 +84,7 @@ def make_span_feed(
     """The batches of a recipe whose layout is `spans`, and a description of its documents for the ledger.
 
     A span that leaves no room for the special tokens in the encoder's input loses its last tokens; see `check_spans`.
+    Raises `UserError` where the documents do not fill a batch.
     """
     check_spans(recipe.spans, encoder.max_length)
     room = encoder.max_length - encoder.specials
@@ -95,6 +96,7 @@ def make_span_feed(
         share=recipe.corpus.share,
         cache=cache,
     )
+    check_batch(recipe.corpus.documents, len(documents), recipe.optimisation.batch_size)
     feed = SpanFeed(
         documents,
         recipe.spans,
@@ -146,7 +148,7 @@ class SpanFeed:
 
     Both depend on the seed and the epoch alone, a document's spans moreover on its number in the source: neither on
     the other documents of the batch nor on how many workers ask. Documents that do not fill a last batch wait for the
-    next epoch, whose order is another; only where there are fewer than `batch_size` in all, they are the batch.
+    next epoch, whose order is another.
     """
 
     def __init__(
@@ -165,7 +167,7 @@ class SpanFeed:
         self.seed = seed
         self.wrap = wrap
         self.released = released
-        self.steps_per_epoch = max(len(documents) // batch_size, 1)
+        self.steps_per_epoch = len(documents) // batch_size
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
 
     def batch(self, step: int) -> Batch:
