@@ -215,9 +215,25 @@ def _what_was_run(read: Results) -> str:
         f"Hardware: {'; '.join(_distinct([info.hardware, *(r.hardware for r in read.records)]))}",
         f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(info.versions.items()))}",
     ]
-    parts = [bullets(fact for fact in facts if fact and not fact.endswith(": ")), data_section(read), _recipe(read)]
+    said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
+    parts = [said, _mixed_versions(read), data_section(read), _recipe(read)]
     training = _training_time(read)
     return "\n\n".join(part for part in [*parts, training] if part)
+
+
+def _mixed_versions(read: Results) -> str:
+    """A warning where trials of one study ran different code."""
+    found: dict[str, set[str]] = {}
+    for record in read.records:
+        for name, version in record.versions.items():
+            found.setdefault(name, set()).add(version)
+    mixed = [f"{name} {' and '.join(sorted(those))}" for name, those in sorted(found.items()) if len(those) > 1]
+    if not mixed:
+        return ""
+    return (
+        f"**Trials of this study ran different code ({'; '.join(mixed)}). That can change scores: compare those trials "
+        "with care, or repeat the study in a new folder.**"
+    )
 
 
 def _cost(records: list[Any]) -> str:

@@ -7,6 +7,8 @@ writes the trial's record into the ledger itself, so that no later death can los
 from __future__ import annotations
 
 import datetime
+import functools
+import hashlib
 import json
 import os
 import platform
@@ -20,6 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import trainables
 from reports.ledger import Ledger, Record, write_whole
 from reports.study_file import FAILURES, LEDGER
 from trainables.errors import UserError
@@ -258,9 +261,13 @@ def _keep(task: Task, recipe: Recipe, result: TrialResult, model_folder: Path) -
     )
 
 
+@functools.cache
 def versions() -> dict[str, str]:
-    """Python and the packages that decide the numbers."""
-    found = {"python": platform.python_version()}
+    """Python and the packages that decide the numbers; of our own `trainables`, which has no version, a digest."""
+    digest = hashlib.blake2b(digest_size=4)
+    for file in sorted(Path(trainables.__file__).parent.rglob("*.py")):
+        digest.update(file.read_bytes())
+    found = {"python": platform.python_version(), "trainables": digest.hexdigest()}
     for package in PACKAGES:
         try:
             found[package] = version(package)

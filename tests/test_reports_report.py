@@ -257,6 +257,19 @@ def test_changed_data_is_said(tmp_path: Path):
     assert "**The data changed between trials (training pairs)" in write_report(tmp_path).read_text()
 
 
+def test_changed_code_is_said(tmp_path: Path):
+    info = make_results(tmp_path, rows=[BASELINE, BEST])
+    ledger = Ledger(tmp_path / LEDGER)
+    record = ledger.get(str(info.row_hashes[BEST]), 1)
+    assert record is not None
+    ledger.write(dataclasses.replace(record, versions={"trainables": "0000aaaa"}))
+    assert "ran different code" not in write_report(tmp_path).read_text()
+    other = ledger.get(str(info.row_hashes[BASELINE]), 1)
+    assert other is not None
+    ledger.write(dataclasses.replace(other, versions={"trainables": "1111bbbb"}))
+    assert "ran different code (trainables 0000aaaa and 1111bbbb)" in write_report(tmp_path).read_text()
+
+
 @pytest.mark.parametrize("name", SPACES)
 def test_every_space_makes_a_report(tmp_path: Path, name: str):
     space = SPACES[name]
