@@ -217,12 +217,14 @@ class Results:
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
         if key in _NO_DIFFERENCE:
             return ours != SCENES
-        if key == "encoder.name":  # the same model in a local folder
-            return Path(str(paper)).name == Path(str(ours)).name
+        if key == "encoder.name":
+            return _same_names(paper, ours)
         layouts = {r.recipe.get("corpus.layout", "rows") for r in self.records if r.recipe["optimisation.epochs"]}
         if key == "corpus.documents":
-            return (bool(layouts) and "spans" not in layouts) or Path(str(paper)).name == Path(str(ours)).name
+            return (bool(layouts) and "spans" not in layouts) or _same_names(paper, ours)
         if key == "corpus.nli" and layouts and layouts <= _WITHOUT_PAIRS:
+            return True
+        if key == "corpus.nli" and _same_names(paper, ours):
             return True
         if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
             seen = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
@@ -254,6 +256,12 @@ class Results:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""
         records = self.of_row(label)
         return records[0].recipe if records else {**self.info.base, **self.space.row(label).overrides}
+
+
+def _same_names(paper: Value, ours: Value) -> bool:
+    """Whether ours are local folders, or files, of the paper's names: `/data/snli` for `stanfordnlp/snli`."""
+    named = [[Path(part.strip()).name for part in str(value).split(",")] for value in (paper, ours)]
+    return named[0] == named[1]
 
 
 def uses_seed(record: Record) -> bool:

@@ -35,7 +35,10 @@ class Candidate:
 
 
 def search_section(results: Results, pictures: Path) -> str:
-    """The best explored recipes beside the best of the space's rows, the course of the search, importance."""
+    """The best explored recipes beside the best of the space's rows, the course of the search, importance.
+
+    Of a space with goals only what was asked for, and importance: `pareto_section` has the rest.
+    """
     info = results.info
     explored = [item for recipe_hash in results.explored if (item := _candidate(results, recipe_hash, "explored"))]
     rows = [
@@ -46,12 +49,13 @@ def search_section(results: Results, pictures: Path) -> str:
     ranked = sorted(explored, key=lambda item: (-item.selection.mean, item.recipe_hash))
     best_row = min(rows, key=lambda item: (-item.selection.mean, item.recipe_hash), default=None)
     parts = [_counts(results, explored)]
-    if ranked:
+    if ranked and not results.space.goals:  # of two goals the Pareto front is what was found
         parts.append(_comparison(results, ranked[0], best_row, len(explored)))
         parts.append(_ranking(results, [*ranked[:SHOWN], *([best_row] if best_row else [])]))
         scores = [(item.recipe_hash, item.selection.mean) for item in explored]
         path = search_picture(scores, best_row.selection.mean if best_row else None, pictures / "search.png")
         parts.append(f"![Development score of the explored recipes]({path.parent.name}/{path.name})")
+    if ranked:
         parts.append(_importance(results, explored))
     return "\n\n".join(parts)
 

@@ -369,6 +369,14 @@ def test_the_best_row_is_set_beside_the_level_of_the_baseline(tmp_path: Path):
     assert "the best row is `CLSR-BERT-base, mean` with 76.74, -3.26 points against `BERT-base` (80.00)" in report
 
 
+def test_the_papers_data_in_local_folders_are_the_papers(tmp_path: Path):
+    local = {"corpus.nli": "/data/snli,/data/multi_nli", "encoder.name": "/models/bert-base-uncased"}
+    make_results(tmp_path, SPACES["supmpn_objectives"], laptop=False, base=local)
+    assert Results.load(tmp_path).comparable
+    make_results(tmp_path, SPACES["supmpn_objectives"], laptop=False, base={"corpus.nli": "/data/snli"})
+    assert [item.key for item in Results.load(tmp_path).differences] == ["corpus.nli"]
+
+
 def test_pairs_seen_are_those_of_all_epochs(tmp_path: Path):
     make_results(tmp_path, SPACES["clsr_pooling"])
     assert "5,760 pairs seen, the paper's models saw 628,630,000)" in write_report(tmp_path).read_text()

@@ -106,6 +106,9 @@ class TestPareto:
         assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
         assert "chosen on development parts only" in text
         assert "noise between seeds is unknown" in text
+        found = section(report, "What the search found")
+        assert "asked for 14 recipes beyond the space's rows: 12 finished, 2 stopped early." in found
+        assert "best explored recipe" not in found
         best = [max(score[place] for score in scores.values()) for place in (0, 1)]
         short = f"Of 30 recipes, {len(expected)} {'is' if len(expected) == 1 else 'are'} on the Pareto front"
         assert short in section(report, "In short")
