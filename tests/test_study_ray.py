@@ -111,7 +111,7 @@ def test_a_space_of_each_paper(space: str, rows: tuple[str, ...], more: tuple[st
     assert done.returncode == 0, done.stdout + done.stderr
     found = records(results)
     seeds = 2 if "--seeds" in more else 1
-    assert len(found) == len(rows) * seeds
+    assert len(found) == len(rows) - 1 + seeds  # an encoder that is evaluated as it is has one seed
     assert {record["status"] for record in found.values()} == {"finished"}
     assert all(0 < record["averages"]["development_sts"] <= 100 for record in found.values())
     trained = [record for record in found.values() if record["training"].get("steps")]
