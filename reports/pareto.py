@@ -9,7 +9,7 @@ from pathlib import Path
 from reports.ledger import Record
 from reports.markdown import count, number, spread, table
 from reports.plots import Mark, pareto_picture
-from reports.results import Results, average
+from reports.results import Results
 from reports.search import changes
 from reports.statistics import Measured, Noise
 
@@ -33,7 +33,7 @@ class Point:
 
 def pareto_section(results: Results, pictures: Path) -> str:
     """The front over the space's goals: a table, a picture, and how much of it is beyond noise."""
-    goals = [goal for goal in results.space.goals if any(_score(r, goal) for r in results.recipes.values())]
+    goals = _measured_goals(results)
     lacking = [goal for goal in results.space.goals if goal not in goals]
     parts = [f"The goal {NAMES[goal]} is missing: no finished trial has it." for goal in lacking]
     if not goals:
@@ -41,7 +41,7 @@ def pareto_section(results: Results, pictures: Path) -> str:
     points = _points(results, goals)
     if not points:
         return " ".join([*parts, "No finished trial has a development score for every goal."])
-    noises = [Noise.of(_score(records, goal) for records in results.trained) for goal in goals]
+    noises = [Noise.of(_score(results, records, goal) for records in results.recipes.values()) for goal in goals]
     chosen = front(points)
     near = near_front(points, noises)
     parts.append(_said(results, goals, points))
@@ -57,7 +57,7 @@ def pareto_section(results: Results, pictures: Path) -> str:
 
 def pareto_in_short(results: Results) -> str:
     """How many recipes are on the front, and the best development score of each goal."""
-    goals = [goal for goal in results.space.goals if any(_score(r, goal) for r in results.recipes.values())]
+    goals = _measured_goals(results)
     points = _points(results, goals) if goals else []
     if not points:
         return "No finished trial has a development score for every goal yet."
@@ -110,14 +110,20 @@ def _points(results: Results, goals: Sequence[str]) -> list[Point]:
     points = []
     for recipe_hash in dict.fromkeys([*results.labels, *results.explored]):
         records = results.recipes.get(recipe_hash, [])
-        scores = [score for goal in goals if (score := _score(records, goal)) is not None]
+        scores = [score for goal in goals if (score := _score(results, records, goal)) is not None]
         if len(scores) == len(goals):
             points.append(Point(results.labels.get(recipe_hash, ""), recipe_hash, records, tuple(scores)))
     return points
 
 
-def _score(records: Sequence[Record], goal: str) -> Measured | None:
-    return average(records, f"development_{goal}")
+def _measured_goals(results: Results) -> list[str]:
+    """The goals that some trial has a score for."""
+    recipes = results.recipes.values()
+    return [goal for goal in results.space.goals if any(_score(results, records, goal) for records in recipes)]
+
+
+def _score(results: Results, records: Sequence[Record], goal: str) -> Measured | None:
+    return results.average(records, f"development_{goal}")
 
 
 def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> str:

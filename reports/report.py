@@ -138,17 +138,17 @@ def _in_short(read: Results, judged: list[Judged]) -> str:
             continue
         best = max(cells, key=lambda label: cells[label].mean)
         text = f"{name}: the best row is `{best}` with {number(cells[best].mean)}"
-        gain = read.gain(paper, best, column.name)
         base = read.cell(paper, read.space.baseline, column.name) if read.space.baseline else None
-        if gain is not None and base is not None and best != read.space.baseline:
+        if base is not None and best != read.space.baseline:
+            gain = cells[best].mean - base.mean
             text += f", {signed(gain)} points against `{read.space.baseline}` ({number(base.mean)})"
         printed = {label: value for label in cells if (value := read.published(paper, label, column.name))}
         if len(printed.keys() - {read.space.baseline}) > 1:
             top = max(printed, key=lambda label: printed[label])
             relative = top != read.space.baseline and bool(read.of_row(read.space.baseline or ""))  # as ours is
-            gain = read.published_gain(paper, top, column.name) if relative else None
+            lead = read.published_gain(paper, top, column.name) if relative else None
             of_these = "" if len(printed) == len(paper.rows) else " of these"
-            text += f"; in the paper it is `{top}`{of_these} ({number(printed[top]) if gain is None else signed(gain)})"
+            text += f"; in the paper it is `{top}`{of_these} ({number(printed[top]) if lead is None else signed(lead)})"
             same, total = same_order([(cells[label].mean, printed[label]) for label in cells if label in printed])
             if total >= FEWEST_PAIRS:
                 text += f". {same} of {total} pairs of rows stand in the paper's order (by chance about half)"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,10 +73,10 @@ class Results:
         found = {key: [r for r in records if r.protocol == self.protocol] for key, records in self._finished.items()}
         return {key: records for key, records in found.items() if records}
 
-    @property
-    def trained(self) -> list[list[Record]]:
-        """Of `recipes` those that train: one that is evaluated as it is scores the same under every seed."""
-        return [records for records in self.recipes.values() if records[0].recipe["optimisation.epochs"]]
+    @cached_property
+    def _fixed(self) -> set[str]:
+        """Hashes of the recipes that score the same under every seed."""
+        return {key for key, records in self.recipes.items() if not Recipe.from_flat(records[0].recipe).uses_seed}
 
     @property
     def protocol(self) -> str:
@@ -117,10 +116,8 @@ class Results:
 
     def is_complete(self, label: str) -> bool:
         """Every seed of the row is there that can change its scores."""
-        records = self.of_row(label)
-        return bool(records) and (
-            not uses_seed(records[0]) or {record.seed for record in records} >= set(self.info.seeds)
-        )
+        seeds = {record.seed for record in self.of_row(label)}
+        return seeds >= set(self.info.seeds) or (bool(seeds) and self.info.row_hashes[label] in self._fixed)
 
     def why_missing(self, label: str) -> str:
         """The reason for a row's dashes."""
@@ -142,11 +139,18 @@ class Results:
 
     # Figures
 
-    def measured(self, records: Iterable[Record], table: Table, column: Column) -> Measured | None:
-        """A figure over seeds, of the records of one recipe that have it."""
-        there = [record for record in records if score(record, table, column) is not None]
-        found = Measured.of([value for record in there if (value := score(record, table, column)) is not None])
-        return found if found is None or uses_seed(there[0]) else dataclasses.replace(found, std=None, fixed=True)
+    def over_seeds(self, records: Sequence[Record], figure: Callable[[Record], float | None]) -> Measured | None:
+        """A figure over the seeds of one recipe, of the records that have it."""
+        values = [value for record in records if (value := figure(record)) is not None]
+        return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self._fixed)
+
+    def measured(self, records: Sequence[Record], table: Table, column: Column) -> Measured | None:
+        """A table's figure, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: score(record, table, column))
+
+    def average(self, records: Sequence[Record], name: str) -> Measured | None:
+        """One of the records' averages, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: record.averages.get(name))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
@@ -173,8 +177,8 @@ class Results:
         return None if ours is None or base is None else ours - base
 
     def noise(self, table: Table, column: str) -> Noise | None:
-        """The spread between seeds of that score, pooled over all trained rows and explored recipes."""
-        return Noise.of(self.measured(records, table, table.column(column)) for records in self.trained)
+        """The spread between seeds of that score, pooled over all rows and explored recipes."""
+        return Noise.of(self.measured(records, table, table.column(column)) for records in self.recipes.values())
 
     @cached_property
     def topics(self) -> list[tuple[Table, Column]]:
@@ -200,7 +204,9 @@ class Results:
                 for table, column in self.topics
             ]
         names = sorted({name for r in self.records for name, value in r.averages.items() if value is not None})
-        return [(name, functools.partial(average, name=name)) for name in names if not name.startswith("development_")]
+        return [
+            (name, functools.partial(self.average, name=name)) for name in names if not name.startswith("development_")
+        ]
 
     # How far this study is from the paper's
 
@@ -237,7 +243,7 @@ class Results:
         """Whether levels, and not only differences, may be set beside the paper's."""
         return not self.differences
 
-    @property
+    @cached_property
     def has_published(self) -> bool:
         """Whether any of our figures has a paper's beside it."""
         return any(
@@ -264,11 +270,6 @@ def _same_names(paper: Value, ours: Value) -> bool:
     return named[0] == named[1]
 
 
-def uses_seed(record: Record) -> bool:
-    """Whether a trial of that recipe with another seed could have other scores."""
-    return Recipe.from_flat(record.recipe).uses_seed
-
-
 def score(record: Record, table: Table, column: Column) -> float | None:
     """A record's figure for a column; a mean is None where a part of it is missing."""
     if not column.mean_of:
@@ -284,11 +285,6 @@ def topic_name(table: Table, column: Column) -> str:
     """What a topic's column is called outside its table."""
     topic = table.topic or f"Table {table.number}"
     return topic if topic == column.name else f"{topic} {column.name}"
-
-
-def average(records: Iterable[Record], name: str) -> Measured | None:
-    """One of the records' averages over seeds."""
-    return Measured.of([float(value) for record in records if (value := record.averages.get(name)) is not None])
 
 
 def minus(first: Measured | None, second: Measured | None) -> float | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reports.ledger import Record
 from reports.markdown import DASH, count, number, signed, spread, table
 from reports.plots import search_picture
-from reports.results import Results, average, topic_name
+from reports.results import Results, topic_name
 from reports.statistics import Measured
 from reports.tables import noise_sentence
 from search_spaces.space import Domain
@@ -62,27 +62,20 @@ def search_section(results: Results, pictures: Path) -> str:
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
     records = results.recipes.get(recipe_hash, [])
-    selection = Measured.of([record.selection for record in records if record.selection is not None])
+    selection = results.over_seeds(records, lambda record: record.selection)
     return None if selection is None else Candidate(name, recipe_hash, records, selection)
 
 
 def _counts(results: Results, explored: list[Candidate]) -> str:
-    stopped = {record.recipe_hash: str(record.training.get("stopped")) for record in results.records}
-    finished = {item.recipe_hash for item in explored}
-    ends = Counter(
-        "finished"
-        if recipe_hash in finished
-        else "diverged"
-        if stopped.get(recipe_hash, "").startswith("diverged")
-        else "stopped early"
-        if recipe_hash in stopped
-        else "failed"
-        if recipe_hash in results.failures
-        else "not finished"
-        for recipe_hash in results.explored
-    )
+    ends = dict.fromkeys(results.explored, "not finished")
+    ends |= dict.fromkeys(results.failures, "failed")
+    for record in results.records:
+        diverged = str(record.training.get("stopped")).startswith("diverged")
+        ends[record.recipe_hash] = "diverged" if diverged else "stopped early"
+    ends |= {item.recipe_hash: "finished" for item in explored}
+    counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
-    said = ", ".join(f"{ends[end]} {end}" for end in ENDS if ends[end] or end == "finished")
+    said = ", ".join(f"{counts[end]} {end}" for end in ENDS if counts[end] or end == "finished")
     return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {said}."
 
 
@@ -205,7 +198,7 @@ def _scored(results: Results, explored: list[Candidate]) -> dict[str, list[tuple
     """What was maximised, by name: the recipes with their value. A space with goals is judged by each of them."""
     found = {
         f"development {goal}": [
-            (item, score.mean) for item in explored if (score := average(item.records, f"development_{goal}"))
+            (item, score.mean) for item in explored if (score := results.average(item.records, f"development_{goal}"))
         ]
         for goal in results.space.goals
     }

@@ -27,13 +27,13 @@ class Measured:
         return math.inf if self.fixed else self.seeds
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Measured | None:
+    def of(cls, values: Sequence[float], fixed: bool = False) -> Measured | None:
         """None where there are no values."""
         if not values:
             return None
         mean = math.fsum(values) / len(values)
-        if len(values) == 1:
-            return cls(mean, None, 1)
+        if len(values) == 1 or fixed:
+            return cls(mean, None, len(values), fixed)
         variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
         return cls(mean, math.sqrt(variance), len(values))
 

@@ -23,7 +23,7 @@ def paper_table(results: Results, paper: Table) -> str:
     parts.append(_levels(results, paper, shown) if shown else "No row has a figure for this table.")
     if any(_is_measured(results, paper, label) for _, label in shown):
         if results.space.baseline is not None:
-            parts.append(_gains(results, paper))
+            parts.append(_gains(results, paper, shown))
         if any(results.is_untrained(label) for _, label in shown):
             notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
     if notes:
@@ -151,14 +151,14 @@ def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
     ]
 
 
-def _gains(results: Results, paper: Table) -> str:
+def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> str:
     """One line a model: what it gains over the baseline row, ours and, in brackets, the paper's."""
     base = results.space.baseline or ""
     if not results.of_row(base):
         return f"Differences to `{base}` need that row, which is missing: {results.why_missing(base)}."
 
     lines, printed = [], False
-    for name, label in _with_a_line(results, paper):
+    for name, label in shown:
         if label == base or not _is_measured(results, paper, label):
             continue
         ours = [signed(results.gain(paper, label, column.name)) for column in paper.columns]
