@@ -11,7 +11,7 @@ from ray.tune import Callback
 
 from reports.ledger import Ledger, Record
 from study.search import StudySearcher
-from study.worker import why_failed
+from study.worker import Task, why_failed
 
 SHOWN = {
     "STS": ("liao_sts", "supmpn_sts"),
@@ -41,45 +41,44 @@ class Console(Callback):
         self.width = max([len(trial.name) for trial in searcher.queue] + [len("optuna 999")])
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        tasks = trial.config["tasks"]
-        self.before |= {_key(task) for task in tasks if self.ledger.has(task["recipe_hash"], task["seed"])}
+        self.before |= {task.key for task in _tasks(trial) if self.ledger.has(task.recipe_hash, task.seed)}
         if self.live:
             running = [other for other in trials if other.status == "RUNNING" and other is not trial]
-            names = [task["name"] for other in [*running, trial] for task in other.config["tasks"]]
+            names = [task.name for other in [*running, trial] for task in _tasks(other)]
             more = f" and {len(names) - 4} more" if len(names) > 4 else ""
             print(f"\r\033[K  running: {', '.join(names[:4])}{more}", end="", flush=True)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        for task in trial.config["tasks"]:
-            self._ended(task, why_failed(Path(task["results"]), _key(task)))
+        for task in _tasks(trial):
+            self._ended(task, why_failed(Path(task.results), task.key))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        for task in trial.config["tasks"]:
+        for task in _tasks(trial):
             self._ended(task, "its driver died; see the log in Ray's session folder")
 
-    def _ended(self, task: dict[str, Any], reason: str) -> None:
+    def _ended(self, task: Task, reason: str) -> None:
         """`reason` is why it failed, if there is no record. Of a population that died some may have one."""
-        if _key(task) in self.before:
+        if task.key in self.before:
             return
-        record = self.ledger.get(task["recipe_hash"], task["seed"])
+        record = self.ledger.get(task.recipe_hash, task.seed)
         if record is None:
             self.failed += 1
         self._line(task, describe(record) if record else f"FAILED: {reason}")
 
-    def _line(self, task: dict[str, Any], text: str) -> None:
+    def _line(self, task: Task, text: str) -> None:
         self.ended += 1
         total = max(self.total, self.ended)
         minutes = (time.monotonic() - self.began) / 60
         left = minutes / self.ended * (total - self.ended)
         clear = "\r\033[K" if self.live else ""
         say(
-            f"{clear}[{self.ended:>{len(str(total))}}/{total}] {task['name']:<{self.width}} seed {task['seed']}  {text}"
+            f"{clear}[{self.ended:>{len(str(total))}}/{total}] {task.name:<{self.width}} seed {task.seed}  {text}"
             f"  ({minutes:.1f} min, about {left:.1f} left)"
         )
 
 
-def _key(task: dict[str, Any]) -> str:
-    return f"{task['recipe_hash']}-{task['seed']}"
+def _tasks(trial: Any) -> list[Task]:
+    return [Task(**task) for task in trial.config["tasks"]]
 
 
 def describe(record: Record) -> str:

@@ -49,7 +49,8 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
             )
         )
 
-    searcher = StudySearcher(plan, ledger, task_of, lambda asked: save_info(plan, info, asked, ledger))
+    # A report has what Optuna asks for from then on, also if the study never comes to its end.
+    searcher = StudySearcher(plan, ledger, task_of, lambda asked: _with_explored(info, asked).save(plan.results))
     failed = 0
     if searcher.remaining:
         start_cluster(cluster)
@@ -141,7 +142,7 @@ def check_results(plan: Plan) -> None:
 
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
-    """`study.json` as it stands now; again whenever Optuna asks for a recipe, so that a report has it at any time."""
+    """`study.json` as it stands at the end."""
     records = ledger.read()
     counts = {
         "finished": sum(record.status == "finished" for record in records),
@@ -149,9 +150,11 @@ def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) 
         "failed": len(list((plan.results / FAILURES).glob("*.json"))),
     }
     data = next((record.data for record in records if record.data.get("corpus")), {})
-    dataclasses.replace(
-        info, explored=list(dict.fromkeys([*info.explored, *explored])), status_counts=counts, data=data
-    ).save(plan.results)
+    dataclasses.replace(_with_explored(info, explored), status_counts=counts, data=data).save(plan.results)
+
+
+def _with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
+    return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
 
 
 def _tune(plan: Plan, allotment: Allotment, searcher: Any, ledger: Ledger) -> int:
