@@ -122,8 +122,6 @@ def test_the_check_can_fail(tmp_path: Path):
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: " ".join(door))
 def test_help_has_examples_and_loads_nothing_heavy(door: list[str], tmp_path: Path):
-    if door == ["-m", "benchmarks"] and not (ROOT / "benchmarks" / "__main__.py").is_file():
-        pytest.skip("benchmarks has no front door yet")
     # The real command line under an import trace: each loaded module is a line on stderr.
     answer = subprocess.run(
         [sys.executable, "-X", "importtime", *door, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=120

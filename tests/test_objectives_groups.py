@@ -194,7 +194,7 @@ class TestMemoryBank:
     def test_a_loss_names_what_later_batches_may_contrast(self, name: str, fidelity: Any, seed: int):
         """Of a later batch with new texts these are the negatives of each anchor, every one and no other."""
         batch, later = batch_for(name, seed), embedded([901, 902, 903, 904], [(0, 0, 1, 0), (1, 2, 3, 0)], seed)
-        objective = build(config_of(name, fidelity))
+        objective = build(config_of(name, fidelity, bank=64))
         contrasted = objective(batch).contrasted
         assert contrasted is not None
         vectors, texts = contrasted
@@ -209,7 +209,7 @@ class TestMemoryBank:
         if name != "ntxent":
             return
         batch = embedded([1, 2, 3, 4, 5], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 3, 4, 0)])
-        contrasted = build(config_of(name, fidelity))(batch).contrasted
+        contrasted = build(config_of(name, fidelity, bank=64))(batch).contrasted
         assert contrasted is not None
         assert contrasted[1].tolist() == [1, 4, 1, 5]
 

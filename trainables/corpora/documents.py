@@ -7,9 +7,9 @@
     documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
 
 Texts are read one after another, their white space (line breaks, too) made single blanks as the DeCLUTR authors do,
-tokenized without special tokens, and appended to one flat array on disk, which is
-then memory-mapped: half a million documents take no more memory than a few hundred. The array is made once for a
-source, a tokenizer and a limit, and shared by all recipes, seeds and workers:
+tokenized without special tokens, and appended to one flat array on disk, which is then memory-mapped: half a million
+documents take no more memory than a few hundred. The array is made once for a source, a tokenizer and a limit, and
+shared by all recipes, seeds and workers:
 
     <cache>/documents-<key>/tokens.npy    every document's tokens, end to end
                             ends.npy      where each document ends, with a 0 before the first
@@ -35,6 +35,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from trainables.corpora.layouts import check_batch_size
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES
 
@@ -148,11 +149,13 @@ def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: 
 
 def check_batch(source: str, documents: int, batch_size: int) -> None:
     """Raise `UserError` if there are fewer documents than a batch takes."""
-    if batch_size > documents:
-        raise UserError(
-            f"optimisation.batch_size={batch_size} is more than {source!r} has: at most {documents:,} of its documents "
-            "are long enough for the recipe; take a smaller batch, or a larger corpus.share"
-        )
+    check_batch_size(
+        batch_size,
+        documents,
+        repr(source),
+        f"at most {documents:,} of its documents are long enough for the recipe",
+        "take a smaller batch, or a larger corpus.share",
+    )
 
 
 def texts(source: str) -> Iterator[str]:

@@ -139,15 +139,14 @@ class _FromNLI:
                 f"{where} holds no pair labelled contradiction, so there are no hard negatives; give a corpus that has "
                 "some, or an objective without hard negatives"
             )
-        _refuse_batch(recipe, where, *self.units(count, positives))
+        units, unit = self.units(count, positives)
+        check_batch_size(recipe.optimisation.batch_size, units, where, f"{units} {unit}")
 
 
-def _refuse_batch(recipe: Recipe, where: str, units: int, unit: str) -> None:
-    size = recipe.optimisation.batch_size
+def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:
+    """Refuse a batch of more units than there are; `has` says in words how many that is."""
     if size > units:
-        raise UserError(
-            f"optimisation.batch_size={size} is more than {where} has: {units} {unit}; take a smaller batch"
-        )
+        raise UserError(f"optimisation.batch_size={size} is more than {where} has: {has}; {remedy}")
 
 
 def _rows(pairs: NLIPairs, recipe: Recipe, *_: Any) -> tuple[Feed, dict[str, Any]]:
@@ -208,7 +207,8 @@ def _load_similar(recipe: Recipe, senteval: Path, seed: int, *_: Any) -> tuple[F
     from trainables.corpora.similar import ABOVE, load_similar
 
     pairs = load_similar(senteval, recipe.corpus.limit)
-    _refuse_batch(recipe, str(senteval), len(pairs), f"pairs of STSBenchmark scored above {ABOVE:g}")
+    has = f"{len(pairs)} pairs of STSBenchmark scored above {ABOVE:g}"
+    check_batch_size(recipe.optimisation.batch_size, len(pairs), str(senteval), has)
     feed, description = _paired(pairs.first, pairs.second, recipe, seed)
     return feed, {
         "source": f"STSBenchmark in {senteval}",

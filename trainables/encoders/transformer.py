@@ -130,15 +130,14 @@ class TransformerEncoder(nn.Module):
         save_sentence_transformer(self, folder)
 
     def states(self, tokens: Sequence[Sequence[int]]) -> tuple[tuple[Tensor, ...], Tensor]:
-        """Token states of one padded pass, and the mask of real tokens, (sentences, tokens).
+        """Token states of one padded pass, and the mask of real tokens, (sentences, tokens); to be asked in `autocast`.
 
         The states are those of the last layer, or of all where the pooling wants more, each (sentences, tokens, dim).
         """
         ids = padded(tokens, self.tokenizer.pad_token_id).to(self.device)
         mask = padded([[1] * len(row) for row in tokens], 0).to(self.device)
         layers = self.mode == "first_last_mean"
-        with self.autocast():
-            output = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=layers)
+        output = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=layers)
         states = output.hidden_states if layers else (output.last_hidden_state,)
         # bf16 states are summed in fp32: a mean over many tokens loses digits otherwise.
         low = self.precision != torch.float32

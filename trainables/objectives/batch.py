@@ -51,7 +51,7 @@ class Loss:
     value: Tensor  # ()
     counts: Mapping[str, float] = field(default_factory=dict)
     contrasted: tuple[Tensor, Tensor] | None = None
-    """(candidates, head dim) without gradient, and (candidates,) their fingerprints, of all anchors of a softmax."""
+    """For a memory bank: (candidates, head dim) without gradient, and (candidates,) their fingerprints."""
 
 
 def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, float]:

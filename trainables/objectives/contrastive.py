@@ -64,8 +64,10 @@ class Contrastive(Objective):
             None if comparison.ones is None else comparison.ones[mine],
         )  # (anchors of this worker,)
         counts = counts_of(positives, shared & ~positives)
-        used = (comparison.positives | comparison.shared).any(dim=0)  # by some anchor; neutral rows are not
-        contrasted = (comparison.candidates[used].detach(), comparison.text[used])
+        contrasted = None
+        if self.config.bank:
+            used = (comparison.positives | comparison.shared).any(dim=0)  # by some anchor; neutral rows are not
+            contrasted = (comparison.candidates[used].detach(), comparison.text[used])
         return Loss(losses.sum() / max(counts["anchors"], 1), counts, contrasted)
 
     def _similarity(self, anchors: Tensor, candidates: Tensor) -> Tensor:  # (anchors, candidates)
