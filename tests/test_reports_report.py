@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import random
 import re
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
 from reports.study_file import FAILURES, LEDGER, StudyInfo
-from search_spaces import Claim, Domain, Row, Space, spaces
+from search_spaces import Domain, Row, Space, spaces
 from tests.synthetic_results import make_record, make_results
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -187,15 +186,6 @@ class TestPaper:
         assert cells(under, "Training time", BEST) == ["0.60 min (1.80)", "36 min (1.80)"]
 
 
-def test_noise_makes_claims_undecided(tmp_path: Path):
-    make_results(tmp_path, seeds=(1, 2), spread=5.0)
-    results = Results.load(tmp_path)
-    verdicts = {judge(results, claim).verdict for claim in results.space.claims if claim.column == "Avg."}
-    assert "within noise" in verdicts
-    claim = next(claim for claim in results.space.claims if claim.text.startswith("Increasing lambda from 0.5"))
-    assert judge(results, claim).verdict == "within noise"
-
-
 def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST], drop_task="MR")
     report = write_report(tmp_path).read_text()
@@ -312,44 +302,6 @@ def test_a_persons_own_space(tmp_path: Path):
     assert "- `liao_sts`: the mean of `spearman_wmean` of STS12, STS13, STS14, STS15, STS16." in report
 
 
-def test_nothing_is_refuted_by_noise(tmp_path: Path):
-    """Of a claim with 15 true comparisons without any difference, some one in five would refute it at 95 % each."""
-    refuted = 0
-    for study in range(60):
-        folder = tmp_path / str(study)
-        make_results(folder, rows=[BASELINE, BEST], seeds=range(3))
-        info, ledger, chance = StudyInfo.load(folder), Ledger(folder / LEDGER), random.Random(study)
-        labels = [label for label, key in info.row_hashes.items() if key][:9]
-        typical = ledger.read()[0]
-        for label in labels:
-            recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(label).overrides)
-            for seed in range(3):
-                figures = {("STS12", "spearman_wmean"): 50 + chance.gauss(0, 1)}
-                ledger.write(dataclasses.replace(make_record(recipe, seed, figures), protocol=typical.protocol))
-        claim = Claim("c", "2", "STS12", better=tuple(labels[:3]), worse=tuple(labels[3:8]))
-        refuted += judge(Results.load(folder), claim).verdict == "disagrees"
-    assert refuted <= 6
-
-
-def test_rows_that_are_evaluated_as_they_are_have_no_noise(tmp_path: Path):
-    make_results(tmp_path, seeds=(1, 2, 3), spread=1.0, word_vectors=True)
-    results = Results.load(tmp_path)
-    table = results.space.table("2")
-    glove, best = results.cell(table, "Avg. GloVe embeddings", "Avg."), results.cell(table, BEST, "Avg.")
-    assert glove is not None
-    assert best is not None
-    assert (glove.fixed, glove.std, best.fixed) == (True, None, False)
-    noise = results.noise(table, "Avg.")
-    assert noise is not None
-    assert noise.threshold(best.draws, glove.draws) < noise.threshold(best.draws, best.draws)
-    key = results.info.row_hashes["Avg. GloVe embeddings"]
-    for seed in (2, 3):
-        results.folder.joinpath(LEDGER, f"{key}-{seed}.json").unlink()
-    assert Results.load(tmp_path).is_complete("Avg. GloVe embeddings")
-    (results.folder / LEDGER / f"{results.info.row_hashes[BEST]}-2.json").unlink()
-    assert not Results.load(tmp_path).is_complete(BEST)
-
-
 def test_the_reason_of_a_failure_is_in_the_report(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE])
     key = StudyInfo.load(tmp_path).row_hashes[BEST]
@@ -380,24 +332,6 @@ def test_the_papers_data_in_local_folders_are_the_papers(tmp_path: Path):
 def test_pairs_seen_are_those_of_all_epochs(tmp_path: Path):
     make_results(tmp_path, SPACES["clsr_pooling"])
     assert "5,760 pairs seen, the paper's models saw 628,630,000)" in write_report(tmp_path).read_text()
-
-
-def test_a_claim_with_a_tendency(tmp_path: Path):
-    make_results(tmp_path)
-    results = Results.load(tmp_path)
-    claim = next(claim for claim in results.space.claims if claim.quantifier == "most" and claim.chain)
-    assert judge(results, claim).verdict == "agrees"
-    assert judge(results, dataclasses.replace(claim, quantifier="all")).verdict == "disagrees"
-    assert judge(results, dataclasses.replace(claim, chain=claim.chain[::-1])).verdict == "disagrees"
-
-
-def test_a_smaller_gap_elsewhere(tmp_path: Path):
-    make_results(tmp_path)
-    results = Results.load(tmp_path)
-    claim = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE,), smaller_in=("3", "Avg."))
-    assert judge(results, claim).verdict == "agrees"
-    reverse = Claim("c", "3", "Avg.", better=(BEST,), worse=(BASELINE,), smaller_in=("2", "Avg."))
-    assert judge(results, reverse).verdict == "disagrees"
 
 
 def _not_a_study(folder: Path) -> None:
