@@ -93,9 +93,9 @@ def _training_only(
 ) -> tuple[float, float]:
     """Seconds of one member's training by itself, and of its share in the population's."""
     from trainables.population import build_members
+    from trainables.training.distributed import Workers
     from trainables.training.loop import train
-    from trainables.training.stack import train_population
-    from trainables.training.team import Team
+    from trainables.training.population_training import train_population
 
     members = build_members(recipes, seeds, shared)
     begin = time.process_time()
@@ -104,7 +104,7 @@ def _training_only(
     fresh = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
     begin = time.process_time()
     for member, i in zip(fresh, chosen, strict=True):
-        train(member.model, member.feed, member.recipe, seeds[i], _Nobody(), Team())
+        train(member.model, member.sampler, member.recipe, seeds[i], _Nobody(), Workers())
     return (time.process_time() - begin) / len(chosen), together
 
 

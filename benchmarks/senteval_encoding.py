@@ -3,7 +3,7 @@
 A random sample of the data's sentences goes through our encoder and through SentenceTransformer.encode with its
 defaults, in fp32 and in bf16, one after another in one process. The arithmetic of a sentence counts the encoder's
 linear layers and attention over its real tokens, so padding lowers a rate. The machine's rate is that of a product of
-the encoder's own shape: 4096 tokens through the feed-forward layer.
+the encoder's own shape: 4096 tokens through the sampler-forward layer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _machine_rate(encoder: Any, precision: Any) -> float:
-    """Operations a second of the feed-forward layer's product on 4096 tokens."""
+    """Operations a second of the sampler-forward layer's product on 4096 tokens."""
     import torch
 
     config = encoder.backbone.config

@@ -54,9 +54,9 @@ def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
     import torch
 
     from tests import senteval_oracle as oracle
-    from trainables.senteval.kinds import Embedded, nested_cv
     from trainables.senteval.protocol import PROTOCOLS
     from trainables.senteval.read import read_task
+    from trainables.senteval.scorers import Embedded, nested_cv
     from trainables.senteval.tasks import TASKS
 
     if name not in TASKS or TASKS[name].kind != "nested_cv":

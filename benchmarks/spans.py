@@ -1,7 +1,7 @@
 """Spans of documents per second on one core, token lists of the batch included.
 
-What a training step waits for: the next batch of `SpanFeed`, from drawn uniforms to finished token lists with special
-tokens, with the paper's numbers (l_min 32, l_max 512, A = 2, P = 2, 16 documents) for every strategy. The documents are
+What a training step waits for: the next batch of `SpanSampler`, from drawn uniforms to finished token lists with the
+special tokens, with the paper's numbers (l_min 32, l_max 512, A = 2, P = 2, 16 documents) for every strategy. The documents are
 random tokens of web pages' lengths in a memory-mapped file, so that neither data nor an encoder is needed. Processor
 time is counted. The tokenization, done once for a study, is not part of it.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora.documents import Documents
-from trainables.corpora.spans import SpanFeed
+from trainables.corpora.spans import SpanSampler
 from trainables.recipe import SpansConfig
 
 SHORTEST_DOCUMENT, MEAN_LENGTH = 2048, 3000
@@ -35,11 +35,11 @@ def main(arguments: Sequence[str]) -> None:
         documents = _documents(Path(folder), asked.documents)
         for strategy, released in (("default", False), ("default", True), ("adjacent", False), ("subsuming", False)):
             spans = SpansConfig(strategy=strategy)  # type: ignore[arg-type]
-            feed = SpanFeed(
+            sampler = SpanSampler(
                 documents, spans, batch_size=16, seed=0, wrap=lambda ids: [0, *ids[:510], 2], released=released
             )
-            a_batch = len(feed.batch(0).tokens or ())
-            rates = sorted(asked.steps / _seconds(feed, asked.steps, run) for run in range(asked.runs))
+            a_batch = len(sampler.batch(0).tokens or ())
+            rates = sorted(asked.steps / _seconds(sampler, asked.steps, run) for run in range(asked.runs))
             median = float(np.median(rates))
             print(
                 f"| {strategy} | {'released code' if released else 'paper'} "
@@ -49,10 +49,10 @@ def main(arguments: Sequence[str]) -> None:
             )
 
 
-def _seconds(feed: SpanFeed, steps: int, run: int) -> float:
+def _seconds(sampler: SpanSampler, steps: int, run: int) -> float:
     begin = time.process_time()
     for step in range(run * steps, (run + 1) * steps):
-        feed.batch(step)
+        sampler.batch(step)
     return time.process_time() - begin
 
 

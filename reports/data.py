@@ -9,7 +9,7 @@ from reports.ledger import Record
 from reports.markdown import DASH, places, table
 from reports.results import Results
 
-KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
+SCORERS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
 ELSEWHERE = {"premises"}
 """Entries that have a section of their own."""
 PHRASES = {
@@ -26,7 +26,7 @@ DECIDES = {"corpus": ("corpus.", "spans.", "encoder.", "evaluation.senteval"), "
 def data_section(results: Results) -> str:
     """A line for each content that was read, by its fingerprint; a warning where it changed under a study's feet."""
     lines, changed = [], []
-    for kind, name in KINDS.items():
+    for kind, name in SCORERS.items():
         records = [record for record in results.records if record.data.get(kind)]
         if _changed(kind, records):
             changed.append(name)

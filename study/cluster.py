@@ -108,7 +108,7 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     if request.cpus_per_worker is not None:
         cpus = request.cpus_per_worker
     elif gpus:
-        # The cores of a node are shared by its GPUs; more than eight feed no GPU faster.
+        # The cores of a node are shared by its GPUs; more than eight sampler no GPU faster.
         shares = [node.get("CPU", 0) // max(node.get("GPU", 0) / gpus, 1) for node in cluster.nodes if node.get("GPU")]
         cpus = max(1, min(8, int(min(shares, default=1))))
     else:

@@ -162,7 +162,7 @@ def _tune(plan: Plan, allotment: Allotment, searcher: Any, ledger: Ledger) -> in
     from ray.tune.execution.placement_groups import PlacementGroupFactory
 
     from study.console import Console
-    from study.watching import trackers
+    from study.trackers import trackers
     from study.worker import drive
 
     scheduler = None

@@ -162,7 +162,7 @@ def _run(tasks: Sequence[Task], rank: int) -> None:
     import ray.train
     import torch
 
-    from trainables.training.team import Team
+    from trainables.training.distributed import Workers
 
     first = tasks[0]
     torch.set_num_threads(max(1, int(first.per_worker["CPU"])))
@@ -171,13 +171,13 @@ def _run(tasks: Sequence[Task], rank: int) -> None:
     folders = [results / "models" / task.key for task in tasks]
     ledger = Ledger(results / LEDGER)
     checkpoint = ray.train.get_checkpoint()
-    team = Team.joined() if first.workers > 1 else Team()
+    workers = Workers.joined() if first.workers > 1 else Workers()
     with tempfile.TemporaryDirectory() as scratch:
         outcomes = run_trials(
             recipes,
             [task.seed for task in tasks],
             model_folders=folders,
-            team=team,
+            workers=workers,
             reporter=_RayReporter(first),
             resume=Path(checkpoint.to_directory(scratch)) if checkpoint else None,
             shared=results / SHARED,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from trainables.objectives.batch import EmbeddedBatch
-from trainables.objectives.classifier import PairClassifier
+from trainables.objectives.objective import EmbeddedBatch
+from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
 
 Drawn = list[tuple[int, list[int], list[int]]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trainables.objectives.batch import EmbeddedBatch
+from trainables.objectives.objective import EmbeddedBatch
 from trainables.recipe import ObjectiveConfig
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from trainables.objectives import OBJECTIVES, build_objective
-from trainables.objectives.batch import EmbeddedBatch, Objective
+from trainables.objectives.objective import EmbeddedBatch, Objective
 from trainables.recipe import ObjectiveConfig
 
 DIM = 5

@@ -16,7 +16,7 @@ import torch
 from tests.conftest import SENTENCES
 from trainables.encoders import load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.cache import EmbeddingStore, encoder_hash
+from trainables.encoders.embedding_store import EmbeddingStore, encoder_hash
 from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
@@ -83,7 +83,7 @@ class TestStore:
     def test_a_killed_pass_keeps_its_whole_blocks(
         self, base: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("trainables.encoders.cache.AT_ONCE", 2)
+        monkeypatch.setattr("trainables.encoders.embedding_store.AT_ONCE", 2)
         base.vectors[WORDS.index("dogs")] = np.nan  # stands for the kill: the third block fails
         sentences = ["a man", "is", "run", "a", "two dogs", "man"]
         store = EmbeddingStore(base, folder)

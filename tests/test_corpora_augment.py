@@ -16,7 +16,7 @@ from tests import tiny_wordnet
 from tests.conftest import pairs_of
 from trainables.corpora import augment, paraphrase
 from trainables.corpora.augment import AUGMENTATIONS, check_augmentation, delete_words, make_change, synonym_replacer
-from trainables.corpora.feeds import GroupFeed
+from trainables.corpora.samplers import GroupSampler
 from trainables.errors import UserError
 from trainables.recipe import CorpusConfig
 
@@ -205,8 +205,8 @@ def test_no_paraphraser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: 
 ROWS = [("p one two", "e one two three", 0), ("p one two", "f one two three", 0), ("q one two", "c one two", 2)]
 
 
-def positives(feed: GroupFeed, step: int) -> dict[str, list[str]]:
-    batch = feed.batch(step)
+def positives(sampler: GroupSampler, step: int) -> dict[str, list[str]]:
+    batch = sampler.batch(step)
     found: dict[str, list[str]] = {}
     for premise, hypothesis, label in zip(batch.premise, batch.hypothesis, batch.label, strict=True):
         if label == 0:
@@ -221,7 +221,7 @@ def test_fillers_are_changed_entailments_in_turn_or_the_changed_anchor():
         asked.append(texts)
         return lambda text, draws: f"{text} changed"
 
-    told = positives(GroupFeed(pairs_of(ROWS), 2, 1, 5, None, make), 0)
+    told = positives(GroupSampler(pairs_of(ROWS), 2, 1, 5, None, make), 0)
     entailed = {"e one two three", "f one two three"}
     assert set(told["p one two"][:2]) == entailed
     assert Counter(told["p one two"][2:]) in ({"e one two three changed": 2, "f one two three changed": 1},)
@@ -230,27 +230,27 @@ def test_fillers_are_changed_entailments_in_turn_or_the_changed_anchor():
 
 
 def test_what_is_not_changed_is_a_copy_of_the_anchor():
-    told = positives(GroupFeed(pairs_of(ROWS), 2, 1, 3, None, lambda texts: lambda text, draws: None), 0)
+    told = positives(GroupSampler(pairs_of(ROWS), 2, 1, 3, None, lambda texts: lambda text, draws: None), 0)
     assert told["p one two"][2:] == ["p one two"]
 
 
 def test_changes_depend_on_seed_epoch_and_anchor_alone():
     rows = [(f"p{i} one two three four", f"e{i} one two three four five", 0) for i in range(6)]
 
-    def feed(seed: int, size: int) -> GroupFeed:
-        return GroupFeed(pairs_of(rows), size, seed, 3, None, lambda texts: delete_words)
+    def sampler(seed: int, size: int) -> GroupSampler:
+        return GroupSampler(pairs_of(rows), size, seed, 3, None, lambda texts: delete_words)
 
-    whole = positives(feed(1, 6), 0)
-    halves = feed(1, 3)
+    whole = positives(sampler(1, 6), 0)
+    halves = sampler(1, 3)
     assert {**positives(halves, 1), **positives(halves, 0)} == whole
-    assert positives(feed(1, 6), 1) != whole
-    assert positives(feed(2, 6), 0) != whole
+    assert positives(sampler(1, 6), 1) != whole
+    assert positives(sampler(2, 6), 0) != whole
 
 
 def test_anchors_lose_words_of_their_own():
     rows = [(f"p{i}", f"e{i} a b c d e f g h", 0) for i in range(40)]
-    feed = GroupFeed(pairs_of(rows), 40, 1, 2, None, lambda texts: delete_words)
-    lost = {frozenset("abcdefgh") - set(near[1].split()[1:]) for near in positives(feed, 0).values()}
+    sampler = GroupSampler(pairs_of(rows), 40, 1, 2, None, lambda texts: delete_words)
+    lost = {frozenset("abcdefgh") - set(near[1].split()[1:]) for near in positives(sampler, 0).values()}
     assert len(lost) > 5
 
 

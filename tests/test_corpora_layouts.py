@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.conftest import pairs_of
 from trainables.corpora.batch import Batch
-from trainables.corpora.feeds import GroupFeed, PairFeed, RowFeed
 from trainables.corpora.layouts import LAYOUTS, census
 from trainables.corpora.nli import NLIPairs, load_nli
-from trainables.data import check_data, load_feed, training_sentences
+from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
+from trainables.data import check_data, load_sampler, training_sentences
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -74,19 +74,19 @@ def well_formed(batch: Batch) -> None:
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS, size=st.integers(1, 45))
 def test_rows_are_every_pair_in_order_and_each_sentence_once(rows, size):
-    feed = RowFeed(pairs_of(rows), size)
-    assert feed.steps_per_epoch == -(-len(rows) // size)
+    sampler = RowSampler(pairs_of(rows), size)
+    assert sampler.steps_per_epoch == -(-len(rows) // size)
     seen: list[tuple[str, str, int]] = []
     names: dict[str, int] = {}
-    for step in range(feed.steps_per_epoch):
-        batch = feed.batch(step)
+    for step in range(sampler.steps_per_epoch):
+        batch = sampler.batch(step)
         well_formed(batch)
         assert len(batch.label) == min(size, len(rows) - len(seen))
         assert len(set(batch.sentences)) == len(batch.sentences)
         for premise, hypothesis, label, group in spoken(batch):
             seen.append((premise, hypothesis, label))
             assert names.setdefault(premise, group) == group  # in every batch
-        assert equal(batch, feed.batch(step + 2 * feed.steps_per_epoch))
+        assert equal(batch, sampler.batch(step + 2 * sampler.steps_per_epoch))
     assert seen == rows
     assert len(set(names.values())) == len(names)
 
@@ -102,19 +102,19 @@ def possible(rows: list[tuple[str, str, int]], positives: int | None, negatives:
 @given(rows=ROWS, size=st.integers(1, 8), positives=NUMBER, negatives=NUMBER | st.just(0), seed=st.integers(0, 3))
 def test_groups(rows, size, positives, negatives, seed):
     assume(possible(rows, positives, negatives))
-    feed = GroupFeed(pairs_of(rows), size, seed, positives, negatives)
+    sampler = GroupSampler(pairs_of(rows), size, seed, positives, negatives)
     premises = own(rows)
     anchors = {p: sides for p, sides in premises.items() if positives or sides[0]}
-    assert feed.units == len(anchors)
-    assert feed.own.without_pairs == len({row[0] for row in rows}) - len(premises)
-    assert feed.own.without_entailment == len(premises) - len(anchors)
-    assert feed.filled_positives == sum(max(0, (positives or 0) - len(e)) for e, _ in anchors.values())
-    assert feed.filled_negatives == sum(max(0, (negatives or 0) - len(c)) for _, c in anchors.values())
+    assert sampler.units == len(anchors)
+    assert sampler.own.without_pairs == len({row[0] for row in rows}) - len(premises)
+    assert sampler.own.without_entailment == len(premises) - len(anchors)
+    assert sampler.filled_positives == sum(max(0, (positives or 0) - len(e)) for e, _ in anchors.values())
+    assert sampler.filled_negatives == sum(max(0, (negatives or 0) - len(c)) for _, c in anchors.values())
     pool = {text for sides in anchors.values() for side in sides for text in side}
     for epoch in range(2):
         seen: list[str] = []
-        for part in range(feed.steps_per_epoch):
-            batch = feed.batch(epoch * feed.steps_per_epoch + part)
+        for part in range(sampler.steps_per_epoch):
+            batch = sampler.batch(epoch * sampler.steps_per_epoch + part)
             well_formed(batch)
             told = groups(batch)
             assert len(told) == min(size, len(anchors))  # no step is short
@@ -137,8 +137,8 @@ def test_groups(rows, size, positives, negatives, seed):
             # A copy of the anchor is an item of its own, every other text stands once.
             copies = sum(hypothesis == premise for premise, hypothesis, _, _ in spoken(batch))
             assert len(batch.sentences) == len(others(batch)) + copies
-        assert len(set(seen)) == len(seen) == len(anchors) - feed.left_out_each_epoch
-        assert feed.left_out_each_epoch < max(size, 1)
+        assert len(set(seen)) == len(seen) == len(anchors) - sampler.left_out_each_epoch
+        assert sampler.left_out_each_epoch < max(size, 1)
 
 
 def others(batch: Batch) -> set[str]:
@@ -147,10 +147,10 @@ def others(batch: Batch) -> set[str]:
     return {premise for premise, *_ in rows} | {h for p, h, _, _ in rows if p != h}
 
 
-def feeds(rows: list[tuple[str, str, int]], size: int, seed: int) -> list[Any]:
+def samplers(rows: list[tuple[str, str, int]], size: int, seed: int) -> list[Any]:
     pairs = pairs_of(rows)
     first, second = pairs.premises, pairs.hypotheses
-    return [RowFeed(pairs, size), PairFeed(first, second, size, seed), GroupFeed(pairs, size, seed, 3, 2)]
+    return [RowSampler(pairs, size), PairSampler(first, second, size, seed), GroupSampler(pairs, size, seed, 3, 2)]
 
 
 SOME = [(f"premise {i}", f"hypothesis {i} {j}", (0, 2, 1)[j % 3]) for i in range(23) for j in range(i % 9 + 1)]
@@ -158,7 +158,7 @@ SOME = [(f"premise {i}", f"hypothesis {i} {j}", (0, 2, 1)[j % 3]) for i in range
 
 @pytest.mark.parametrize("kind", range(3))
 def test_any_step_in_any_order_by_any_worker(kind):
-    one, other, third = (feeds(SOME, 4, seed)[kind] for seed in (1, 1, 2))
+    one, other, third = (samplers(SOME, 4, seed)[kind] for seed in (1, 1, 2))
     steps = range(3 * one.steps_per_epoch)
     in_order = [one.batch(step) for step in steps]
     backwards = [other.batch(step) for step in reversed(steps)][::-1]
@@ -171,7 +171,7 @@ def test_any_step_in_any_order_by_any_worker(kind):
 
 def test_what_an_anchor_gets_depends_on_seed_and_epoch():
     size = len(own(SOME))
-    one, other = (GroupFeed(pairs_of(SOME), size, seed, 1, 3) for seed in (1, 2))
+    one, other = (GroupSampler(pairs_of(SOME), size, seed, 1, 3) for seed in (1, 2))
     first = groups(one.batch(0))
     assert first == groups(one.batch(0))
     for changed in (groups(other.batch(0)), groups(one.batch(1))):
@@ -180,18 +180,18 @@ def test_what_an_anchor_gets_depends_on_seed_and_epoch():
 
 
 def test_what_an_epoch_leaves_out_comes_in_another():
-    feed = GroupFeed(pairs_of(SOME), 20, 1, 1, 1)
-    assert (feed.units, feed.steps_per_epoch, feed.left_out_each_epoch) == (23, 1, 3)
-    assert len({group for step in range(12) for group in groups(feed.batch(step))}) == 23
+    sampler = GroupSampler(pairs_of(SOME), 20, 1, 1, 1)
+    assert (sampler.units, sampler.steps_per_epoch, sampler.left_out_each_epoch) == (23, 1, 3)
+    assert len({group for step in range(12) for group in groups(sampler.batch(step))}) == 23
 
 
 def test_more_than_wanted_are_drawn_anew_each_epoch_and_all_alike():
     rows = [("p", f"e{i}", 0) for i in range(6)] + [("q", "f", 0)]
-    feed = GroupFeed(pairs_of(rows), 2, 1, 2, None)
+    sampler = GroupSampler(pairs_of(rows), 2, 1, 2, None)
     drawn = Counter(
         text
         for step in range(300)
-        for anchor, near, _ in groups(feed.batch(step)).values()
+        for anchor, near, _ in groups(sampler.batch(step)).values()
         for text in near
         if anchor == "p"
     )
@@ -201,11 +201,11 @@ def test_more_than_wanted_are_drawn_anew_each_epoch_and_all_alike():
 
 def test_missing_negatives_are_drawn_alike_from_all_others():
     rows = [("p", "e", 0)] + [(f"q{i}", f"{kind}{i}", label) for i in range(5) for kind, label in (("x", 0), ("y", 2))]
-    feed = GroupFeed(pairs_of(rows), 6, 1, 1, 1)
+    sampler = GroupSampler(pairs_of(rows), 6, 1, 1, 1)
     drawn = Counter(
         text
         for step in range(1000)
-        for anchor, _, far in groups(feed.batch(step)).values()
+        for anchor, _, far in groups(sampler.batch(step)).values()
         for text in far
         if anchor == "p"
     )
@@ -215,17 +215,17 @@ def test_missing_negatives_are_drawn_alike_from_all_others():
 
 def test_a_corpus_of_one_premise_has_no_foreign_negative():
     with pytest.raises(UserError, match=r"no negative can be drawn for 'p'"):
-        GroupFeed(pairs_of([("p", "e", 0)]), 1, 1, 1, 1).batch(0)
+        GroupSampler(pairs_of([("p", "e", 0)]), 1, 1, 1, 1).batch(0)
 
 
 @settings(max_examples=60, deadline=None)
 @given(pairs=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=30), size=st.integers(1, 12), seed=st.integers(0, 3))
 def test_pairs(pairs, size, seed):
-    feed = PairFeed(*zip(*pairs, strict=True), size, seed)
+    sampler = PairSampler(*zip(*pairs, strict=True), size, seed)
     for epoch in range(2):
         seen: list[tuple[str, str]] = []
-        for part in range(feed.steps_per_epoch):
-            batch = feed.batch(epoch * feed.steps_per_epoch + part)
+        for part in range(sampler.steps_per_epoch):
+            batch = sampler.batch(epoch * sampler.steps_per_epoch + part)
             well_formed(batch)
             rows = spoken(batch)
             assert len(rows) == len({group for *_, group in rows}) == min(size, len(pairs))
@@ -233,7 +233,7 @@ def test_pairs(pairs, size, seed):
             assert all(pairs[group] == (a, b) and label == 0 for a, b, label, group in rows)
             seen += [(a, b) for a, b, _, _ in rows]
         assert not Counter(seen) - Counter(pairs)
-        assert len(seen) == len(pairs) - feed.left_out_each_epoch
+        assert len(seen) == len(pairs) - sampler.left_out_each_epoch
 
 
 # By name, from a recipe.
@@ -279,7 +279,7 @@ def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Re
 
 
 def load(recipe: Recipe, positives: int | None = None, negatives: int | None = None) -> tuple[Any, dict[str, Any]]:
-    return load_feed(recipe, Path(recipe.evaluation.senteval), 1, positives, negatives)
+    return load_sampler(recipe, Path(recipe.evaluation.senteval), 1, positives, negatives)
 
 
 UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11}
@@ -288,13 +288,13 @@ UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_by_its_name(recipe: Recipe, layout: str):
     recipe = recipe.override({"corpus.layout": layout})
-    feed, description = load(recipe)
-    assert feed.steps_per_epoch == -(-UNITS[layout] // 2) if layout == "rows" else UNITS[layout] // 2
-    well_formed(feed.batch(0))
+    sampler, description = load(recipe)
+    assert sampler.steps_per_epoch == -(-UNITS[layout] // 2) if layout == "rows" else UNITS[layout] // 2
+    well_formed(sampler.batch(0))
     assert json.loads(json.dumps(description)) == description
     assert len(description["fingerprint"]) == 12
     check_data([recipe])
-    assert equal(feed.batch(1 % feed.steps_per_epoch), load(recipe)[0].batch(1 % feed.steps_per_epoch))
+    assert equal(sampler.batch(1 % sampler.steps_per_epoch), load(recipe)[0].batch(1 % sampler.steps_per_epoch))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -315,8 +315,8 @@ def test_with_p_a_premise_with_contradictions_alone_is_an_anchor(recipe: Recipe)
 
 
 def test_similar_pairs_are_above_4_and_say_that_dev_and_test_are_among_them(recipe: Recipe):
-    feed, description = load(recipe.override({"corpus.layout": "similar_pairs", "optimisation.batch_size": 4}))
-    assert sorted(row[:2] for row in spoken(feed.batch(0))) == [
+    sampler, description = load(recipe.override({"corpus.layout": "similar_pairs", "optimisation.batch_size": 4}))
+    assert sorted(row[:2] for row in spoken(sampler.batch(0))) == [
         ("four", "a four"), ("one", "the one"), ("three", "a three"), ("two", "two"),
     ]  # fmt: skip
     assert description["splits"] == {"train": 2, "dev": 1, "test": 1}
@@ -386,11 +386,11 @@ def test_speed_and_memory_of_a_batch():
     import time
 
     rows = [(f"p{i}", f"h{i}.{j}", (0, 2, 1)[j % 3]) for i in range(5000) for j in range(3)]
-    feed = GroupFeed(pairs_of(rows), 256, 1, 5, 5)
-    feed.batch(0)
+    sampler = GroupSampler(pairs_of(rows), 256, 1, 5, 5)
+    sampler.batch(0)
     began = time.perf_counter()
     for step in range(15):
-        feed.batch(step)
+        sampler.batch(step)
     assert (time.perf_counter() - began) / 15 < 0.05
 
 
@@ -398,11 +398,11 @@ def test_speed_and_memory_of_a_batch():
 def test_real_groups():
     source = ",".join(str(SHARED / "nli" / f"snli_{split}.jsonl") for split in ("dev", "test"))
     pairs: NLIPairs = load_nli(source)
-    feed = GroupFeed(pairs, 256, 1, 5, 5)
+    sampler = GroupSampler(pairs, 256, 1, 5, 5)
     premises = own(list(zip(pairs.premises, pairs.hypotheses, pairs.labels.tolist(), strict=True))[:600])
-    seen = {anchor: (near, far) for step in range(feed.steps_per_epoch)
-            for anchor, near, far in groups(feed.batch(step)).values()}  # fmt: skip
-    assert len(seen) == feed.units - feed.left_out_each_epoch
+    seen = {anchor: (near, far) for step in range(sampler.steps_per_epoch)
+            for anchor, near, far in groups(sampler.batch(step)).values()}  # fmt: skip
+    assert len(seen) == sampler.units - sampler.left_out_each_epoch
     for anchor, (entailed, denied) in list(premises.items())[:150]:
         near, far = seen.get(anchor, (None, None))
         if near is not None and far is not None:

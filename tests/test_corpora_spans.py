@@ -16,10 +16,10 @@ from scipy import stats
 
 from trainables.corpora.documents import Documents
 from trainables.corpora.spans import (
-    SpanFeed,
     Spans,
+    SpanSampler,
     check_spans,
-    make_span_feed,
+    make_span_sampler,
     sample_spans,
     shortest_document,
 )
@@ -261,9 +261,9 @@ def synthetic(lengths: list[int]) -> Documents:
     )
 
 
-def feed(lengths: list[int], batch_size: int = 4, seed: int = 0, **config: Any) -> SpanFeed:
+def sampler(lengths: list[int], batch_size: int = 4, seed: int = 0, **config: Any) -> SpanSampler:
     spans = SpansConfig(**{"anchors": 2, "positives": 3, "shortest": 4, "longest": 16} | config)
-    return SpanFeed(synthetic(lengths), spans, batch_size=batch_size, seed=seed, wrap=lambda span: [CLS, *span, SEP])
+    return SpanSampler(synthetic(lengths), spans, batch_size=batch_size, seed=seed, wrap=lambda span: [CLS, *span, SEP])
 
 
 def same(one: Any, other: Any) -> bool:
@@ -276,7 +276,7 @@ def documents_of(batch: Any, source: Documents) -> list[int]:
 
 
 def test_a_batch_holds_wrapped_spans_and_one_row_a_positive():
-    spans = feed([64, 90, 100, 70])
+    spans = sampler([64, 90, 100, 70])
     batch = spans.batch(0)
     assert batch.sentences == []
     assert len(batch.tokens) == 4 * 2 + 4 * 2 * 3
@@ -294,7 +294,7 @@ def test_a_batch_holds_wrapped_spans_and_one_row_a_positive():
 
 
 def test_each_epoch_takes_every_document_once_in_a_new_order_with_new_spans():
-    spans = feed([64] * 12)
+    spans = sampler([64] * 12)
     assert spans.steps_per_epoch == 3
     orders = []
     for epoch in range(3):
@@ -307,15 +307,15 @@ def test_each_epoch_takes_every_document_once_in_a_new_order_with_new_spans():
 
 
 def test_any_step_in_any_order_by_any_worker_is_the_same():
-    one, other = feed([64] * 12), feed([64] * 12)
+    one, other = sampler([64] * 12), sampler([64] * 12)
     forward = [one.batch(step) for step in range(9)]
     for step in (8, 0, 5, 2, 7):
         assert same(other.batch(step), forward[step])
-    assert not same(feed([64] * 12, seed=1).batch(0), forward[0])
+    assert not same(sampler([64] * 12, seed=1).batch(0), forward[0])
 
 
 def test_a_documents_spans_stay_when_others_are_dropped():
-    many, few = feed([64, 80, 64, 96], batch_size=4), feed([64, 80, 64, 96], batch_size=2)
+    many, few = sampler([64, 80, 64, 96], batch_size=4), sampler([64, 80, 64, 96], batch_size=2)
     kept = np.array([1, 3])
     source = many.documents
     few.documents = dataclasses.replace(
@@ -326,7 +326,7 @@ def test_a_documents_spans_stay_when_others_are_dropped():
 
 
 def test_documents_that_fill_no_batch_wait():
-    assert feed([64] * 11).steps_per_epoch == 2
+    assert sampler([64] * 11).steps_per_epoch == 2
 
 
 def test_another_process_draws_the_same():
@@ -362,7 +362,7 @@ SCENES = {
 
 def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
     recipe = Recipe().override(SCENES)
-    made, description = make_span_feed(recipe, encoder, seed=1, cache=tmp_path)
+    made, description = make_span_sampler(recipe, encoder, seed=1, cache=tmp_path)
     assert description["source"] == "scenes"
     assert description["documents"] + description["too_short"] == description["read"] == 200
     assert description["shortest"] == 2 * 2 * 48
@@ -370,14 +370,14 @@ def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
     tokens = made.batch(0).tokens
     assert len(tokens) == 8 * 2 * 3
     assert all(item[0] == encoder.tokenizer.cls_token_id and len(item) <= 128 for item in tokens)
-    half, _ = make_span_feed(recipe.override({"corpus.share": 0.5}), encoder, seed=1, cache=tmp_path)
+    half, _ = make_span_sampler(recipe.override({"corpus.share": 0.5}), encoder, seed=1, cache=tmp_path)
     assert half.steps_per_epoch == round(description["documents"] / 2) // 8
     assert encoder.specials == 2
     brimful = recipe.override({"spans.longest": 128, "spans.shortest": 127, "spans.anchors": 1})
-    cut, _ = make_span_feed(brimful, encoder, seed=1, cache=tmp_path)
+    cut, _ = make_span_sampler(brimful, encoder, seed=1, cache=tmp_path)
     assert {len(item) for item in cut.batch(0).tokens} == {128}  # of 127 + 2
     released = recipe.override({"objective.fidelity": "released"})
-    assert make_span_feed(released, encoder, seed=1, cache=tmp_path)[0].batch(0).tokens != tokens
+    assert make_span_sampler(released, encoder, seed=1, cache=tmp_path)[0].batch(0).tokens != tokens
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
 )
 def test_what_cannot_be_drawn_is_one_sentence(change, says, encoder, tmp_path):
     with pytest.raises(UserError, match=says):
-        make_span_feed(Recipe().override(SCENES | change), encoder, seed=0, cache=tmp_path)
+        make_span_sampler(Recipe().override(SCENES | change), encoder, seed=0, cache=tmp_path)
 
 
 def test_the_papers_setting_is_allowed():

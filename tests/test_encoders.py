@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, load_encoder
-from trainables.encoders.heads import HEADS, build_head
 from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.projection import HEADS, build_projection
 from trainables.encoders.transformer import TransformerEncoder, length_buckets
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
@@ -239,18 +239,18 @@ class TestHeads:
     @pytest.mark.parametrize("kind", HEADS)
     @pytest.mark.parametrize("dim", [None, 3])
     def test_size(self, kind: Any, dim: int | None):
-        head = build_head(HeadConfig(kind, dim), 6)
+        head = build_projection(HeadConfig(kind, dim), 6)
         out = 6 if dim is None or kind == "none" else 3
         assert head(torch.randn(4, 6)).shape == (4, out)
 
     def test_none_changes_nothing(self):
         x = torch.randn(4, 6)
-        assert build_head(HeadConfig("none"), 6)(x) is x
+        assert build_projection(HeadConfig("none"), 6)(x) is x
 
     def test_linear_has_no_bend_and_mlp_has_one(self):
         x, y = torch.randn(2, 50, 6)
         for kind, linear in (("linear", True), ("mlp", False)):
-            head = build_head(HeadConfig(kind), 6)  # type: ignore[arg-type]
+            head = build_projection(HeadConfig(kind), 6)  # type: ignore[arg-type]
             gap = head(x + y) - head(x) - head(y) + head(torch.zeros_like(x))
             assert (gap.abs().max().item() < 1e-5) == linear
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainables.errors import UserError
-from trainables.senteval.heat_map import TOPICS, cosines, sentences
+from trainables.senteval.cosines import TOPICS, cosines, sentences
 
 
 def test_twelve_sentences_of_four_topics():

@@ -26,7 +26,7 @@ from tests.objective_batches import (
     with_bank,
 )
 from trainables.objectives import OBJECTIVES
-from trainables.objectives.batch import EmbeddedBatch
+from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.triplets import distance
 from trainables.recipe import ObjectiveConfig
 

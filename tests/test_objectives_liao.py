@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.naive import LIAO_ORACLES, Drawn, naive_loss, pools
 from tests.objective_batches import EXACT, again, build, gradients, in_precision, labelled, random_rows, with_bank
-from trainables.objectives.batch import EmbeddedBatch, Objective
-from trainables.objectives.classifier import PairClassifier
-from trainables.objectives.contrast import Contrast, choose_contrast
 from trainables.objectives.kernel import draw
+from trainables.objectives.liao_pairs import Contrast, choose_contrast
+from trainables.objectives.objective import EmbeddedBatch, Objective
+from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
 
 

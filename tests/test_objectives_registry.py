@@ -10,8 +10,8 @@ from tests.naive import LIAO_ORACLES
 from tests.naive_groups import GROUP_ORACLES
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES, build_objective, check_objective, group_shape
-from trainables.objectives.batch import Objective
 from trainables.objectives.contrastive import Contrastive
+from trainables.objectives.objective import Objective
 from trainables.recipe import ObjectiveConfig, key_types
 
 LAYOUTS = get_args(key_types()["corpus.layout"])

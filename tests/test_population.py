@@ -14,16 +14,16 @@ import torch
 
 from trainables.corpora.batch import Batch
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.cache import EmbeddingStore
+from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.word_vectors import WordVectors
 from trainables.population import population_key
 from trainables.recipe import Recipe
-from trainables.training import stack
+from trainables.training import population_training
 from trainables.training.checkpoint import Progress
+from trainables.training.distributed import Workers
 from trainables.training.loop import TrainingDivergedError, train
 from trainables.training.model import StudyModel
-from trainables.training.stack import Member, train_population
-from trainables.training.team import Team
+from trainables.training.population_training import Member, train_population
 
 BASE = Recipe().override(
     {
@@ -54,7 +54,7 @@ DIFFERENT: tuple[dict[str, Any], ...] = (
 TEXTS = [f"{a} {b}" for a in ("a", "b", "c", "d") for b in ("p", "q", "r", "s", "t")]
 
 
-class TinyFeed:
+class TinySampler:
     """Random pairs over few texts, so that texts repeat within a batch, as premise, as hypothesis and as both."""
 
     steps_per_epoch = 4
@@ -98,18 +98,18 @@ def stores(tmp_path: Path) -> list[EmbeddingStore]:
 def members_of(
     changes: Sequence[dict[str, Any]], stores: Sequence[EmbeddingStore], dtype: torch.dtype = torch.float64
 ) -> list[Member]:
-    feeds = [TinyFeed(1), TinyFeed(2)]
+    samplers = [TinySampler(1), TinySampler(2)]
     members = []
     for number, change in enumerate(changes):
         recipe, store = BASE.override(change), stores[number % len(stores)]
         torch.manual_seed(number)
         model = StudyModel(recipe, AdaptedEncoder(store.encoder, store=store)).to(dtype)
-        members.append(Member(model, recipe, feeds[number // 2 % 2]))
+        members.append(Member(model, recipe, samplers[number // 2 % 2]))
     return members
 
 
 def by_itself(member: Member, resume: Path | None = None) -> Progress:
-    return train(member.model, member.feed, member.recipe, 0, Quiet(), Team(), resume)
+    return train(member.model, member.sampler, member.recipe, 0, Quiet(), Workers(), resume)
 
 
 def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: float, weights: float) -> None:
@@ -146,13 +146,13 @@ class TestTraining:
 
     @pytest.mark.parametrize("name", ["NUMBERS_AT_ONCE", "SCORES_AT_ONCE"])
     def test_however_it_is_cut(self, stores: list[EmbeddingStore], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(stack, name, {"cpu": 300})
+        monkeypatch.setattr(population_training, name, {"cpu": 300})
         members, alone = members_of(DIFFERENT, stores), members_of(DIFFERENT, stores)
         train_population(members)
         assert_same(members, alone, tolerance=1e-10, weights=1e-9)
 
     def test_the_comparison_can_fail(self, stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(stack, "MOMENTUM", 0.8999)
+        monkeypatch.setattr(population_training, "MOMENTUM", 0.8999)
         members, alone = members_of(DIFFERENT[:1], stores), members_of(DIFFERENT[:1], stores)
         train_population(members)
         with pytest.raises(AssertionError):
@@ -175,7 +175,7 @@ class TestTraining:
             by_itself(alone[1])
         assert members[1].diverged == str(error.value)
         pair = members_of([changes[0], changes[2]], [stores[0]], torch.float32)
-        pair[1].feed = members[2].feed
+        pair[1].sampler = members[2].sampler
         torch.manual_seed(2)
         pair[1].model = StudyModel(pair[1].recipe, AdaptedEncoder(stores[0].encoder, store=stores[0]))
         train_population(pair)

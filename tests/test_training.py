@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from tests.conftest import ROWS, pairs_of
-from trainables.corpora.feeds import RowFeed
 from trainables.corpora.nli import NLIPairs
+from trainables.corpora.samplers import RowSampler
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
+from trainables.training.distributed import Workers
 from trainables.training.loop import RUNGS, TrainingDivergedError, learning_rate, total_steps, train
 from trainables.training.model import (
     MemoryBank,
@@ -28,7 +29,6 @@ from trainables.training.model import (
     _padding_share,
     decay_groups,
 )
-from trainables.training.team import Team
 
 BASE = Recipe().override(
     {
@@ -95,8 +95,8 @@ def study(make_encoder: Any) -> Callable[..., Any]:
         model = StudyModel(recipe, make_encoder(recipe.pooling.mode))
         if not dropout:
             without_dropout(model)
-        feed = RowFeed(pairs or pairs_of(ROWS), recipe.optimisation.batch_size)
-        return model, train(model, feed, recipe, seed, recorder, Team(), resume)
+        sampler = RowSampler(pairs or pairs_of(ROWS), recipe.optimisation.batch_size)
+        return model, train(model, sampler, recipe, seed, recorder, Workers(), resume)
 
     return run
 
@@ -141,8 +141,8 @@ class TestSchedule:
         [(64, 64, 1, None, 1), (65, 64, 1, None, 2), (65, 64, 3, None, 6), (65, 64, 3, 4, 4), (65, 64, 1, 9, 2)],
     )
     def test_total_steps(self, pairs: int, batch: int, epochs: int, most: int | None, steps: int):
-        feed = RowFeed(pairs_of([("a", "b", 0)] * pairs), batch)
-        assert total_steps(feed, OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)) == steps
+        sampler = RowSampler(pairs_of([("a", "b", 0)] * pairs), batch)
+        assert total_steps(sampler, OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)) == steps
 
 
 class TestParts:
@@ -175,7 +175,7 @@ class TestParts:
         for choice in (BASE, recipe):
             model = StudyModel(choice, encoder)
             model.objective.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].embeddings.detach()))
-            model.loss(batch, Team(), torch.Generator())
+            model.loss(batch, Workers(), torch.Generator())
         torch.testing.assert_close(seen[1], seen[0] * torch.tensor(wanted).unsqueeze(1))
 
     def test_other_poolings_do_not_shrink(self, make_encoder: Any):

@@ -12,7 +12,7 @@ from trainables.errors import UserError
 from trainables.recipe import SCENES, Recipe
 
 if TYPE_CHECKING:
-    from trainables.corpora.batch import Feed
+    from trainables.corpora.batch import Sampler
 
 ENOUGH_SENTENCES = 100_000
 """Training sentences from which a mean and a covariance are taken."""
@@ -25,27 +25,27 @@ class Data:
     senteval: Path
     description: dict[str, Any] = field(default_factory=dict)
 
-    def load_feed(self, recipe: Recipe, seed: int, encoder: Any) -> Feed:
+    def load_sampler(self, recipe: Recipe, seed: int, encoder: Any) -> Sampler:
         """The training batches. Only spans depend on the encoder: they are drawn from its tokens."""
         if recipe.corpus.layout == "spans":
-            from trainables.corpora.spans import make_span_feed
+            from trainables.corpora.spans import make_span_sampler
 
-            feed, description = make_span_feed(recipe, encoder, seed)
+            sampler, description = make_span_sampler(recipe, encoder, seed)
         else:
             from trainables.objectives import group_shape
 
-            feed, description = load_feed(recipe, self.senteval, seed, *group_shape(recipe.objective))
+            sampler, description = load_sampler(recipe, self.senteval, seed, *group_shape(recipe.objective))
         self.description["corpus"] = {"layout": recipe.corpus.layout, **description}
-        return feed
+        return sampler
 
     def training_sentences(self, recipe: Recipe) -> list[str]:
         """See `training_sentences` below."""
         return training_sentences(recipe, self.senteval)
 
 
-def load_feed(
+def load_sampler(
     recipe: Recipe, senteval: Path, seed: int, positives: int | None, negatives: int | None
-) -> tuple[Feed, dict[str, Any]]:
+) -> tuple[Sampler, dict[str, Any]]:
     """The batches of a recipe whose layout is in `LAYOUTS`, and what its corpus is, ready for JSON."""
     from trainables.corpora.layouts import LAYOUTS
 
@@ -78,7 +78,7 @@ def check_data(recipes: Iterable[Recipe]) -> None:
     """
     from trainables.senteval import check_data as check_senteval
     from trainables.senteval import task_names
-    from trainables.senteval.heat_map import sentences as heat_map_sentences
+    from trainables.senteval.cosines import sentences as heat_map_sentences
 
     recipes = list(recipes)
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):

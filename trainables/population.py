@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trainables.recipe import Recipe
 
 if TYPE_CHECKING:
-    from trainables.training.stack import Member
+    from trainables.training.population_training import Member
     from trainables.trial import Reporter, TrialResult
 
 POINTS = 100
@@ -72,16 +72,16 @@ def run_population(
     arguments are those of `run_trial`.
     """
     from trainables.data import locate
-    from trainables.training.stack import train_population
-    from trainables.training.team import Team
+    from trainables.training.distributed import Workers
+    from trainables.training.population_training import train_population
     from trainables.trial import HeatMap, Reporter, TrialResult, cost, measured, score
 
     began = time.perf_counter()
-    team = Team()
+    workers = Workers()
     members = build_members(recipes, seeds, shared)
     data = [locate(recipe) for recipe in recipes]
     maps = [
-        HeatMap(recipe, member.encoder, team) if recipe.evaluation.heat_map != "none" else None
+        HeatMap(recipe, member.encoder, workers) if recipe.evaluation.heat_map != "none" else None
         for recipe, member in zip(recipes, members, strict=True)
     ]
     training_began = time.perf_counter()
@@ -95,14 +95,14 @@ def run_population(
         trained = time.perf_counter()
         own.description.update(member.description)
         if member.diverged:
-            costs = cost(trained - share, trained, resumed, team)
+            costs = cost(trained - share, trained, resumed, workers)
             yield TrialResult(f"diverged: {member.diverged}", cost=costs, data=own.description)
             continue
         if folder is not None and member.encoder.savable:
             member.encoder.save(folder)
         training = measured(member.progress, resumed_seconds=resumed, population=len(members))
         cosines = heat_map.finish(member.encoder, own) if heat_map else {}
-        yield score(member.recipe, member.encoder, own, team, training, cosines, trained - share, trained)
+        yield score(member.recipe, member.encoder, own, workers, training, cosines, trained - share, trained)
 
 
 def build_members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path | None) -> list[Member]:
@@ -112,14 +112,14 @@ def build_members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path 
     from trainables.data import locate
     from trainables.encoders import load_encoder
     from trainables.encoders.adapter import AdaptedEncoder
-    from trainables.encoders.cache import EmbeddingStore
+    from trainables.encoders.embedding_store import EmbeddingStore
     from trainables.training.model import StudyModel
-    from trainables.training.stack import Member
+    from trainables.training.population_training import Member
     from trainables.trial import followed, precision
 
     assert len({population_key(recipe) for recipe in recipes}) == 1, "these recipes cannot train together"
     stores: dict[Any, EmbeddingStore] = {}
-    feeds: dict[int, Any] = {}
+    samplers: dict[int, Any] = {}
     members = []
     for recipe, seed in zip(recipes, seeds, strict=True):
         store = stores.get(recipe.pooling)
@@ -128,11 +128,11 @@ def build_members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path 
         encoder = AdaptedEncoder(base, shared, store=store)
         encoder.precision = precision(recipe, encoder.device)
         stores[recipe.pooling] = encoder.store
-        if seed not in feeds:
+        if seed not in samplers:
             data = locate(recipe)
-            feeds[seed] = data.load_feed(recipe, seed, encoder), data.description
-        feed, description = feeds[seed]
-        members.append(Member(StudyModel(recipe, encoder), followed(recipe), feed, dict(description)))
+            samplers[seed] = data.load_sampler(recipe, seed, encoder), data.description
+        sampler, description = samplers[seed]
+        members.append(Member(StudyModel(recipe, encoder), followed(recipe), sampler, dict(description)))
     return members
 
 
@@ -142,7 +142,7 @@ class _Watch:
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
         from trainables.training.loop import RUNGS, total_steps
 
-        steps = total_steps(members[0].feed, members[0].recipe.optimisation)
+        steps = total_steps(members[0].sampler, members[0].recipe.optimisation)
         self.members, self.reporter = members, reporter
         self.rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
         self.every = max(1, steps // POINTS)

@@ -17,7 +17,7 @@ import numpy as np
 
 from trainables.data import Data, locate
 from trainables.recipe import Recipe
-from trainables.training.team import Team
+from trainables.training.distributed import Workers
 
 if TYPE_CHECKING:
     from trainables.encoders import Encoder
@@ -61,7 +61,7 @@ def run_trials(
     seeds: Sequence[int],
     *,
     model_folders: Sequence[Path | None],
-    team: Team | None = None,
+    workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
@@ -89,7 +89,7 @@ def run_trials(
                 recipes[0],
                 seeds[0],
                 model_folder=model_folders[0],
-                team=team,
+                workers=workers,
                 reporter=reporter,
                 resume=resume,
                 shared=shared,
@@ -103,7 +103,7 @@ def run_trial(
     seed: int,
     *,
     model_folder: Path | None = None,
-    team: Team | None = None,
+    workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
@@ -113,30 +113,30 @@ def run_trial(
     `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
     leave embeddings of frozen encoders for each other.
     """
-    team, reporter = team or Team(), reporter or Reporter()
+    workers, reporter = workers or Workers(), reporter or Reporter()
     began = time.perf_counter()
     encoder = build_encoder(recipe, seed, shared)
     data = locate(recipe)
     if recipe.trains:  # before the first embedding: an adapter keeps what its base gives
         encoder.precision = precision(recipe, encoder.device)
         encoder.padded_inference = recipe.follows_liao
-    heat_map = HeatMap(recipe, encoder, team) if recipe.evaluation.heat_map != "none" else None
+    heat_map = HeatMap(recipe, encoder, workers) if recipe.evaluation.heat_map != "none" else None
     training: dict[str, Any] = {}
     stopped = None
     if recipe.trains:
-        training, stopped = _train(recipe, seed, encoder, data, team, reporter, resume)
+        training, stopped = _train(recipe, seed, encoder, data, workers, reporter, resume)
     if recipe.pooling.after != "none":
         from trainables.encoders.postprocess import Postprocessed
 
         encoder = Postprocessed(encoder, data.training_sentences(recipe), recipe.pooling.after)
     trained = time.perf_counter()
     if stopped:
-        costs = cost(began, trained, training.get("resumed_seconds", 0.0), team)
+        costs = cost(began, trained, training.get("resumed_seconds", 0.0), workers)
         return TrialResult(stopped, training=training, cost=costs, data=data.description)
-    if team.rank == 0 and model_folder is not None and training and getattr(encoder, "savable", True):
+    if workers.rank == 0 and model_folder is not None and training and getattr(encoder, "savable", True):
         encoder.save(model_folder)
     maps = heat_map.finish(encoder, data) if heat_map else {}
-    return score(recipe, encoder, data, team, training, maps, began, trained)
+    return score(recipe, encoder, data, workers, training, maps, began, trained)
 
 
 def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> Any:
@@ -160,7 +160,7 @@ def score(
     recipe: Recipe,
     encoder: Encoder,
     data: Data,
-    team: Team,
+    workers: Workers,
     training: dict[str, Any],
     maps: Mapping[str, np.ndarray],
     began: float,
@@ -170,7 +170,9 @@ def score(
     from trainables.senteval import evaluate, fingerprint, selection_score
 
     wanted = recipe.evaluation
-    evaluation = _together(encoder, team, lambda encode: evaluate(encode, data.senteval, wanted.tasks, wanted.protocol))
+    evaluation = _together(
+        encoder, workers, lambda encode: evaluate(encode, data.senteval, wanted.tasks, wanted.protocol)
+    )
     if evaluation is None:
         return TrialResult()
     data.description["senteval"] = {
@@ -183,7 +185,7 @@ def score(
         selection=selection_score(evaluation.tasks),
         predictions={**evaluation.predictions, **maps},
         training=training,
-        cost=cost(began, trained, training.get("resumed_seconds", 0.0), team),
+        cost=cost(began, trained, training.get("resumed_seconds", 0.0), workers),
         data=data.description,
     )
 
@@ -191,16 +193,16 @@ def score(
 class HeatMap:
     """Cosines of a few sentences before and after training (SupMPN, Figure 2), on the first worker."""
 
-    def __init__(self, recipe: Recipe, encoder: Encoder, team: Team) -> None:
-        from trainables.senteval.heat_map import cosines, sentences
+    def __init__(self, recipe: Recipe, encoder: Encoder, workers: Workers) -> None:
+        from trainables.senteval.cosines import cosines, sentences
 
         self.sentences = sentences(recipe.evaluation.heat_map)
-        self.asked = team.rank == 0
+        self.asked = workers.rank == 0
         self.before = cosines(encoder.encode, self.sentences) if self.asked else None
 
     def finish(self, encoder: Encoder, data: Data) -> dict[str, np.ndarray]:
         """The arrays to keep beside the predictions; the sentences go into the data's description."""
-        from trainables.senteval.heat_map import cosines
+        from trainables.senteval.cosines import cosines
 
         if self.before is None:
             return {}
@@ -209,20 +211,20 @@ class HeatMap:
 
 
 def _train(
-    recipe: Recipe, seed: int, encoder: Any, data: Data, team: Team, reporter: Reporter, resume: Path | None
+    recipe: Recipe, seed: int, encoder: Any, data: Data, workers: Workers, reporter: Reporter, resume: Path | None
 ) -> tuple[dict[str, Any], str | None]:
     """Train the encoder in place. Returns what was measured, and why it stopped early, if it did."""
     from trainables.training.loop import TrainingDivergedError, total_steps, train
     from trainables.training.model import StudyModel
-    from trainables.training.stack import embed_ahead
+    from trainables.training.population_training import embed_ahead
 
-    feed = data.load_feed(recipe, seed, encoder)
+    sampler = data.load_sampler(recipe, seed, encoder)
     if recipe.encoder.adapter != "none":
-        embed_ahead(encoder, feed, total_steps(feed, recipe.optimisation))
+        embed_ahead(encoder, sampler, total_steps(sampler, recipe.optimisation))
     model = StudyModel(recipe, encoder)
-    watcher = _Rungs(recipe, encoder, data, team, reporter)
+    watcher = _Rungs(recipe, encoder, data, workers, reporter)
     try:
-        progress = train(model, feed, followed(recipe), seed, watcher, team, resume)
+        progress = train(model, sampler, followed(recipe), seed, watcher, workers, resume)
     except TrainingDivergedError as error:
         return {}, f"diverged: {error}"
     seconds = watcher.resumed_seconds(progress.seconds)
@@ -257,8 +259,8 @@ def measured(progress: Progress, **more: Any) -> dict[str, Any]:
 class _Rungs:
     """Between the training loop and the reporter: decides about checkpoints, scores rungs."""
 
-    def __init__(self, recipe: Recipe, encoder: Any, data: Data, team: Team, reporter: Reporter) -> None:
-        self.recipe, self.encoder, self.data, self.team, self.reporter = recipe, encoder, data, team, reporter
+    def __init__(self, recipe: Recipe, encoder: Any, data: Data, workers: Workers, reporter: Reporter) -> None:
+        self.recipe, self.encoder, self.data, self.workers, self.reporter = recipe, encoder, data, workers, reporter
         self.began = self.saved = time.perf_counter()
         self.stopped: str | None = None
 
@@ -275,37 +277,37 @@ class _Rungs:
             from trainables.senteval import development
 
             scores = _together(
-                self.encoder, self.team, lambda encode: development(encode, self.data.senteval, ("STSBenchmark",))
+                self.encoder, self.workers, lambda encode: development(encode, self.data.senteval, ("STSBenchmark",))
             )
             score = None if scores is None else scores["score"]
-        due = self.team.from_first(time.perf_counter() - self.saved > CHECKPOINT_SECONDS)
+        due = self.workers.from_first(time.perf_counter() - self.saved > CHECKPOINT_SECONDS)
         with tempfile.TemporaryDirectory() as scratch:
             if due:
                 self.saved = time.perf_counter()
-                if self.team.rank == 0:
+                if self.workers.rank == 0:
                     save(Path(scratch))
-            going_on = self.reporter.rung(number, score, Path(scratch) if due and self.team.rank == 0 else None)
+            going_on = self.reporter.rung(number, score, Path(scratch) if due and self.workers.rank == 0 else None)
         if not going_on:
             self.stopped = f"stopped at rung {number}"
         return going_on
 
 
-def _together(encoder: Encoder, team: Team, evaluate: Callable[[Callable[..., np.ndarray]], Any]) -> Any:
+def _together(encoder: Encoder, workers: Workers, evaluate: Callable[[Callable[..., np.ndarray]], Any]) -> Any:
     """Run an evaluation on the first worker; the others encode their share of its one list of sentences.
 
     They then go on without waiting for it, and get None.
     """
-    if team.workers == 1:
+    if workers.count == 1:
         return evaluate(encoder.encode)
-    if team.rank > 0:
-        _encode_share(encoder, team, team.from_first(None))
+    if workers.rank > 0:
+        _encode_share(encoder, workers, workers.from_first(None))
         return None
     asked = False
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         nonlocal asked
         asked = True
-        return _encode_share(encoder, team, team.from_first(list(sentences)))
+        return _encode_share(encoder, workers, workers.from_first(list(sentences)))
 
     try:
         return evaluate(encode)
@@ -314,9 +316,9 @@ def _together(encoder: Encoder, team: Team, evaluate: Callable[[Callable[..., np
             encode([])
 
 
-def _encode_share(encoder: Encoder, team: Team, sentences: Sequence[str]) -> np.ndarray:
-    shares = team.share([len(sentence) for sentence in sentences])
-    parts = team.gather_arrays(encoder.encode([sentences[i] for i in shares[team.rank]]))
+def _encode_share(encoder: Encoder, workers: Workers, sentences: Sequence[str]) -> np.ndarray:
+    shares = workers.share([len(sentence) for sentence in sentences])
+    parts = workers.gather_arrays(encoder.encode([sentences[i] for i in shares[workers.rank]]))
     if parts is None:
         return np.empty((0, encoder.dim), dtype=np.float32)
     embedded = np.empty((len(sentences), encoder.dim), dtype=np.float32)
@@ -333,7 +335,7 @@ def precision(recipe: Recipe, device: Any) -> Any:
     return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
 
 
-def cost(began: float, trained: float, resumed: float, team: Team) -> dict[str, Any]:
+def cost(began: float, trained: float, resumed: float, workers: Workers) -> dict[str, Any]:
     import torch
 
     now = time.perf_counter()
@@ -344,8 +346,8 @@ def cost(began: float, trained: float, resumed: float, team: Team) -> dict[str, 
         "seconds": seconds,
         "train_seconds": trained - began + resumed,
         "evaluation_seconds": now - trained,
-        "gpu_seconds": seconds * team.workers if gpu else 0.0,
+        "gpu_seconds": seconds * workers.count if gpu else 0.0,
         "peak_memory_mb": memory / 2**20,
-        "workers": team.workers,
+        "workers": workers.count,
         "threads": torch.get_num_threads(),
     }

@@ -29,7 +29,7 @@ class Batch:
     """Of layouts that draw tokens, not sentences: the items themselves; `sentences` is then empty."""
 
 
-class Feed(Protocol):
+class Sampler(Protocol):
     """The batches of a whole training, made on demand and the same for every worker."""
 
     steps_per_epoch: int

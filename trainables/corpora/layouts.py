@@ -1,7 +1,7 @@
-"""What a batch counts: every value of `corpus.layout`, as a row that makes a `Feed` of a corpus.
+"""What a batch counts: every value of `corpus.layout`, as a row that makes a `Sampler` of a corpus.
 
-    feed, description = LAYOUTS["groups"].load(recipe, senteval, seed=1, positives=5, negatives=5)
-    feed.batch(0)
+    sampler, description = LAYOUTS["groups"].load(recipe, senteval, seed=1, positives=5, negatives=5)
+    sampler.batch(0)
 
 `check` refuses, before anything starts, what `load` would refuse: it reads local files to their end, once for all
 recipes that share them, and downloads nothing.
@@ -20,7 +20,7 @@ from trainables.errors import UserError
 from trainables.recipe import Recipe
 
 if TYPE_CHECKING:
-    from trainables.corpora.batch import Feed
+    from trainables.corpora.batch import Sampler
     from trainables.corpora.nli import NLIPairs
 
 
@@ -29,8 +29,8 @@ class Layout:
     """A row of `LAYOUTS`. `senteval` is the resolved SentEval folder; positives and negatives are P and Q."""
 
     check: Callable[[Recipe, Path, int | None, int | None], None]
-    load: Callable[[Recipe, Path, int, int | None, int | None], tuple[Feed, dict[str, Any]]]
-    """From recipe, senteval, seed, positives, negatives: the feed, and what its corpus is, for the ledger."""
+    load: Callable[[Recipe, Path, int, int | None, int | None], tuple[Sampler, dict[str, Any]]]
+    """From recipe, senteval, seed, positives, negatives: the sampler, and what its corpus is, for the ledger."""
     sentences: Callable[[Recipe, Path], Iterable[str]]
     """The training sentences in corpus order, repeated ones too."""
 
@@ -84,7 +84,7 @@ def census(pairs: NLIPairs) -> Census:
 
 Units = Callable[[Census, "int | None"], tuple[int, str]]
 """What a batch may count, and its name; P decides whether a premise without an entailment is an anchor."""
-Make = Callable[["NLIPairs", Recipe, int, "int | None", "int | None"], "tuple[Feed, dict[str, Any]]"]
+Make = Callable[["NLIPairs", Recipe, int, "int | None", "int | None"], "tuple[Sampler, dict[str, Any]]"]
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ class _FromNLI:
 
     def load(
         self, recipe: Recipe, senteval: Path, seed: int, positives: int | None, negatives: int | None
-    ) -> tuple[Feed, dict[str, Any]]:
+    ) -> tuple[Sampler, dict[str, Any]]:
         from trainables.corpora.nli import load_nli
 
         pairs = load_nli(recipe.corpus.nli, recipe.corpus.limit)
         self._refuse(recipe, census(pairs), positives, negatives)
-        feed, description = self.make(pairs, recipe, seed, positives, negatives)
-        return feed, {
+        sampler, description = self.make(pairs, recipe, seed, positives, negatives)
+        return sampler, {
             "source": pairs.source,
             "pairs": len(pairs),
             "without_gold_label": pairs.dropped,
@@ -149,10 +149,10 @@ def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = 
         raise UserError(f"optimisation.batch_size={size} is more than {where} has: {has}; {remedy}")
 
 
-def _rows(pairs: NLIPairs, recipe: Recipe, *_: Any) -> tuple[Feed, dict[str, Any]]:
-    from trainables.corpora.feeds import RowFeed
+def _rows(pairs: NLIPairs, recipe: Recipe, *_: Any) -> tuple[Sampler, dict[str, Any]]:
+    from trainables.corpora.samplers import RowSampler
 
-    return RowFeed(pairs, recipe.optimisation.batch_size), {}
+    return RowSampler(pairs, recipe.optimisation.batch_size), {}
 
 
 def _anchors(count: Census, positives: int | None) -> tuple[int, str]:
@@ -163,38 +163,38 @@ def _anchors(count: Census, positives: int | None) -> tuple[int, str]:
 
 def _groups(
     pairs: NLIPairs, recipe: Recipe, seed: int, positives: int | None, negatives: int | None
-) -> tuple[Feed, dict[str, Any]]:
+) -> tuple[Sampler, dict[str, Any]]:
     from trainables.corpora.augment import make_change
-    from trainables.corpora.feeds import GroupFeed
     from trainables.corpora.nli import count_premises
+    from trainables.corpora.samplers import GroupSampler
 
     change = functools.partial(make_change, recipe.corpus, seed)
-    feed = GroupFeed(pairs, recipe.optimisation.batch_size, seed, positives, negatives, change)
-    return feed, {
-        "anchors": feed.units,
-        "left_out_each_epoch": feed.left_out_each_epoch,
-        "filled_positives": feed.filled_positives,
-        "filled_negatives": feed.filled_negatives,
-        "premises_without_pairs": feed.own.without_pairs,
-        "premises_without_entailment": feed.own.without_entailment,
-        "contradicted_entailments": feed.own.contradicted_entailments,
+    sampler = GroupSampler(pairs, recipe.optimisation.batch_size, seed, positives, negatives, change)
+    return sampler, {
+        "anchors": sampler.units,
+        "left_out_each_epoch": sampler.left_out_each_epoch,
+        "filled_positives": sampler.filled_positives,
+        "filled_negatives": sampler.filled_negatives,
+        "premises_without_pairs": sampler.own.without_pairs,
+        "premises_without_entailment": sampler.own.without_entailment,
+        "contradicted_entailments": sampler.own.contradicted_entailments,
         "premises": count_premises(pairs),
     }
 
 
-def _paired(first: list[str], second: list[str], recipe: Recipe, seed: int) -> tuple[Feed, dict[str, Any]]:
-    from trainables.corpora.feeds import PairFeed
+def _paired(first: list[str], second: list[str], recipe: Recipe, seed: int) -> tuple[Sampler, dict[str, Any]]:
+    from trainables.corpora.samplers import PairSampler
 
-    feed = PairFeed(first, second, recipe.optimisation.batch_size, seed)
-    return feed, {"anchors": feed.units, "left_out_each_epoch": feed.left_out_each_epoch}
+    sampler = PairSampler(first, second, recipe.optimisation.batch_size, seed)
+    return sampler, {"anchors": sampler.units, "left_out_each_epoch": sampler.left_out_each_epoch}
 
 
-def _pairs(pairs: NLIPairs, recipe: Recipe, seed: int, *_: Any) -> tuple[Feed, dict[str, Any]]:
+def _pairs(pairs: NLIPairs, recipe: Recipe, seed: int, *_: Any) -> tuple[Sampler, dict[str, Any]]:
     entailed = (pairs.labels == 0).nonzero()[0].tolist()
     return _paired([pairs.premises[i] for i in entailed], [pairs.hypotheses[i] for i in entailed], recipe, seed)
 
 
-def _sentences(pairs: NLIPairs, recipe: Recipe, seed: int, *_: Any) -> tuple[Feed, dict[str, Any]]:
+def _sentences(pairs: NLIPairs, recipe: Recipe, seed: int, *_: Any) -> tuple[Sampler, dict[str, Any]]:
     unique = list(dict.fromkeys(chain.from_iterable(zip(pairs.premises, pairs.hypotheses, strict=True))))
     return _paired(unique, unique, recipe, seed)
 
@@ -203,14 +203,14 @@ def _check_similar(recipe: Recipe, senteval: Path, *_: Any) -> None:
     _load_similar(recipe, senteval, 0)
 
 
-def _load_similar(recipe: Recipe, senteval: Path, seed: int, *_: Any) -> tuple[Feed, dict[str, Any]]:
-    from trainables.corpora.similar import ABOVE, load_similar
+def _load_similar(recipe: Recipe, senteval: Path, seed: int, *_: Any) -> tuple[Sampler, dict[str, Any]]:
+    from trainables.corpora.stsb_pairs import ABOVE, load_similar
 
     pairs = load_similar(senteval, recipe.corpus.limit)
     has = f"{len(pairs)} pairs of STSBenchmark scored above {ABOVE:g}"
     check_batch_size(recipe.optimisation.batch_size, len(pairs), str(senteval), has)
-    feed, description = _paired(pairs.first, pairs.second, recipe, seed)
-    return feed, {
+    sampler, description = _paired(pairs.first, pairs.second, recipe, seed)
+    return sampler, {
         "source": f"STSBenchmark in {senteval}",
         "pairs": len(pairs),
         "fingerprint": pairs.fingerprint,
@@ -221,7 +221,7 @@ def _load_similar(recipe: Recipe, senteval: Path, seed: int, *_: Any) -> tuple[F
 
 
 def _similar_sentences(recipe: Recipe, senteval: Path) -> Iterator[str]:
-    from trainables.corpora.similar import load_similar
+    from trainables.corpora.stsb_pairs import load_similar
 
     pairs = load_similar(senteval, recipe.corpus.limit)
     return chain.from_iterable(zip(pairs.first, pairs.second, strict=True))

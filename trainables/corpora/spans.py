@@ -1,8 +1,8 @@
 """Anchor and positive spans of documents (Giorgi et al. 2020, DeCLUTR, section 3.1.1), and batches of them.
 
-    feed = SpanFeed(documents, SpansConfig(), batch_size=16, seed=0, wrap=encoder.wrap)
-    feed.batch(0)            # 16 documents: 32 anchors, 64 positives
-    feed, description = make_span_feed(recipe, encoder, seed)
+    sampler = SpanSampler(documents, SpansConfig(), batch_size=16, seed=0, wrap=encoder.wrap)
+    sampler.batch(0)            # 16 documents: 32 anchors, 64 positives
+    sampler, description = make_span_sampler(recipe, encoder, seed)
 
 What the paper states, with l_min and l_max the shortest and longest span and n the document's tokens:
 
@@ -33,7 +33,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainables.corpora.batch import Batch, Feed
+from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.documents import Documents, check_batch, load_documents
 from trainables.errors import UserError
 from trainables.recipe import Recipe, SpansConfig
@@ -65,7 +65,7 @@ class Spans:
 
 
 class SpanEncoder(Protocol):
-    """What a feed must know of an encoder."""
+    """What a sampler must know of an encoder."""
 
     tokenizer: Any
     max_length: int
@@ -78,9 +78,9 @@ class SpanEncoder(Protocol):
         """A span with special tokens around it."""
 
 
-def make_span_feed(
+def make_span_sampler(
     recipe: Recipe, encoder: SpanEncoder, seed: int, cache: Path | None = None
-) -> tuple[Feed, dict[str, Any]]:
+) -> tuple[Sampler, dict[str, Any]]:
     """The batches of a recipe whose layout is `spans`, and a description of its documents for the ledger.
 
     A span that leaves no room for the special tokens in the encoder's input loses its last tokens; see `check_spans`.
@@ -97,7 +97,7 @@ def make_span_feed(
         cache=cache,
     )
     check_batch(recipe.corpus.documents, len(documents), recipe.optimisation.batch_size)
-    feed = SpanFeed(
+    sampler = SpanSampler(
         documents,
         recipe.spans,
         batch_size=recipe.optimisation.batch_size,
@@ -105,7 +105,7 @@ def make_span_feed(
         wrap=lambda ids: encoder.wrap(ids[:room]),
         released=recipe.objective.fidelity == "released",
     )
-    return feed, {
+    return sampler, {
         "source": documents.source,
         "documents": len(documents),
         "read": documents.read,
@@ -143,7 +143,7 @@ def shortest_document(spans: SpansConfig) -> int:
     return max(2 * spans.anchors * spans.longest, beside, spans.document or 0)
 
 
-class SpanFeed:
+class SpanSampler:
     """Every epoch takes the documents in a new order and draws new spans from each.
 
     Both depend on the seed and the epoch alone, a document's spans moreover on its number in the source: neither on

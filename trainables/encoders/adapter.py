@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainables.encoders.cache import EmbeddingStore
+from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ class TransformerEncoder(nn.Module):
         max_length = min(config.max_length, longest, tokenizer.model_max_length)
         encoder = cls(backbone, tokenizer, pooling.mode, max_length)
         if masked_lm:
-            from trainables.encoders.masked import MaskedLM
+            from trainables.encoders.mlm_head import MaskedLM
 
             encoder.masked = MaskedLM(encoder, config.name)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))

@@ -14,7 +14,7 @@ from trainables.errors import UserError, choices
 from trainables.recipe import ObjectiveConfig
 
 if TYPE_CHECKING:
-    from trainables.objectives.batch import Objective
+    from trainables.objectives.objective import Objective
 
 _NLI = ("rows", "groups")
 _PAIRED = ("pairs", "similar_pairs")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from trainables.objectives.batch import EmbeddedBatch, Loss, Objective
-from trainables.objectives.classifier import PairClassifier
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
 
 

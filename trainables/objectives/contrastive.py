@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from trainables.objectives.batch import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.groups import Groups
 from trainables.objectives.kernel import contrastive
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trainables.objectives.batch import CONTRADICTION, ENTAILMENT, EmbeddedBatch
+from trainables.objectives.objective import CONTRADICTION, ENTAILMENT, EmbeddedBatch
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainables.objectives.batch import EmbeddedBatch, Loss, Objective
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 
 
 class MaskedLanguage(Objective):

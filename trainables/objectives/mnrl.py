@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from trainables.objectives.batch import EmbeddedBatch
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
+from trainables.objectives.objective import EmbeddedBatch
 
 
 class MNRL(Contrastive):

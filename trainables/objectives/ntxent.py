@@ -6,9 +6,9 @@ import dataclasses
 
 import torch
 
-from trainables.objectives.batch import EmbeddedBatch, Loss
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
+from trainables.objectives.objective import EmbeddedBatch, Loss
 
 
 class NTXent(Contrastive):

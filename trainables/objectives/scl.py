@@ -6,11 +6,11 @@ import dataclasses
 
 import torch
 
-from trainables.objectives.batch import EmbeddedBatch, Loss
 from trainables.objectives.ce import CrossEntropy
-from trainables.objectives.contrast import choose_contrast
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
+from trainables.objectives.liao_pairs import choose_contrast
+from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import ObjectiveConfig
 
 

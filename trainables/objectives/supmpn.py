@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from trainables.objectives.batch import EmbeddedBatch
 from trainables.objectives.contrastive import Comparison
 from trainables.objectives.mnrl import MNRL
+from trainables.objectives.objective import EmbeddedBatch
 
 
 class SupMPN(MNRL):

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trainables.objectives.batch import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.groups import Groups
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 
 
 class Triplet(Objective):

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return encoder.encode(sentences, progress=not asked.quiet)
 
     if asked.cache:
-        from trainables.encoders.cache import EmbeddingStore
+        from trainables.encoders.embedding_store import EmbeddingStore
 
         encode = EmbeddingStore(encoder, asked.cache, progress=not asked.quiet).encode
     result = evaluate(

@@ -62,7 +62,7 @@ def evaluate(
     None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
     no task is left, or if an embedding is not finite.
     """
-    from trainables.senteval.kinds import KINDS, Embedded
+    from trainables.senteval.scorers import SCORERS, Embedded
 
     begin = time.perf_counter()
     names, settings = task_names(tasks), protocol_named(protocol)
@@ -81,7 +81,9 @@ def evaluate(
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
             try:
-                scores = KINDS[TASKS[name].kind](Embedded(TASKS[name], read[name], embeddings, lookup), settings, seed)
+                scores = SCORERS[TASKS[name].kind](
+                    Embedded(TASKS[name], read[name], embeddings, lookup), settings, seed
+                )
             except UserError as problem:
                 errors[name] = str(problem)
             else:
@@ -148,8 +150,8 @@ def development(encode: Encode, data: Path, tasks: Sequence[str] = ("STSBenchmar
     for and there; `score` is None if neither is.
     """
     from trainables.senteval.correlation import spearman
-    from trainables.senteval.kinds import Embedded
     from trainables.senteval.read import TaskData
+    from trainables.senteval.scorers import Embedded
 
     names = [name for name in task_names(tasks) if TASKS[name].kind == "relatedness"]
     read, _, errors = _read_all(data, names)

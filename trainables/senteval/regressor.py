@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trainables.senteval.classifier import initial_weights
 from trainables.senteval.correlation import pearson
-from trainables.senteval.heads import initial_weights
 from trainables.senteval.optimiser import Optimiser
 
 BINS = 5

@@ -1,1 +1,1 @@
-"""Training: the loop, the team of workers, optimiser and schedule, checkpoints."""
+"""Training: the loop, the workers of a trial, optimiser and schedule, checkpoints."""

@@ -12,11 +12,11 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from trainables.corpora.batch import Feed
+from trainables.corpora.batch import Sampler
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import Progress, load_state, save_state
+from trainables.training.distributed import Workers
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
-from trainables.training.team import Team
 
 MOMENTUM = 0.9
 RUNGS = 8
@@ -37,9 +37,9 @@ class Watcher(Protocol):
         """On every worker, `RUNGS` times; False ends the training."""
 
 
-def total_steps(feed: Feed, config: OptimisationConfig) -> int:
+def total_steps(sampler: Sampler, config: OptimisationConfig) -> int:
     """Steps of the whole training."""
-    steps = config.epochs * feed.steps_per_epoch
+    steps = config.epochs * sampler.steps_per_epoch
     return min(steps, config.max_steps or steps)
 
 
@@ -66,11 +66,11 @@ def build_optimiser(model: nn.Module, config: OptimisationConfig) -> torch.optim
 
 def train(
     model: StudyModel,
-    feed: Feed,
+    sampler: Sampler,
     recipe: Recipe,
     seed: int,
     watcher: Watcher,
-    team: Team,
+    workers: Workers,
     resume: Path | None = None,
 ) -> Progress:
     """Train in place; returns how far it came, with sums over all batches.
@@ -81,23 +81,23 @@ def train(
     config = recipe.optimisation
     optimiser = build_optimiser(model, config)
     progress = load_state(resume, model, optimiser) if resume else Progress()
-    steps = total_steps(feed, config)
+    steps = total_steps(sampler, config)
     rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
     began = time.perf_counter() - progress.seconds
     model.train()
-    for batch in _tokenized(model, feed, range(progress.step, steps)):
+    for batch in _tokenized(model, sampler, range(progress.step, steps)):
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(progress.step, steps, config)
-        torch.manual_seed(_seed(seed, team.rank, progress.step))
-        loss = model.loss(batch, team, torch.Generator().manual_seed(_seed(seed, -1, progress.step)))
+        torch.manual_seed(_seed(seed, workers.rank, progress.step))
+        loss = model.loss(batch, workers, torch.Generator().manual_seed(_seed(seed, -1, progress.step)))
         optimiser.zero_grad(set_to_none=True)
         loss.value.backward()
-        team.sum_gradients(model.parameters())
+        workers.sum_gradients(model.parameters())
         if config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
         optimiser.step()
 
-        value = float(team.total(loss.value))
+        value = float(workers.total(loss.value))
         if not math.isfinite(value):
             raise TrainingDivergedError(f"the loss is {value} at step {progress.step}")
         progress.step += 1
@@ -110,7 +110,7 @@ def train(
             tokens=sum(map(len, batch.tokens)),
             **loss.counts,
         )
-        if team.rank == 0:
+        if workers.rank == 0:
             rate = optimiser.param_groups[0]["lr"]
             watcher.step(progress.step, {"loss": value, "learning_rate": rate, **loss.counts})
         if progress.step in rungs and not watcher.rung(
@@ -120,11 +120,11 @@ def train(
     return progress
 
 
-def _tokenized(model: StudyModel, feed: Feed, steps: range) -> Iterator[TokenizedBatch]:
+def _tokenized(model: StudyModel, sampler: Sampler, steps: range) -> Iterator[TokenizedBatch]:
     """The batches of those steps; the next one is tokenized while the model works on this one."""
 
     def prepare(step: int) -> TokenizedBatch:
-        return TokenizedBatch.of(feed.batch(step), model.encoder)
+        return TokenizedBatch.of(sampler.batch(step), model.encoder)
 
     with ThreadPoolExecutor(max_workers=1) as ahead:
         upcoming = ahead.submit(prepare, steps[0]) if steps else None

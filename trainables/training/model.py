@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.heads import build_head
+from trainables.encoders.projection import build_projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import build_objective
-from trainables.objectives.batch import EmbeddedBatch, Loss
+from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import Recipe
-from trainables.training.team import Team
+from trainables.training.distributed import Workers
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,16 @@ class StudyModel(nn.Module):
     def __init__(self, recipe: Recipe, encoder: TransformerEncoder | AdaptedEncoder) -> None:
         super().__init__()
         self.encoder = encoder
-        self.head = build_head(recipe.head, encoder.dim)
+        self.head = build_projection(recipe.head, encoder.dim)
         self.objective = build_objective(recipe.objective, encoder.dim, recipe.corpus.layout)
         self.bank = MemoryBank(recipe, encoder.dim) if recipe.objective.bank else None
         self.masked_weight = recipe.objective.mlm
         self.shrinks = recipe.follows_liao and recipe.pooling.mode == "mean_without_cls"
         self.to(encoder.device)
 
-    def loss(self, batch: TokenizedBatch, team: Team, generator: torch.Generator) -> Loss:
+    def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""
-        loss = self._contrast(batch, team, generator) if self.objective.needs_embeddings else None
+        loss = self._contrast(batch, workers, generator) if self.objective.needs_embeddings else None
         if not self.masked_weight:
             assert loss is not None
             return loss
@@ -70,18 +70,20 @@ class StudyModel(nn.Module):
         tokens = [batch.tokens[i] for i in anchors]
         assert isinstance(self.encoder, TransformerEncoder)
         assert self.encoder.masked is not None
-        masked, count = self.encoder.masked.loss(tokens, generator, team.share([len(ids) for ids in tokens])[team.rank])
+        masked, count = self.encoder.masked.loss(
+            tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank]
+        )
         value = self.masked_weight * masked / max(count, 1)
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
-    def _contrast(self, batch: TokenizedBatch, team: Team, generator: torch.Generator) -> Loss:
-        shares = team.share([len(ids) for ids in batch.tokens])
-        own = [batch.tokens[i] for i in shares[team.rank]]
+    def _contrast(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
+        shares = workers.share([len(ids) for ids in batch.tokens])
+        own = [batch.tokens[i] for i in shares[workers.rank]]
         device = self.encoder.device
         # A worker without a sentence still takes part in the exchange, backwards too.
         nothing = torch.zeros(0, self.encoder.dim, device=device, requires_grad=True)
         local = self.encoder.embed(own) if own else nothing
-        embeddings = team.gather(local, shares)  # (items, dim)
+        embeddings = workers.gather(local, shares)  # (items, dim)
         if self.shrinks:
             embeddings = embeddings * _padding_share(batch).to(device, embeddings.dtype)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
@@ -97,8 +99,8 @@ class StudyModel(nn.Module):
                 generator=generator,
                 bank=bank,
                 bank_text=bank_text,
-                rank=team.rank,
-                workers=team.workers,
+                rank=workers.rank,
+                workers=workers.count,
             )
         )
         if self.bank is not None:

@@ -48,10 +48,10 @@ def write(folder: Path, *, seed: int = 0, size: float = 1.0) -> None:
 
 def vocabulary() -> list[str]:
     """Every word that the corpus can hold, at any seed and size, sorted."""
-    from trainables.corpora.scenes.documents import story_words
     from trainables.corpora.scenes.lexicon import lexicon_words
     from trainables.corpora.scenes.opinions import opinion_words
     from trainables.corpora.scenes.pairs import style_words
+    from trainables.corpora.scenes.passages import story_words
     from trainables.corpora.scenes.probing import probing_words
     from trainables.corpora.scenes.questions import question_words
     from trainables.corpora.scenes.text import FUNCTION_WORDS

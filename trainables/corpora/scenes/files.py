@@ -18,7 +18,6 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
-from trainables.corpora.scenes.documents import story
 from trainables.corpora.scenes.images import image_set
 from trainables.corpora.scenes.opinions import (
     film_opinion,
@@ -42,6 +41,7 @@ from trainables.corpora.scenes.pairs import (
     nli_groups,
     paraphrase_pairs,
 )
+from trainables.corpora.scenes.passages import story
 from trainables.corpora.scenes.probing import PROBES
 from trainables.corpora.scenes.questions import CLASSES, question
 from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN

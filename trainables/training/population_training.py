@@ -24,9 +24,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from trainables.corpora.batch import Batch, Feed
+from trainables.corpora.batch import Batch, Sampler
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.cache import EmbeddingStore
+from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.loop import MOMENTUM, learning_rate, total_steps
@@ -44,7 +44,7 @@ class Member:
 
     model: StudyModel
     recipe: Recipe
-    feed: Feed
+    sampler: Sampler
     """Members with the same object share their batches, and of one store their base embeddings."""
     description: dict[str, Any] = field(default_factory=dict)
     """Of the training data, for the record."""
@@ -71,11 +71,11 @@ def train_population(
     training and no other's. After each step `watch` is told the number of steps done, and given a function
     that writes a checkpoint into a folder, from which `resume` goes on as if nothing had happened.
     """
-    steps = total_steps(members[0].feed, members[0].recipe.optimisation)
+    steps = total_steps(members[0].sampler, members[0].recipe.optimisation)
     stacks = [_Stack(group, steps) for group in _groups(members)]
     for stack in stacks:
         for member in stack.inputs():
-            embed_ahead(member.encoder, member.feed, steps)
+            embed_ahead(member.encoder, member.sampler, steps)
     first = _load(resume, members, stacks) if resume else 0
     began = time.perf_counter() - len(members) * members[0].progress.seconds
     for step in range(first, steps):
@@ -92,16 +92,16 @@ def train_population(
         stack.unstack()
 
 
-def embed_ahead(encoder: AdaptedEncoder, feed: Feed, steps: int) -> None:
+def embed_ahead(encoder: AdaptedEncoder, sampler: Sampler, steps: int) -> None:
     """Have the base embed a training's sentences at once, not batch by batch.
 
     Feeds may drop what is left over of an epoch, so epochs are looked through until one brings nothing new.
     """
     known: dict[str, None] = {}
-    for start in range(0, steps, feed.steps_per_epoch):
+    for start in range(0, steps, sampler.steps_per_epoch):
         before = len(known)
-        for step in range(start, min(start + feed.steps_per_epoch, steps)):
-            known.update(dict.fromkeys(feed.batch(step).sentences))
+        for step in range(start, min(start + sampler.steps_per_epoch, steps)):
+            known.update(dict.fromkeys(sampler.batch(step).sentences))
         if len(known) == before:
             break
     encoder.store.rows(list(known))
@@ -126,13 +126,13 @@ class _Batches:
         self._made: dict[tuple[int, int, bool], _Pairs] = {}
         self._drawn: dict[int, Batch] = {}
 
-    def of(self, feed: Feed, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
+    def of(self, sampler: Sampler, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
         """`known`: texts are known, so that false negatives are left out (fidelity "paper")."""
-        key = id(feed), id(store), known
+        key = id(sampler), id(store), known
         if key not in self._made:
-            if id(feed) not in self._drawn:
-                self._drawn[id(feed)] = feed.batch(self.number)
-            self._made[key] = _prepare(self._drawn[id(feed)], store, like, known)
+            if id(sampler) not in self._drawn:
+                self._drawn[id(sampler)] = sampler.batch(self.number)
+            self._made[key] = _prepare(self._drawn[id(sampler)], store, like, known)
         return self._made[key]
 
 
@@ -189,7 +189,7 @@ class _Stack:
         if all(member.diverged for member in self.members):
             return
         like = self.weight[0]
-        pairs = [batches.of(m.feed, m.encoder.store, like, self.known) for m in self.members]
+        pairs = [batches.of(m.sampler, m.encoder.store, like, self.known) for m in self.members]
         activations = self._forward(pairs)
         losses, delta = self._contrast(activations[-1], pairs)
         gradients = self._backward(activations, delta)
@@ -208,8 +208,8 @@ class _Stack:
             member.progress.add(loss=loss, **own.counts)
 
     def inputs(self) -> Iterable[Member]:
-        """A member for each pair of a feed and a store."""
-        return {(id(member.feed), id(member.encoder.store)): member for member in self.members}.values()
+        """A member for each pair of a sampler and a store."""
+        return {(id(member.sampler), id(member.encoder.store)): member for member in self.members}.values()
 
     def unstack(self) -> None:
         """Give the members their trained parameters."""
@@ -382,8 +382,8 @@ def _groups(members: Sequence[Member]) -> list[list[Member]]:
         shapes.setdefault((shape, rule), []).append(member)
     groups = []
     for alike in shapes.values():
-        inputs = {(id(m.feed), id(m.encoder.store)): None for m in alike}
-        alike.sort(key=lambda m: list(inputs).index((id(m.feed), id(m.encoder.store))))
+        inputs = {(id(m.sampler), id(m.encoder.store)): None for m in alike}
+        alike.sort(key=lambda m: list(inputs).index((id(m.sampler), id(m.encoder.store))))
         width = max(layer.weight.shape[0] for layer, _ in _layers(alike[0].model))
         size = 2 * alike[0].recipe.optimisation.batch_size * width
         most = max(1, NUMBERS_AT_ONCE[alike[0].encoder.device.type] // size)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from trainables.errors import UserError
+from trainables.senteval.classifier import Fold, Rows, fast_precision, fit_heads, hold_out
 from trainables.senteval.correlation import cosine, pearson, spearman
 from trainables.senteval.features import Pairs, Singles
-from trainables.senteval.heads import Fold, Rows, fast_precision, fit_heads, hold_out
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.read import Split, TaskData
 from trainables.senteval.tasks import Kind, Task
@@ -182,7 +182,7 @@ def retrieval(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     )
 
 
-KINDS: Mapping[Kind, Callable[[Embedded, Protocol, int], Scores]] = {
+SCORERS: Mapping[Kind, Callable[[Embedded, Protocol, int], Scores]] = {
     "nested_cv": nested_cv,
     "kfold": kfold,
     "split": split,

@@ -1,7 +1,7 @@
 """Batches from indexed texts, one class a shape: rows in order, shuffled pairs, shuffled groups.
 
-Every feed is a pure function of its corpus, the seed and the step: `batch(step)` may be asked for in any order,
-and any number of workers get the same. Epochs of the shuffled feeds differ, by their number. Their batches are
+Every sampler is a pure function of its corpus, the seed and the step: `batch(step)` may be asked for in any order,
+and any number of workers get the same. Epochs of the shuffled samplers differ, by their number. Their batches are
 all of the full size, so that the number of in-batch negatives is the same in every step: what is left over at an
 epoch's end is dropped (and comes in another epoch), unless it is all there is.
 """
@@ -24,7 +24,7 @@ _TRIES = 8
 """Draws of one negative before the few that may be drawn are listed."""
 
 
-class RowFeed:
+class RowSampler:
     """Labelled pairs in corpus order, never shuffled, the last batch short (Liao 2021); a group is a premise."""
 
     def __init__(self, pairs: NLIPairs, size: int) -> None:
@@ -64,7 +64,7 @@ class _Shuffled:
         return epoch, self._order[1][part * self.size : (part + 1) * self.size]
 
 
-class PairFeed(_Shuffled):
+class PairSampler(_Shuffled):
     """Pairs, each a group of its own with one positive; equal sides are two views of one text."""
 
     def __init__(self, first: Sequence[str], second: Sequence[str], size: int, seed: int) -> None:
@@ -80,7 +80,7 @@ class PairFeed(_Shuffled):
         return items.batch(first, second, np.zeros(len(chosen), dtype=np.int8), chosen)
 
 
-class GroupFeed(_Shuffled):
+class GroupSampler(_Shuffled):
     """Premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
 
     With `positives` (P) each anchor has exactly so many: its own, drawn at random where it has more; where it has

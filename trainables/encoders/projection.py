@@ -17,6 +17,6 @@ HEADS: dict[str, Callable[[int, int], nn.Module]] = {
 ~1,000,000" parameters, for outputs from 128 on, are those of a hidden layer as wide as the output."""
 
 
-def build_head(config: HeadConfig, dim: int) -> nn.Module:
+def build_projection(config: HeadConfig, dim: int) -> nn.Module:
     """(sentences, dim) to (sentences, config.dim or dim)."""
     return HEADS[config.kind](dim, config.dim or dim)

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tests import senteval_oracle as oracle
+from trainables.senteval.classifier import Fold, fit_heads, hold_out, initial_weights
 from trainables.senteval.features import Pairs, Singles
-from trainables.senteval.heads import Fold, fit_heads, hold_out, initial_weights
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import PROTOCOLS, Fit
 from trainables.senteval.regressor import bins, fit_regressor
@@ -150,8 +150,8 @@ def test_a_head_does_not_notice_when_others_stop() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
-    from trainables.senteval.kinds import Embedded, nested_cv
     from trainables.senteval.read import Split, TaskData
+    from trainables.senteval.scorers import Embedded, nested_cv
     from trainables.senteval.tasks import TASKS
 
     x, y = blobs(220, 8, 2, noise=3.0)

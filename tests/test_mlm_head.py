@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
 from trainables.encoders import load_encoder
-from trainables.encoders.masked import HEADS, IGNORED, mask_tokens
+from trainables.encoders.mlm_head import HEADS, IGNORED, mask_tokens
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
@@ -124,7 +124,7 @@ class TestEveryHead:
 
         encoder = load(folders[family]).double()
         tokens = encoder.tokenize(SENTENCES)
-        monkeypatch.setattr("trainables.encoders.masked.TOKENS_PER_PASS", {"cpu": 30})  # several passes
+        monkeypatch.setattr("trainables.encoders.mlm_head.TOKENS_PER_PASS", {"cpu": 30})  # several passes
         value, count = encoder.masked.loss(tokens, seeded(5), range(len(tokens)))
         value.backward()
 

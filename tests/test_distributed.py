@@ -13,9 +13,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.team_worker import BATCHES, OBJECTIVE_CASES, run
+from tests.gloo_worker import BATCHES, OBJECTIVE_CASES, run
 from trainables.objectives import OBJECTIVES
-from trainables.training.team import Team
+from trainables.training.distributed import Workers
 
 ROOT = Path(__file__).resolve().parents[1]
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -25,15 +25,15 @@ Answers = dict[int, list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """What each worker of a team of 2 and of a team of 3 found."""
+    """What each worker of a workers of 2 and of a workers of 3 found."""
     found, running = {}, {}
     for workers, jobs in ((2, "losses,halves,steps,exchanges,evaluations"), (3, "losses,exchanges,evaluations")):
-        folder = tmp_path_factory.mktemp(f"team-{workers}")
+        folder = tmp_path_factory.mktemp(f"workers-{workers}")
         running[workers] = (
             folder,
             [
                 subprocess.Popen(
-                    [sys.executable, "-m", "tests.team_worker", jobs, str(rank), str(workers), str(folder)],
+                    [sys.executable, "-m", "tests.gloo_worker", jobs, str(rank), str(workers), str(folder)],
                     cwd=ROOT,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -52,7 +52,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
-    return {job: run(job, Team()) for job in ("losses", "steps")}
+    return {job: run(job, Workers()) for job in ("losses", "steps")}
 
 
 def test_every_objective_is_tried():
@@ -98,10 +98,10 @@ def test_three_steps_of_training_end_at_the_same_parameters(answers: Answers, al
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_exchanges(workers: int, answers: Answers):
-    team = [run("exchanges", Team())] if workers == 1 else [answer["exchanges"] for answer in answers[workers]]
+    told = [run("exchanges", Workers())] if workers == 1 else [answer["exchanges"] for answer in answers[workers]]
     shares = {1: [[2, 0, 1]], 2: [[2, 0], [1]], 3: [[2, 0], [], [1]]}[workers]
     weights = workers * torch.arange(6.0).reshape(3, 2) + 100 * sum(range(workers))
-    for rank, answer in enumerate(team):
+    for rank, answer in enumerate(told):
         assert answer["gathered"].tolist() == [[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]]
         assert answer["gradient"].tolist() == weights[shares[rank]].reshape(-1, 2).tolist()
         assert (answer["summed"] == workers * (workers + 1) / 2).all()
@@ -132,7 +132,7 @@ def test_workers_evaluate_together_and_stay_in_step(workers: int, answers: Answe
 
 @given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 7))
 def test_shares_are_a_partition_with_alike_many_tokens(lengths: list[int], workers: int):
-    shares = [Team(rank, workers).share(lengths) for rank in range(workers)]
+    shares = [Workers(rank, workers).share(lengths) for rank in range(workers)]
     assert all(share == shares[0] for share in shares)
     assert sorted(i for share in shares[0] for i in share) == list(range(len(lengths)))
     tokens = [sum(lengths[i] for i in share) for share in shares[0]]

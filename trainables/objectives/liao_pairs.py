@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trainables.objectives.batch import ENTAILMENT, EmbeddedBatch
 from trainables.objectives.kernel import draw
+from trainables.objectives.objective import ENTAILMENT, EmbeddedBatch
 from trainables.recipe import ObjectiveConfig
 
 

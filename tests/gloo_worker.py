@@ -1,4 +1,4 @@
-"""One of several gloo processes on the CPU: `python -m tests.team_worker JOB RANK WORKERS FOLDER`.
+"""One of several gloo processes on the CPU: `python -m tests.gloo_worker JOB RANK WORKERS FOLDER`.
 
 Each process answers with `FOLDER/answer-RANK.pt`. A job also runs alone, in the test's own process.
 """
@@ -16,12 +16,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from trainables.corpora.feeds import RowFeed
+from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
 from trainables.recipe import Recipe
+from trainables.training.distributed import Workers
 from trainables.training.loop import train
 from trainables.training.model import StudyModel, TokenizedBatch
-from trainables.training.team import Team
 from trainables.trial import _together
 
 OBJECTIVE_CASES = [
@@ -90,37 +90,37 @@ def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
     return TokenizedBatch(tokens, torch.arange(count), premise, hypothesis, label, premise)
 
 
-def losses(team: Team) -> dict[str, Any]:
+def losses(workers: Workers) -> dict[str, Any]:
     """Loss, counts and gradients of every objective on every batch."""
     answers = {}
     for number, changes in enumerate(OBJECTIVE_CASES):
         for name, rows in BATCHES.items():
             model = model_of(changes)
             if model.bank is not None:  # a first batch fills it
-                model.loss(batch_of(rows), team, torch.Generator().manual_seed(9))
-            loss = model.loss(batch_of(rows), team, torch.Generator().manual_seed(9))
+                model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
+            loss = model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
             loss.value.backward()
-            team.sum_gradients(model.parameters())
+            workers.sum_gradients(model.parameters())
             answers[f"{number} {name}"] = {
-                "loss": team.total(loss.value),
+                "loss": workers.total(loss.value),
                 "counts": dict(loss.counts),
                 "gradients": [_or_zeros(p) for p in model.parameters()],
             }
     return answers
 
 
-def halves(team: Team) -> dict[str, Any]:
+def halves(workers: Workers) -> dict[str, Any]:
     """The negative control: each worker sees only its own rows, the losses averaged as is usual."""
     rows = BATCHES["odd number of sentences"]
-    mine = rows[len(rows) * team.rank // team.workers : len(rows) * (team.rank + 1) // team.workers]
+    mine = rows[len(rows) * workers.rank // workers.count : len(rows) * (workers.rank + 1) // workers.count]
     model = model_of(OBJECTIVE_CASES[0])
-    value = model.loss(batch_of(mine), Team(), torch.Generator().manual_seed(9)).value / team.workers
+    value = model.loss(batch_of(mine), Workers(), torch.Generator().manual_seed(9)).value / workers.count
     value.backward()
-    team.sum_gradients(model.parameters())
-    return {"loss": team.total(value), "gradients": [_or_zeros(p) for p in model.parameters()]}
+    workers.sum_gradients(model.parameters())
+    return {"loss": workers.total(value), "gradients": [_or_zeros(p) for p in model.parameters()]}
 
 
-def steps(team: Team) -> dict[str, Any]:
+def steps(workers: Workers) -> dict[str, Any]:
     """Training from the loop itself; 13 pairs in batches of 5, so that the last one is uneven."""
     from tests.conftest import ROWS, pairs_of
 
@@ -136,7 +136,7 @@ def steps(team: Team) -> dict[str, Any]:
         }
     )
     watcher = Quiet()
-    progress = train(model, RowFeed(pairs_of(ROWS), 5), recipe, 3, watcher, team)
+    progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher, workers)
     return {
         "parameters": [p.detach() for p in model.parameters()],
         "sums": progress.sums,
@@ -159,29 +159,29 @@ class Quiet:
         return True
 
 
-def exchanges(team: Team) -> dict[str, Any]:
+def exchanges(workers: Workers) -> dict[str, Any]:
     """Each exchange by itself."""
-    shares = {1: [[2, 0, 1]], 2: [[2, 0], [1]], 3: [[2, 0], [], [1]]}[team.workers]
-    local = torch.tensor([[float(i), 10.0 * i] for i in shares[team.rank]]).reshape(-1, 2).requires_grad_()
-    gathered = team.gather(local, shares)
-    weights = torch.arange(6.0).reshape(3, 2) + 100 * team.rank
+    shares = {1: [[2, 0, 1]], 2: [[2, 0], [1]], 3: [[2, 0], [], [1]]}[workers.count]
+    local = torch.tensor([[float(i), 10.0 * i] for i in shares[workers.rank]]).reshape(-1, 2).requires_grad_()
+    gathered = workers.gather(local, shares)
+    weights = torch.arange(6.0).reshape(3, 2) + 100 * workers.rank
     (gathered * weights).sum().backward()
     with_gradient = nn.Parameter(torch.ones(2, 3))
-    with_gradient.grad = torch.full((2, 3), float(team.rank + 1))
+    with_gradient.grad = torch.full((2, 3), float(workers.rank + 1))
     without = nn.Parameter(torch.ones(2))
-    if team.rank == 0:
+    if workers.rank == 0:
         without.grad = torch.ones(2)
     frozen = nn.Parameter(torch.ones(1), requires_grad=False)
-    team.sum_gradients([with_gradient, without, frozen])
+    workers.sum_gradients([with_gradient, without, frozen])
     return {
         "gathered": gathered.detach(),
         "gradient": local.grad,
         "summed": with_gradient.grad,
         "summed one": without.grad,
         "frozen": frozen.grad,
-        "total": team.total(torch.tensor([float(team.rank), 1.0])),
-        "from first": team.from_first(["a", None] if team.rank == 0 else None),
-        "arrays": team.gather_arrays(np.full((team.rank, 2), team.rank)),
+        "total": workers.total(torch.tensor([float(workers.rank), 1.0])),
+        "from first": workers.from_first(["a", None] if workers.rank == 0 else None),
+        "arrays": workers.gather_arrays(np.full((workers.rank, 2), workers.rank)),
     }
 
 
@@ -197,22 +197,22 @@ class Lengths:
         return np.array([[len(sentence), self.rank] for sentence in sentences], dtype=np.float32).reshape(-1, 2)
 
 
-def evaluations(team: Team) -> dict[str, Any]:
+def evaluations(workers: Workers) -> dict[str, Any]:
     """One evaluation after the other; the second asks for nothing and the third fails before it asks."""
     sentences = ["a" * n for n in (3, 1, 4, 15, 9)]
 
     def refuse(encode: Any) -> Any:
         raise UserError("broken")
 
-    encoder: Any = Lengths(team.rank)
-    answers: dict[str, Any] = {"encoded": _together(encoder, team, lambda encode: encode(sentences))}
-    answers["nothing"] = _together(encoder, team, lambda encode: "nothing asked")
+    encoder: Any = Lengths(workers.rank)
+    answers: dict[str, Any] = {"encoded": _together(encoder, workers, lambda encode: encode(sentences))}
+    answers["nothing"] = _together(encoder, workers, lambda encode: "nothing asked")
     try:
-        answers["refused"] = _together(encoder, team, refuse)
+        answers["refused"] = _together(encoder, workers, refuse)
     except UserError as error:
         answers["refused"] = str(error)
-    answers["few"] = _together(encoder, team, lambda encode: encode(sentences[:1]))
-    answers["after"] = team.from_first("still in step" if team.rank == 0 else None)
+    answers["few"] = _together(encoder, workers, lambda encode: encode(sentences[:1]))
+    answers["after"] = workers.from_first("still in step" if workers.rank == 0 else None)
     return answers
 
 
@@ -223,12 +223,12 @@ def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
 JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, evaluations)}
 
 
-def run(job: str, team: Team) -> dict[str, Any]:
+def run(job: str, workers: Workers) -> dict[str, Any]:
     """In float64, whatever the process is used to."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return JOBS[job](team)
+        return JOBS[job](workers)
     finally:
         torch.set_default_dtype(before)
 
@@ -243,6 +243,5 @@ if __name__ == "__main__":
         world_size=workers,
         timeout=timedelta(seconds=120),
     )
-    team = Team.joined()
-    torch.save({job: run(job, team) for job in jobs}, folder / f"answer-{rank}.pt")
+    torch.save({job: run(job, Workers.joined()) for job in jobs}, folder / f"answer-{rank}.pt")
     dist.destroy_process_group()

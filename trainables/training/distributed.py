@@ -18,32 +18,32 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
-class Team:
+class Workers:
     """This worker's place among the trial's workers. Alone, every exchange is a no-op."""
 
     rank: int = 0
-    workers: int = 1
+    count: int = 1
 
     @classmethod
-    def joined(cls) -> Team:
-        """The team of the initialised default process group."""
+    def joined(cls) -> Workers:
+        """The place in the initialised default process group."""
         return cls(dist.get_rank(), dist.get_world_size())
 
     def share(self, lengths: Sequence[int]) -> list[list[int]]:
         """Which sentences each worker encodes: dealt out longest first, so that all have alike many tokens."""
         order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
-        return [order[rank :: self.workers] for rank in range(self.workers)]
+        return [order[rank :: self.count] for rank in range(self.count)]
 
     def gather(self, local: Tensor, shares: Sequence[Sequence[int]]) -> Tensor:  # (own, dim) -> (all, dim)
         """Everyone's embeddings in the order of the batch; gradients flow back to the worker that made them."""
         sizes = [len(share) for share in shares]
-        stacked = local if self.workers == 1 else _Gather.apply(local, sizes, self.rank)
+        stacked = local if self.count == 1 else _Gather.apply(local, sizes, self.rank)
         order = torch.tensor([i for share in shares for i in share], device=local.device)
         return stacked[torch.argsort(order)]
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Add up every worker's gradients, in one exchange."""
-        if self.workers == 1:
+        if self.count == 1:
             return
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         for parameter in trained:
@@ -58,13 +58,13 @@ class Team:
     def total(self, value: Tensor) -> Tensor:
         """The sum of a tensor over the workers, without gradient."""
         value = value.detach().clone()
-        if self.workers > 1:
+        if self.count > 1:
             dist.all_reduce(value)
         return value
 
     def from_first(self, value: Any) -> Any:
         """The first worker's value, on every worker."""
-        if self.workers == 1:
+        if self.count == 1:
             return value
         box = [value]
         dist.broadcast_object_list(box, src=0)
@@ -72,9 +72,9 @@ class Team:
 
     def gather_arrays(self, own: np.ndarray) -> list[np.ndarray] | None:
         """Everyone's array, on the first worker; None on the others."""
-        if self.workers == 1:
+        if self.count == 1:
             return [own]
-        arrays: list[Any] | None = [None] * self.workers if self.rank == 0 else None
+        arrays: list[Any] | None = [None] * self.count if self.rank == 0 else None
         dist.gather_object(own, arrays, dst=0)
         return arrays
 
