@@ -44,9 +44,9 @@ def pools(batch: EmbeddedBatch, config: ObjectiveConfig) -> list[Pool]:
     found = []
     for anchor in sorted(set(premise)):
         entailed = [r for r in rows if premise[r] == anchor and label[r] == 0]
-        sentences = {hypothesis[r] for r in entailed}
+        known = {int(batch.text[s]) for s in [anchor, *(hypothesis[r] for r in entailed)]}
         if entailed:
-            found.append(Pool(anchor, [], entailed, [r for r in rows if hypothesis[r] not in sentences]))
+            found.append(Pool(anchor, [], entailed, [r for r in rows if int(batch.text[hypothesis[r]]) not in known]))
     return found
 
 

@@ -144,8 +144,7 @@ def ntxent(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
             if i == b or (i != a and not false_negative):
                 denominator = denominator + terms.term(v, other)
         losses.append(-torch.log(terms.term(v, vectors[b][1]) / sum(terms.bank(group, v), denominator)))
-    value = terms.mean(losses)
-    return value / batch.workers if config.fidelity == "released" else value
+    return terms.mean(losses)
 
 
 class Distances:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.pooling import POOLINGS
-from trainables.encoders.projection import HEADS, build_projection
+from trainables.encoders.project import build_projection
+from trainables.encoders.projection import PROJECTIONS
 from trainables.encoders.transformer import TransformerEncoder, length_buckets
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
@@ -236,7 +237,7 @@ class TestLengthBuckets:
 
 
 class TestHeads:
-    @pytest.mark.parametrize("kind", HEADS)
+    @pytest.mark.parametrize("kind", PROJECTIONS)
     @pytest.mark.parametrize("dim", [None, 3])
     def test_size(self, kind: Any, dim: int | None):
         head = build_projection(HeadConfig(kind, dim), 6)

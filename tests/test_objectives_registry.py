@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from tests.naive import LIAO_ORACLES
 from tests.naive_groups import GROUP_ORACLES
+from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES, build_objective, check_objective, group_shape
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import Objective
-from trainables.recipe import ObjectiveConfig, key_types
-
-LAYOUTS = get_args(key_types()["corpus.layout"])
+from trainables.recipe import ObjectiveConfig
 
 
 def config_of(name: str, **changes: Any) -> ObjectiveConfig:

@@ -17,7 +17,7 @@ from tests.conftest import SENTENCES
 from trainables.encoders import available, check_encoder, check_trainable, load_encoder
 from trainables.encoders.postprocess import FITS, Postprocessed
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, key_types
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, keys
 
 
 class Rows:
@@ -35,7 +35,7 @@ class Rows:
 
 
 def test_the_recipe_names_what_there_is():
-    assert set(key_types()["pooling.after"].__args__) == {"none", *FITS}
+    assert set(keys()["pooling.after"].type.__args__) == {"none", *FITS}
 
 
 class TestPostprocessed:

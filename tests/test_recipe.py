@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from trainables.errors import UserError, answer_user_errors, choices
 from trainables.objectives import check_objective
-from trainables.recipe import ObjectiveConfig, Recipe, key_types, parse_assignment
+from trainables.recipe import ObjectiveConfig, Recipe, keys, parse_assignment
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULTS = Recipe().flat()
@@ -40,7 +40,9 @@ SHARES = {"objective.weight", "optimisation.warmup", "corpus.share"}
 
 def values(key: str) -> st.SearchStrategy[Any]:
     """Valid values of a key, from its type."""
-    hint = key_types()[key]
+    hint = keys()[key].type
+    if keys()[key].names is not None:
+        return st.sampled_from(sorted(keys()[key].names or ()))
     options = get_args(hint) if get_origin(hint) is not Literal and get_args(hint) else (hint,)
     if get_origin(hint) is tuple:
         return st.lists(st.text(max_size=5), max_size=3).map(tuple)
@@ -107,7 +109,7 @@ class TestFlat:
         assert back.hash == recipe.hash
 
     def test_has_one_key_for_every_field(self):
-        assert set(DEFAULTS) == set(key_types())
+        assert set(DEFAULTS) == set(keys())
         assert all(key.count(".") == 1 for key in DEFAULTS)
 
     def test_a_recipe_cannot_be_changed(self):

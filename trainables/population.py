@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, keys
 
 if TYPE_CHECKING:
     from trainables.training.population_training import Member
@@ -22,35 +22,19 @@ if TYPE_CHECKING:
 POINTS = 100
 """Losses are told about so often in a training; at every step the telling could cost more than the training."""
 
-_EACH_ITS_OWN = (
-    "evaluation.tasks",
-    "evaluation.protocol",
-    "evaluation.heat_map",
-    "pooling.mode",
-    "head.kind",
-    "head.dim",
-    "objective.temperature",
-    "optimisation.learning_rate",
-    "optimisation.warmup",
-    "optimisation.schedule",
-    "optimisation.weight_decay",
-    "optimisation.clip_norm",
-    "optimisation.optimiser",
-)
-
 
 def population_key(recipe: Recipe) -> str | None:
     """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
 
-    Members share the base, the corpus and its layout, batch size and number of steps. They may differ in pooling,
-    head, temperature, learning rate, schedule, weight decay, clipping, optimiser, and in what is evaluated.
+    Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
+    a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated.
     """
     objective, layout = recipe.objective, recipe.corpus.layout
     stackable = objective.name == "ntxent" and layout in ("pairs", "similar_pairs")
     further = objective.bank or objective.mlm or recipe.pooling.after != "none"
     if recipe.encoder.adapter != "mlp" or not recipe.optimisation.epochs or not stackable or further:
         return None
-    shared = {key: value for key, value in recipe.flat().items() if key not in _EACH_ITS_OWN}
+    shared = {key: value for key, value in recipe.flat().items() if not keys()[key].together}
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -113,9 +97,10 @@ def build_members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path 
     from trainables.encoders import load_encoder
     from trainables.encoders.adapter import AdaptedEncoder
     from trainables.encoders.embedding_store import EmbeddingStore
+    from trainables.fidelity import resolve
     from trainables.training.model import StudyModel
     from trainables.training.population_training import Member
-    from trainables.trial import followed, precision
+    from trainables.trial import precision
 
     assert len({population_key(recipe) for recipe in recipes}) == 1, "these recipes cannot train together"
     stores: dict[Any, EmbeddingStore] = {}
@@ -132,7 +117,8 @@ def build_members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path 
             data = locate(recipe)
             samplers[seed] = data.load_sampler(recipe, seed, encoder), data.description
         sampler, description = samplers[seed]
-        members.append(Member(StudyModel(recipe, encoder), followed(recipe), sampler, dict(description)))
+        followed = resolve(recipe)
+        members.append(Member(StudyModel(followed, encoder), followed, sampler, dict(description)))
     return members
 
 

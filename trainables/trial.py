@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trainables.data import Data, locate
+from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 
@@ -114,12 +115,13 @@ def run_trial(
     leave embeddings of frozen encoders for each other.
     """
     workers, reporter = workers or Workers(), reporter or Reporter()
+    recipe = resolve(recipe)
     began = time.perf_counter()
     encoder = build_encoder(recipe, seed, shared)
     data = locate(recipe)
     if recipe.trains:  # before the first embedding: an adapter keeps what its base gives
         encoder.precision = precision(recipe, encoder.device)
-        encoder.padded_inference = recipe.follows_liao
+        encoder.padded_inference = recipe.pooling.padding == "count"
     heat_map = HeatMap(recipe, encoder, workers) if recipe.evaluation.heat_map != "none" else None
     training: dict[str, Any] = {}
     stopped = None
@@ -224,16 +226,11 @@ def _train(
     model = StudyModel(recipe, encoder)
     watcher = _Rungs(recipe, encoder, data, workers, reporter)
     try:
-        progress = train(model, sampler, followed(recipe), seed, watcher, workers, resume)
+        progress = train(model, sampler, recipe, seed, watcher, workers, resume)
     except TrainingDivergedError as error:
         return {}, f"diverged: {error}"
     seconds = watcher.resumed_seconds(progress.seconds)
     return measured(progress, resumed_seconds=seconds), watcher.stopped
-
-
-def followed(recipe: Recipe) -> Recipe:
-    """The recipe that the optimiser follows: Liao's released code keeps the rate constant after the warm-up."""
-    return recipe.override({"optimisation.schedule": "constant"}) if recipe.follows_liao else recipe
 
 
 def measured(progress: Progress, **more: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import Any
 from trainables.corpora.paraphrase import check_paraphraser, paraphrase
 from trainables.errors import UserError
 from trainables.recipe import CorpusConfig
+from trainables.registry import Registry
 
 Change = Callable[[str, random.Random], "str | None"]
 """A text to a changed one; None where it is not to be changed, and a copy of the anchor stands in its place."""
@@ -46,8 +47,9 @@ _WORD = re.compile(r"(\W*)([^\W\d_]+)(\W*)")
 
 @dataclass(frozen=True)
 class Augmentation:
-    """A way of changing texts."""
+    """A way of changing texts; an entry of `AUGMENTATIONS`."""
 
+    name: str
     make: Callable[[CorpusConfig, int, Sequence[str]], Change | None]
     """From the corpus's configuration, the seed and all texts that may be changed; None changes nothing."""
     check: Callable[[CorpusConfig], None]
@@ -135,14 +137,15 @@ def _paraphrases(config: CorpusConfig, seed: int, texts: Sequence[str]) -> Chang
     return lambda text, _: table.get(text) or None
 
 
-AUGMENTATIONS = {
-    "none": Augmentation(lambda config, seed, texts: None, lambda config: None),
-    "deletion": Augmentation(lambda config, seed, texts: delete_words, lambda config: None),
-    "synonyms": Augmentation(
-        lambda config, seed, texts: synonym_replacer(wordnet_synonyms()), lambda config: _check_wordnet()
+AUGMENTATIONS = Registry(
+    "augmentation",
+    Augmentation("none", lambda config, seed, texts: None, lambda config: None),
+    Augmentation("deletion", lambda config, seed, texts: delete_words, lambda config: None),
+    Augmentation(
+        "synonyms", lambda config, seed, texts: synonym_replacer(wordnet_synonyms()), lambda config: _check_wordnet()
     ),
-    "paraphrase": Augmentation(_paraphrases, check_paraphraser),
-}
+    Augmentation("paraphrase", _paraphrases, check_paraphraser),
+)
 """The values of `corpus.augmentation`."""
 
 

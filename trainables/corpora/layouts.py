@@ -10,14 +10,15 @@ recipes that share them, and downloads nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainables.errors import UserError
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, Value
+from trainables.registry import Registry
 
 if TYPE_CHECKING:
     from trainables.corpora.batch import Sampler
@@ -28,11 +29,24 @@ if TYPE_CHECKING:
 class Layout:
     """A row of `LAYOUTS`. `senteval` is the resolved SentEval folder; positives and negatives are P and Q."""
 
+    name: str
     check: Callable[[Recipe, Path, int | None, int | None], None]
     load: Callable[[Recipe, Path, int, int | None, int | None], tuple[Sampler, dict[str, Any]]]
     """From recipe, senteval, seed, positives, negatives: the sampler, and what its corpus is, for the ledger."""
     sentences: Callable[[Recipe, Path], Iterable[str]]
     """The training sentences in corpus order, repeated ones too."""
+    positives: int | None = None
+    """Most positives of an anchor that a batch has; None for any number."""
+    positives_key: str | None = None
+    """The key that sets the number of positives, where it is not `objective.positives`."""
+    negatives: bool = True
+    """Whether a batch has hard negatives."""
+    exact: bool = False
+    """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
+    objectives: tuple[str, ...] = ()
+    """Objectives that can learn from it, beside those that name it themselves."""
+    released: Mapping[str, Value] = field(default_factory=dict)
+    """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +109,8 @@ class _FromNLI:
     make: Make
     needs_entailments: bool = True
 
-    def row(self) -> Layout:
-        return Layout(self.check, self.load, self.sentences)
+    def row(self, name: str, **more: Any) -> Layout:
+        return Layout(name, self.check, self.load, self.sentences, **more)
 
     def check(self, recipe: Recipe, senteval: Path, positives: int | None, negatives: int | None) -> None:
         from trainables.corpora.augment import check_augmentation
@@ -227,13 +241,31 @@ def _similar_sentences(recipe: Recipe, senteval: Path) -> Iterator[str]:
     return chain.from_iterable(zip(pairs.first, pairs.second, strict=True))
 
 
-LAYOUTS = {
-    "rows": _FromNLI(lambda count, _: (count.pairs, "labelled pairs"), _rows, needs_entailments=False).row(),
-    "groups": _FromNLI(_anchors, _groups).row(),
-    "pairs": _FromNLI(lambda count, _: (count.entailed, "entailed pairs"), _pairs).row(),
-    "similar_pairs": Layout(_check_similar, _load_similar, _similar_sentences),
-    "sentences": _FromNLI(
-        lambda count, _: (count.sentences, "unique sentences"), _sentences, needs_entailments=False
-    ).row(),
-}
+def _no_sentences(recipe: Recipe, senteval: Path) -> Iterator[str]:
+    raise UserError(f"corpus.layout={recipe.corpus.layout} holds documents, not sentences")
+
+
+def _not_here(*_: Any) -> Any:
+    raise NotImplementedError
+
+
+LAYOUTS = Registry(
+    "layout",
+    _FromNLI(lambda count, _: (count.pairs, "labelled pairs"), _rows, needs_entailments=False).row("rows"),
+    _FromNLI(_anchors, _groups).row("groups", exact=True),
+    _FromNLI(lambda count, _: (count.entailed, "entailed pairs"), _pairs).row("pairs", positives=1, negatives=False),
+    Layout("similar_pairs", _check_similar, _load_similar, _similar_sentences, positives=1, negatives=False),
+    _FromNLI(lambda count, _: (count.sentences, "unique sentences"), _sentences, needs_entailments=False).row(
+        "sentences", positives=1, negatives=False
+    ),
+    Layout(
+        "spans",
+        _not_here,
+        _not_here,
+        _no_sentences,
+        positives_key="spans.positives",
+        negatives=False,
+        released={"spans.places": "blocks", "objective.workers": "mean"},
+    ),
+)
 """The values of `corpus.layout`."""

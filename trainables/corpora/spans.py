@@ -19,7 +19,7 @@ that would reach over the document's edge: the range of starts is cut, not the p
 after the anchor, by a coin where both fit; l_max is lowered to the longer side where neither has room for it.
 `subsuming`: the anchor's length stands for l_max in the positive's length, its start is uniform within the anchor.
 
-`fidelity="released"` places anchors as the authors' code does, though in tokens where that counts words: the document
+`spans.places="blocks"` places anchors as the authors' code does, though in tokens where that counts words: the document
 is cut into blocks of l_max tokens, an anchor lies anywhere within one block drawn at random, and that block and the two
 beside it are not drawn again.
 """
@@ -103,7 +103,7 @@ def make_span_sampler(
         batch_size=recipe.optimisation.batch_size,
         seed=seed,
         wrap=lambda ids: encoder.wrap(ids[:room]),
-        released=recipe.objective.fidelity == "released",
+        released=recipe.spans.places == "blocks",
     )
     return sampler, {
         "source": documents.source,

@@ -1,56 +1,33 @@
-"""Pooling: token states to one vector. A mode is one function in `POOLINGS`."""
+"""The poolings: how token states become one vector. The functions are in `trainables/encoders/pool.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
-
-# Each takes the states of every layer, (layers + 1) x (sentences, tokens, dim), and the mask of real tokens,
-# (sentences, tokens), and gives (sentences, dim).
-Pooling = Callable[[tuple[Tensor, ...], Tensor], Tensor]
+from trainables.registry import Registry
 
 
-def mean(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
-    """Mean over all real tokens."""
-    return _masked_mean(states[-1], mask)
+@dataclass(frozen=True)
+class Pooling:
+    """An entry of `POOLINGS`."""
+
+    name: str
+    function: Any
+    """From the states of every layer, (layers + 1) x (sentences, tokens, dim), and the mask of real tokens, (sentences,
+    tokens), to (sentences, dim); or `"module:function"`."""
+    every_layer: bool = False
+    """Whether it looks at other layers than the last; if not, only the last one's states are handed to it."""
+    needs_cls: bool = False
+    """Whether the first token must be [CLS]."""
 
 
-def mean_without_cls(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
-    """Mean over the real tokens but the first, [CLS] (Liao 2021, section 3)."""
-    return _masked_mean(states[-1][:, 1:], mask[:, 1:])
-
-
-def cls(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
-    """The state of the first token."""
-    return states[-1][:, 0]
-
-
-def maximum(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
-    """The largest value over the real tokens, in each dimension."""
-    return states[-1].masked_fill(~mask.bool().unsqueeze(-1), float("-inf")).amax(dim=1)
-
-
-def first_last_mean(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
-    """Mean over the real tokens of the average of the first layer's and the last layer's output."""
-    return _masked_mean((states[1] + states[-1]) / 2, mask)
-
-
-POOLINGS: dict[str, Pooling] = {
-    "mean": mean,
-    "mean_without_cls": mean_without_cls,
-    "cls": cls,
-    "max": maximum,
-    "first_last_mean": first_last_mean,
-}
-
-
-def padded_mean_without_cls(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
-    """What Liao's released code does at inference: padding is averaged in, so a batch changes its sentences."""
-    return states[-1][:, 1:].mean(dim=1)
-
-
-def _masked_mean(states: Tensor, mask: Tensor) -> Tensor:
-    weights = mask.unsqueeze(-1).to(states.dtype)  # (sentences, tokens, 1)
-    return (states * weights).sum(dim=1) / torch.clamp(weights.sum(dim=1), min=1)
+POOLINGS = Registry(
+    "pooling",
+    Pooling("mean", "trainables.encoders.pool:mean"),
+    Pooling("mean_without_cls", "trainables.encoders.pool:mean_without_cls", needs_cls=True),
+    Pooling("cls", "trainables.encoders.pool:cls"),
+    Pooling("max", "trainables.encoders.pool:maximum"),
+    Pooling("first_last_mean", "trainables.encoders.pool:first_last_mean", every_layer=True),
+)
+"""The values of `pooling.mode`."""

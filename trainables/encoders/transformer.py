@@ -13,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from trainables.encoders import hub_errors
-from trainables.encoders.pooling import POOLINGS, padded_mean_without_cls
+from trainables.encoders.pool import padded_mean_without_cls
+from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.registry import load
 
 # One forward pass holds at most so many tokens, padding included.
 TOKENS_PER_PASS = {"cpu": 4096, "cuda": 65536}
@@ -29,6 +31,7 @@ class TransformerEncoder(nn.Module):
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.mode = mode
+        self.pool = load(POOLINGS[mode].function)
         self.max_length = max_length
         self.dim = int(backbone.config.hidden_size)
         self.precision = torch.float32
@@ -53,8 +56,8 @@ class TransformerEncoder(nn.Module):
             backbone, tokenizer = hub_errors(config.name, lambda: _from_pretrained(config.name))
         if tokenizer.pad_token_id is None:
             raise UserError(f"the tokenizer of {config.name!r} has no padding token; give one that has")
-        if pooling.mode == "mean_without_cls" and tokenizer.cls_token_id is None:
-            raise UserError(f"pooling.mode 'mean_without_cls' needs a [CLS] token, which {config.name!r} has not")
+        if POOLINGS[pooling.mode].needs_cls and tokenizer.cls_token_id is None:
+            raise UserError(f"pooling.mode {pooling.mode!r} needs a [CLS] token, which {config.name!r} has not")
         if config.layers is not None:
             _keep_layers(backbone, config)
         # RoBERTa has two positions more than it can use; only its tokenizer knows.
@@ -136,7 +139,7 @@ class TransformerEncoder(nn.Module):
         """
         ids = padded(tokens, self.tokenizer.pad_token_id).to(self.device)
         mask = padded([[1] * len(row) for row in tokens], 0).to(self.device)
-        layers = self.mode == "first_last_mean"
+        layers = POOLINGS[self.mode].every_layer
         output = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=layers)
         states = output.hidden_states if layers else (output.last_hidden_state,)
         # bf16 states are summed in fp32: a mean over many tokens loses digits otherwise.
@@ -152,7 +155,7 @@ class TransformerEncoder(nn.Module):
     def _forward(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         states, mask = self.states(tokens)
         released = self.padded_inference and not self.training and self.mode == "mean_without_cls"
-        return (padded_mean_without_cls if released else POOLINGS[self.mode])(states, mask)
+        return (padded_mean_without_cls if released else self.pool)(states, mask)
 
 
 def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (rows, longest) int64

@@ -1,17 +1,21 @@
 """Objectives: one contrastive kernel, and losses that choose its masks.
 
-To add one: a module with a class like `SupCon`, and a row here. The recipe's `objective.name` picks it.
+To add one: a module with a class like `SupCon`, and an entry here, or in a plugin file. The recipe's `objective.name`
+picks it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from trainables.corpora.layouts import LAYOUTS, Layout
 from trainables.errors import UserError, choices
+from trainables.keys import Value
 from trainables.recipe import ObjectiveConfig
+from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
     from trainables.objectives.objective import Objective
@@ -19,40 +23,110 @@ if TYPE_CHECKING:
 _NLI = ("rows", "groups")
 _PAIRED = ("pairs", "similar_pairs")
 
+_KEEP: Mapping[str, Value] = {"objective.false_negatives": "keep"}
+_LIAO: Mapping[str, Value] = {
+    **_KEEP,
+    "objective.anchors": "rows",
+    "pooling.padding": "count",
+    "optimisation.schedule": "constant",
+}
+
 
 @dataclass(frozen=True)
-class Kind:
-    """Where an objective is, and what its formula takes."""
+class ObjectiveEntry:
+    """Where an objective is, what its formula takes, and what it can learn from."""
 
-    module: str
-    cls: str
+    name: str
+    build: Any
+    """A subclass of `Objective`, or `"module:Class"`."""
     layouts: tuple[str, ...]
-    """The layouts of a corpus (`corpus.layout`) that it can learn from."""
+    """The layouts of a corpus (`corpus.layout`) that it can learn from; a layout may name further objectives."""
     positives: int | None = None
     """Most positives of an anchor; None takes any number."""
     negatives: int | None = None
     """Most hard negatives of an anchor; None takes any number, 0 none."""
     bank: bool = False
     """Whether it contrasts in a softmax, so that earlier batches (`objective.bank`) can be further negatives."""
+    released: Mapping[str, Value] = field(default_factory=dict)
+    """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
 
 
-OBJECTIVES = {
+OBJECTIVES = Registry(
+    "objective",
     # Liao 2021. Cross-entropy needs the three labels.
-    "scl": Kind("scl", "SCL", _NLI, bank=True),
-    "ce": Kind("ce", "CrossEntropy", _NLI),
-    "ce_augment": Kind("ce_augment", "AugmentedCrossEntropy", _NLI),
+    ObjectiveEntry("scl", "trainables.objectives.scl:SCL", _NLI, bank=True, released=_LIAO),
+    ObjectiveEntry("ce", "trainables.objectives.ce:CrossEntropy", _NLI, released=_LIAO),
+    ObjectiveEntry("ce_augment", "trainables.objectives.ce_augment:AugmentedCrossEntropy", _NLI, released=_LIAO),
     # CLSR, DeCLUTR
-    "ntxent": Kind("ntxent", "NTXent", ("groups", *_PAIRED, "sentences", "spans"), negatives=0, bank=True),
+    ObjectiveEntry(
+        "ntxent",
+        "trainables.objectives.ntxent:NTXent",
+        ("groups", *_PAIRED, "sentences", "spans"),
+        negatives=0,
+        bank=True,
+        released=_KEEP,
+    ),
     # SupMPN, and what it compares itself with
-    "mnrl": Kind("mnrl", "MNRL", ("groups", *_PAIRED, "sentences"), positives=1, bank=True),
-    "simcse": Kind("mnrl", "SimCSE", ("groups", "sentences"), positives=1, negatives=1, bank=True),
-    "supcon": Kind("supcon", "SupCon", ("groups", *_PAIRED, "sentences", "spans"), negatives=0, bank=True),
-    "supmpn": Kind("supmpn", "SupMPN", ("groups", *_PAIRED, "sentences", "spans"), bank=True),
-    "triplet": Kind("triplets", "Triplet", ("groups",)),
-    "batch_all": Kind("triplets", "BatchAll", ("groups", *_PAIRED)),
-    "batch_hard": Kind("triplets", "BatchHard", ("groups", *_PAIRED)),
-    "mlm": Kind("mlm", "MaskedLanguage", ("sentences", "spans")),
+    ObjectiveEntry(
+        "mnrl",
+        "trainables.objectives.mnrl:MNRL",
+        ("groups", *_PAIRED, "sentences"),
+        positives=1,
+        bank=True,
+        released=_KEEP,
+    ),
+    ObjectiveEntry(
+        "simcse",
+        "trainables.objectives.mnrl:SimCSE",
+        ("groups", "sentences"),
+        positives=1,
+        negatives=1,
+        bank=True,
+        released=_KEEP,
+    ),
+    ObjectiveEntry(
+        "supcon",
+        "trainables.objectives.supcon:SupCon",
+        ("groups", *_PAIRED, "sentences", "spans"),
+        negatives=0,
+        bank=True,
+        released=_KEEP,
+    ),
+    ObjectiveEntry(
+        "supmpn",
+        "trainables.objectives.supmpn:SupMPN",
+        ("groups", *_PAIRED, "sentences", "spans"),
+        bank=True,
+        released={**_KEEP, "objective.own_positives": "score_zero"},
+    ),
+    ObjectiveEntry("triplet", "trainables.objectives.triplets:Triplet", ("groups",), released=_KEEP),
+    ObjectiveEntry("batch_all", "trainables.objectives.triplets:BatchAll", ("groups", *_PAIRED), released=_KEEP),
+    ObjectiveEntry("batch_hard", "trainables.objectives.triplets:BatchHard", ("groups", *_PAIRED), released=_KEEP),
+    ObjectiveEntry("mlm", "trainables.objectives.mlm:MaskedLanguage", ("sentences", "spans")),
+)
+"""The values of `objective.name`."""
+
+
+PAPER: Mapping[str, Value] = {
+    "objective.false_negatives": "mask",
+    "objective.anchors": "premises",
+    "objective.own_positives": "leave_out",
 }
+"""What `objective.fidelity=paper` sets of an objective."""
+
+
+def resolve_objective(config: ObjectiveConfig) -> ObjectiveConfig:
+    """With what `fidelity` sets written out, where the configuration leaves it open."""
+    released = OBJECTIVES[config.name].released if config.fidelity == "released" else {}
+    wanted: dict[str, Any] = {name.removeprefix("objective."): {**PAPER, **released}[name] for name in PAPER}
+    return dataclasses.replace(
+        config, **{name: value for name, value in wanted.items() if getattr(config, name) is None}
+    )
+
+
+def fits(objective: ObjectiveEntry, layout: Layout) -> bool:
+    """Whether an objective can learn from a layout: one of the two must name the other."""
+    return layout.name in objective.layouts or objective.name in layout.objectives
 
 
 def check_objective(config: ObjectiveConfig, layout: str) -> None:
@@ -60,20 +134,21 @@ def check_objective(config: ObjectiveConfig, layout: str) -> None:
     name = config.name
     if name not in OBJECTIVES:
         raise UserError(f"objective.name must be {choices(map(repr, OBJECTIVES))}, not {name!r}")
-    kind = OBJECTIVES[name]
-    if layout not in kind.layouts:
+    entry, offered = OBJECTIVES[name], LAYOUTS[layout]
+    if not fits(entry, offered):
+        possible = [other.name for other in LAYOUTS.values() if fits(entry, other)]
         raise UserError(
-            f"the objective {name!r} cannot use corpus.layout={layout!r}; it can use {choices(map(repr, kind.layouts))}"
+            f"the objective {name!r} cannot use corpus.layout={layout!r}; it can use {choices(map(repr, possible))}"
         )
-    _check_number("positives", "positive", config, kind.positives)
-    _check_number("negatives", "hard negative", config, kind.negatives)
-    if layout in (*_PAIRED, "sentences") and (config.positives or 1) > 1:
+    _check_number("positives", "positive", config, entry.positives)
+    _check_number("negatives", "hard negative", config, entry.negatives)
+    if offered.positives_key is not None and config.positives is not None:
+        raise UserError(f"corpus.layout={layout!r} takes {offered.positives_key}; set objective.positives=none")
+    if offered.positives is not None and (config.positives or 1) > offered.positives:
         raise UserError(f"corpus.layout={layout!r} gives one positive per anchor; set objective.positives=1")
-    if layout == "spans" and config.positives is not None:
-        raise UserError("corpus.layout='spans' takes spans.positives; set objective.positives=none")
-    if layout not in _NLI and config.negatives is not None:
+    if not offered.negatives and config.negatives is not None:
         raise UserError(f"corpus.layout={layout!r} gives no hard negatives; set objective.negatives=none")
-    if config.bank and not kind.bank:
+    if config.bank and not entry.bank:
         raise UserError(f"the objective {name!r} has no use for a memory bank; set objective.bank=0")
     if name == "mlm" and config.mlm == 0:
         raise UserError("the objective 'mlm' has nothing to train while objective.mlm is 0; set objective.mlm=1")
@@ -81,22 +156,20 @@ def check_objective(config: ObjectiveConfig, layout: str) -> None:
 
 def group_shape(config: ObjectiveConfig) -> tuple[int | None, int | None]:
     """How many positives and hard negatives the layout `groups` makes for each anchor; None takes all of its own."""
-    kind = OBJECTIVES[config.name]
+    entry = OBJECTIVES[config.name]
     return (
-        kind.positives if config.positives is None else config.positives,
-        kind.negatives if config.negatives is None else config.negatives,
+        entry.positives if config.positives is None else config.positives,
+        entry.negatives if config.negatives is None else config.negatives,
     )
 
 
 def build_objective(config: ObjectiveConfig, dim: int, layout: str) -> Objective:
     """The objective of a recipe for sentence embeddings of size `dim`."""
     check_objective(config, layout)
-    if layout == "groups":  # the layout has made exactly P and Q, so nothing is left to be drawn
+    config = resolve_objective(config)
+    if LAYOUTS[layout].exact:  # the layout has made exactly P and Q, so nothing is left to be drawn
         config = dataclasses.replace(config, positives=None, negatives=None)
-    kind = OBJECTIVES[config.name]
-    objective: Objective = getattr(importlib.import_module(f"trainables.objectives.{kind.module}"), kind.cls)(
-        config, dim
-    )
+    objective: Objective = load(OBJECTIVES[config.name].build)(config, dim)
     return objective
 
 

@@ -34,10 +34,10 @@ class Contrastive(Objective):
     tau, which divides it. A batch without an anchor gives 0.
 
     The entries of a memory bank are candidates of earlier batches: further negatives of every anchor, without
-    gradient; never of one whose own text, or whose positive's, is the entry's, whatever the fidelity.
+    gradient; never of one whose own text, or whose positive's, is the entry's, whatever `false_negatives` says.
 
-    False negatives: with `fidelity="paper"` a candidate whose text is the anchor's own or that of one of its positives
-    is left out of the denominators, but for the positive in question itself. With "released" it stays, as in the
+    False negatives: with `false_negatives="mask"` a candidate whose text is the anchor's own or that of one of its
+    positives is left out of the denominators, but for the positive in question itself. With "keep" it stays, as in the
     authors' code, which knows no texts. A second view of the anchor that serves as its positive is a positive.
     """
 

@@ -22,31 +22,29 @@ class Contrast:
 
 
 def choose_contrast(batch: EmbeddedBatch, config: ObjectiveConfig) -> Contrast:
-    """Section 3 of the paper, "Anchor, Positive and Negative Sentence"; or what its released code does."""
+    """Section 3 of the paper, "Anchor, Positive and Negative Sentence".
+
+    `anchors="premises"`: each premise with a positive in the batch is an anchor once. "rows": each entailed row is,
+    with its own hypothesis always among the positives, and N- has no effect, as in the released code.
+    A negative is every hypothesis that the premise does not entail. With `false_negatives="mask"` none of them has the
+    text of the anchor or of one that it entails, also where it stands in a row of another premise.
+    """
     premise, hypothesis, label = (t.cpu() for t in (batch.premise, batch.hypothesis, batch.label))
-    if config.fidelity == "released":
-        return _released(premise, label, config, batch.generator)
     entailed = label == ENTAILMENT
-    anchors = premise[entailed].unique()  # every premise that has a positive in the batch
-    own = premise == anchors.unsqueeze(1)  # (anchors, pairs)
-    positives = own & entailed
-    # A sentence that the anchor entails is never its negative, also where another premise repeats it.
-    text = batch.text.cpu()[hypothesis]
-    same = text.unsqueeze(0) == text.unsqueeze(1)  # (pairs, pairs)
-    entailed_sentence = (positives.double() @ same.double()) > 0
-    return Contrast(
-        anchors,
-        draw(positives, config.positives, batch.generator),
-        draw(~entailed_sentence, config.negatives, batch.generator),
-    )
-
-
-def _released(premise: Tensor, label: Tensor, config: ObjectiveConfig, generator: torch.Generator) -> Contrast:
-    """Every entailed row is an anchor with its own hypothesis among the positives; N- has no effect."""
-    rows = torch.nonzero(label == ENTAILMENT).squeeze(1)  # (anchors,)
-    entailments = (premise == premise[rows].unsqueeze(1)) & (label == ENTAILMENT)  # (anchors, pairs)
-    itself = torch.zeros_like(entailments)
+    rows = entailed.nonzero().squeeze(1)
+    by_row = config.anchors == "rows"
+    anchors = premise[rows] if by_row else premise[rows].unique()
+    positives = (premise == anchors.unsqueeze(1)) & entailed  # (anchors, pairs)
+    negatives = ~positives
+    if config.false_negatives == "mask":
+        text = batch.text.cpu()
+        of_pair = text[hypothesis]
+        same = of_pair.unsqueeze(0) == of_pair.unsqueeze(1)  # (pairs, pairs)
+        negatives = ~((positives.double() @ same.double()) > 0) & (of_pair != text[anchors].unsqueeze(1))
+    if not by_row:
+        chosen = draw(positives, config.positives, batch.generator)
+        return Contrast(anchors, chosen, draw(negatives, config.negatives, batch.generator))
+    itself = torch.zeros_like(positives)
     itself[torch.arange(len(rows)), rows] = True
     others = None if config.positives is None else config.positives - 1
-    positives = itself | draw(entailments & ~itself, others, generator)
-    return Contrast(premise[rows], positives, ~entailments)
+    return Contrast(anchors, itself | draw(positives & ~itself, others, batch.generator), negatives)

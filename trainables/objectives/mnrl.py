@@ -23,7 +23,7 @@ class MNRL(Contrastive):
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
         shared = (groups.entailed & ~own) | groups.contradicted
-        if self.config.fidelity == "paper":
+        if self.config.false_negatives == "mask":
             shared = shared & ~groups.agree(batch.text[batch.hypothesis])
         return Comparison(
             batch.projected[groups.anchor],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import torch
 
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
-from trainables.objectives.objective import EmbeddedBatch, Loss
+from trainables.objectives.objective import EmbeddedBatch
 
 
 class NTXent(Contrastive):
@@ -21,8 +19,6 @@ class NTXent(Contrastive):
     is the mean of their (projected) embeddings. A group without a positive takes no part.
 
     As a false negative, a mean of several positives has the text of each of them; in a memory bank, its anchor's.
-
-    With `fidelity="released"` the loss is divided by the number of workers (DeCLUTR's `scale_fix`).
     """
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:
@@ -43,15 +39,9 @@ class NTXent(Contrastive):
         paired = (sizes > 0)[owner]
         positives = (owner == owner.unsqueeze(1)) & ~itself & paired
         shared = (paired & ~itself).clone()
-        if self.config.fidelity == "paper":
+        if self.config.false_negatives == "mask":
             agreed = groups.agree(text)  # (groups, groups)
             found = groups.agree(batch.text[item]).int()
             means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, found) > 0
             shared = positives | (shared & ~torch.cat([agreed, means], dim=1)[owner])
         return Comparison(vectors, vectors, torch.cat([text, mean_text]), positives, shared, groups, owner)
-
-    def forward(self, batch: EmbeddedBatch) -> Loss:
-        loss = super().forward(batch)
-        if self.config.fidelity == "paper":
-            return loss
-        return dataclasses.replace(loss, value=loss.value / batch.workers)

@@ -26,7 +26,7 @@ class SupCon(Contrastive):
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
         shared = groups.entailed.expand_as(own)
-        if self.config.fidelity == "paper":
+        if self.config.false_negatives == "mask":
             shared = positives | (shared & ~groups.agree(batch.text[batch.hypothesis]))
         return Comparison(
             batch.projected[groups.anchor],

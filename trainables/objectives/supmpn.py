@@ -18,12 +18,13 @@ class SupMPN(MNRL):
     the positives k of all other groups, S_negatives that over the hard negatives of all groups. The anchor's own other
     positives are left out. With one positive it is eq. 6.
 
-    With `fidelity="released"` a left-out positive scores 0 instead, so each adds exp(0) = 1 to the denominator.
+    With `own_positives="score_zero"` a left-out positive scores 0 instead, as in the released code, so each adds
+    exp(0) = 1 to the denominator.
     """
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         comparison = super().compare(batch)
-        if self.config.fidelity == "paper":
+        if self.config.own_positives == "leave_out":
             return comparison
         left_out = (comparison.positives.sum(dim=1) - 1).clamp(min=0)
         return dataclasses.replace(comparison, ones=left_out)

@@ -18,14 +18,14 @@ class Triplet(Objective):
         max( D(x, p) - D(x, n) + m, 0 ),
 
     over all triplets of the batch; D Euclidean, on projected embeddings, m `margin`, in units of D.
-    With `fidelity="paper"` a hard negative whose text is the anchor's or a positive's makes no triplet.
+    With `false_negatives="mask"` a hard negative whose text is the anchor's or a positive's makes no triplet.
     """
 
     def forward(self, batch: EmbeddedBatch) -> Loss:
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives, negatives = own & groups.entailed, own & groups.contradicted
-        if self.config.fidelity == "paper":
+        if self.config.false_negatives == "mask":
             negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
         mine = batch.share(len(own))
@@ -44,11 +44,11 @@ class BatchAll(Objective):
 
     Eq. 2 is a sum, whose size grows with the cube of the batch. We take the mean over the triplets that
     violate the margin, as Hermans does in his "BatchAll != 0": the satisfied ones would only water it down.
-    With `fidelity="paper"` an n whose text is that of a member of a's class makes no triplet.
+    With `false_negatives="mask"` an n whose text is that of a member of a's class makes no triplet.
     """
 
     def forward(self, batch: EmbeddedBatch) -> Loss:
-        classes = Classes.of(batch, self.config.fidelity)
+        classes = Classes.of(batch, self.config.false_negatives == "mask")
         mine = batch.share(len(classes.members))
         hinges = self._hinges(batch, classes, mine)
         with torch.no_grad():  # the violations of the whole batch are the divisor of every worker's part
@@ -71,7 +71,7 @@ class BatchHard(Objective):
     """
 
     def forward(self, batch: EmbeddedBatch) -> Loss:
-        classes = Classes.of(batch, self.config.fidelity)
+        classes = Classes.of(batch, self.config.false_negatives == "mask")
         complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
         mine = batch.share(len(classes.members))
         distances = classes.distances(batch, mine)[complete[mine]]
@@ -92,7 +92,7 @@ class Classes:
     negatives: Tensor  # (members, candidates), boolean
 
     @classmethod
-    def of(cls, batch: EmbeddedBatch, fidelity: str) -> Classes:
+    def of(cls, batch: EmbeddedBatch, mask: bool) -> Classes:
         groups = Groups.of_batch(batch)
         row, count = groups.entailed.nonzero().squeeze(1), len(groups.anchor)
         hard = groups.contradicted.nonzero().squeeze(1)
@@ -104,7 +104,7 @@ class Classes:
         is_anchor = torch.arange(len(members), device=row.device) < count
         of_anchor = is_anchor.unsqueeze(1) & (owner.unsqueeze(1) == groups.of[hard])  # (members, hard negatives)
         negatives = torch.cat([~same, of_anchor], dim=1)
-        if fidelity == "paper":
+        if mask:
             negatives = negatives & ~groups.agree(batch.text[candidates])[owner]
         nobody = torch.zeros_like(of_anchor)
         return cls(members, candidates, torch.cat([positives, nobody], dim=1), negatives)

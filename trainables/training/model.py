@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.projection import build_projection
+from trainables.encoders.project import build_projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
@@ -57,7 +58,8 @@ class StudyModel(nn.Module):
         self.objective = build_objective(recipe.objective, encoder.dim, recipe.corpus.layout)
         self.bank = MemoryBank(recipe, encoder.dim) if recipe.objective.bank else None
         self.masked_weight = recipe.objective.mlm
-        self.shrinks = recipe.follows_liao and recipe.pooling.mode == "mean_without_cls"
+        self.shrinks = recipe.pooling.padding == "count"
+        self.by_workers = recipe.objective.workers == "mean"
         self.to(encoder.device)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
@@ -103,6 +105,8 @@ class StudyModel(nn.Module):
                 workers=workers.count,
             )
         )
+        if self.by_workers:
+            loss = dataclasses.replace(loss, value=loss.value / workers.count)
         if self.bank is not None:
             assert loss.contrasted is not None
             vectors, texts = loss.contrasted

@@ -127,7 +127,7 @@ class _Batches:
         self._drawn: dict[int, Batch] = {}
 
     def of(self, sampler: Sampler, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
-        """`known`: texts are known, so that false negatives are left out (fidelity "paper")."""
+        """`known`: texts are known, so that false negatives are left out (`objective.false_negatives`)."""
         key = id(sampler), id(store), known
         if key not in self._made:
             if id(sampler) not in self._drawn:
@@ -176,7 +176,7 @@ class _Stack:
         with torch.no_grad():
             self.weight = [torch.stack([own[i].weight for own in self.linear]) for i in range(len(self.rectified))]
             self.bias = [torch.stack([own[i].bias for own in self.linear]) for i in range(len(self.rectified))]
-        self.known = members[0].recipe.objective.fidelity == "paper"
+        self.known = members[0].recipe.objective.false_negatives == "mask"
         configs = [member.recipe.optimisation for member in members]
         self.decay = self._column([config.weight_decay for config in configs])
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
@@ -378,7 +378,7 @@ def _groups(members: Sequence[Member]) -> list[list[Member]]:
     shapes: dict[object, list[Member]] = {}
     for member in members:
         shape = tuple((layer.weight.shape, rectified) for layer, rectified in _layers(member.model))
-        rule = member.recipe.optimisation.optimiser, member.recipe.objective.fidelity
+        rule = member.recipe.optimisation.optimiser, member.recipe.objective.false_negatives
         shapes.setdefault((shape, rule), []).append(member)
     groups = []
     for alike in shapes.values():

@@ -1,0 +1,30 @@
+"""Projection heads as modules: (sentences, dim) to (sentences, out)."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from trainables.encoders.projection import PROJECTIONS
+from trainables.recipe import HeadConfig
+from trainables.registry import load
+
+
+def none(dim: int, out: int) -> nn.Module:
+    """The embedding itself; `out` has no say."""
+    return nn.Identity()
+
+
+def linear(dim: int, out: int) -> nn.Module:
+    return nn.Linear(dim, out)
+
+
+def mlp(dim: int, out: int) -> nn.Module:
+    """Two layers with a ReLU between (Giorgi 2020, supplement 6.1): its "~100,000 to ~1,000,000" parameters, for
+    outputs from 128 on, are those of a hidden layer as wide as the output."""
+    return nn.Sequential(nn.Linear(dim, out), nn.ReLU(), nn.Linear(out, out))
+
+
+def build_projection(config: HeadConfig, dim: int) -> nn.Module:
+    """(sentences, dim) to (sentences, config.dim or dim)."""
+    module: nn.Module = load(PROJECTIONS[config.kind].build)(dim, config.dim or dim)
+    return module

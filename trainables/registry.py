@@ -1,0 +1,75 @@
+"""Registries: everything that can be added by name, from this repository or from a file outside it.
+
+    OBJECTIVES.add(ObjectiveEntry("mine", MyObjective, layouts=("groups",)))   # in a file given by `--plugin FILE`
+    OBJECTIVES["mine"]                                                          # wherever a recipe names it
+
+An entry is a frozen dataclass: its name, the class or function behind it, what that needs, and what it can be combined
+with. The module that owns a registry is light: what is heavy to import stands in its entries as `"module:attribute"`,
+which `load` turns into the object.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, TypeVar
+
+from trainables.errors import UserError, choices
+
+
+class Entry(Protocol):
+    """What every entry has."""
+
+    @property
+    def name(self) -> str:
+        """What a recipe or a command line calls it."""
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Registry(Mapping[str, E]):
+    """Entries by name, in the order in which they were added. `noun` is what a message calls one of them."""
+
+    def __init__(self, noun: str, *entries: E) -> None:
+        self.noun = noun
+        self._entries: dict[str, E] = {}
+        self.add(*entries)
+
+    def add(self, *entries: E) -> None:
+        """Add entries; `UserError` for a name that is taken."""
+        for entry in entries:
+            if entry.name in self._entries:
+                raise UserError(f"there is already a {self.noun} called {entry.name!r}; give yours another name")
+            self._entries[entry.name] = entry
+
+    def remove(self, name: str) -> None:
+        """Forget an entry, as a test does with one that it added."""
+        del self._entries[name]
+
+    def __getitem__(self, name: str) -> E:
+        """The entry of that name; `UserError` with the nearest and all names if there is none."""
+        if name not in self._entries:
+            near = difflib.get_close_matches(str(name), self._entries, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            names = choices(map(repr, self._entries))
+            raise UserError(f"there is no {self.noun} {name!r}; {hint}the names are {names}")
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def load(target: Any) -> Any:
+    """The object that `"module:attribute"` names; anything but text is the object itself."""
+    if not isinstance(target, str):
+        return target
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
