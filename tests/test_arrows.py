@@ -19,7 +19,16 @@ MAY_IMPORT = {
     "study": ("study", "reports", "search_spaces", "trainables"),
     # The averages are rows of data, and a report says what they are the mean of.
     "reports": ("reports", "search_spaces", "trainables.senteval.averages", *SHARED),
-    "search_spaces": ("search_spaces", *SHARED),
+    # A space is checked when it loads, so it knows the names of tasks, objectives and layouts: their registries are light.
+    "search_spaces": (
+        "search_spaces",
+        "trainables.senteval.tasks",
+        "trainables.objectives.OBJECTIVES",
+        "trainables.corpora.layouts",
+        "trainables.fidelity",
+        "trainables.plugins",
+        *SHARED,
+    ),
     "benchmarks": ("benchmarks", "tests.senteval_oracle", "study", "reports", "search_spaces", "trainables"),
     "trainables": ("trainables",),
     "trainables.recipe": SHARED,

@@ -115,7 +115,8 @@ def describe(recipe: type) -> Mapping[str, Key]:
             said = dict(item.metadata)
             said["label"] = said["label"] or item.name.replace("_", " ")
             name = f"{section}.{item.name}"
-            found[name] = Key(name, hints[item.name], item.default, **said)
+            default: Any = item.default
+            found[name] = Key(name, hints[item.name], default, **said)
     return found
 
 

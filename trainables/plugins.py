@@ -1,0 +1,56 @@
+"""Python files from outside the repository: they add entries to the registries, or define a space.
+
+    python study/run.py --plugin my_objective.py --set objective.name=mine
+
+A plugin is a file that calls `add` on registries (docs: CONTRIBUTING.md). It is run once in each process that needs it:
+the one that plans a study, each worker, and each report.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import types
+from pathlib import Path
+
+from trainables.errors import UserError
+
+_ran: dict[str, types.ModuleType] = {}
+"""By source: what this process has run already. Entries of a file that is run twice would be duplicates."""
+
+
+def load_plugin(path: Path) -> str:
+    """Run a plugin, once in this process; returns its source, which can be run elsewhere by `run_source`."""
+    source = read_source(path, "plugin")
+    run_source(source, str(path), "plugin")
+    return source
+
+
+def read_source(path: Path, what: str) -> str:
+    """The text of a Python file; `UserError` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"the {what} file {path} does not exist") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the {what} file {path} cannot be read: {error}") from None
+
+
+def run_source(source: str, path: str, what: str) -> types.ModuleType:
+    """Run Python source as a module, once in this process; `UserError` with its line where it fails."""
+    if source in _ran:
+        return _ran[source]
+    module = types.ModuleType(f"{what}_{Path(path).stem}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    except SyntaxError as error:
+        raise UserError(f"{path}, line {error.lineno}: {error.msg}") from None
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), 1)
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        raise UserError(f"{path}, line {line}: {kind}{error}") from None
+    _ran[source] = module
+    return module
