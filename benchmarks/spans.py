@@ -2,7 +2,7 @@
 
 What a training step waits for: the next batch of `SpanSampler`, from drawn uniforms to finished token lists with the
 special tokens, with the paper's numbers (l_min 32, l_max 512, A = 2, P = 2, 16 documents) for every strategy. The
-documents are random tokens of web pages' lengths in a memory-mapped file, so that neither data nor an encoder is needed.
+documents are random tokens of web pages' lengths in a memory-mapped file, so that neither data nor encoder is needed.
 Processor time is counted. The tokenization, done once for a study, is not part of it.
 """
 

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "study": ("study", "reports", "search_spaces", "trainables"),
     # The averages are rows of data, and a report says what they are the mean of.
     "reports": ("reports", "search_spaces", "trainables.senteval.averages", *SHARED),
-    # A space is checked when it loads, so it knows the names of tasks, objectives and layouts: their registries are light.
+    # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (
         "search_spaces",
         "trainables.senteval.tasks",
