@@ -49,6 +49,8 @@ class StudyInfo:
     """Sentences that a reader must know before any number, e.g. what the encoder was trained on already."""
     commands: list[str] = field(default_factory=list)
     """Every command line that worked on the study, in the order of their first use."""
+    plugins: list[str] = field(default_factory=list)
+    """Names of the plugin files that the study copied to `plugins/`."""
     created_at: str = ""
     status_counts: dict[str, int] = field(default_factory=dict)
 

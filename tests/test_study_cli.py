@@ -1,4 +1,4 @@
-"""The front door: what a person may get wrong, and that each mistake is one sentence and exit code 2."""
+"""The command line: what a person may get wrong, and that each mistake is one sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from study.run import main
 from trainables.errors import answer_user_errors
 
 ROOT = Path(__file__).resolve().parents[1]
-TINY = ("--scale", "laptop", "--only", "SBERT baseline")
+TINY = ("--space", "scl_ablation", "--scale", "laptop", "--only", "SBERT baseline")
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Exit code and stderr of the front door."""
+    """Exit code and stderr of the command line."""
     code = answer_user_errors(lambda: main(arguments))
     return code, capsys.readouterr().err
 
@@ -94,7 +94,7 @@ def test_a_mistake_is_one_clear_sentence_and_writes_nothing(
     made, expected = MISTAKES[name]
     mistake = made(tmp_path) if callable(made) else made
     own_rows = any(argument in mistake for argument in ("--only", "--word-vectors", "--space"))
-    scope = ("--scale", "laptop") if own_rows or "unknown objective" in name else TINY
+    scope = TINY[:4] if own_rows or "unknown objective" in name else TINY
     code, stderr = answer(capsys, *scope, *mistake)
     assert code == 2, stderr
     assert expected in stderr
@@ -107,7 +107,7 @@ def test_a_mistake_is_one_clear_sentence_and_writes_nothing(
 def test_the_papers_scale_without_hub_or_data_is_a_sentence_and_never_the_scenes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code, stderr = answer(capsys, "--scale", "paper")
+    code, stderr = answer(capsys, "--space", "scl_ablation", "--scale", "paper")
     assert code == 2
     assert "google/bert_uncased_L-8_H-512_A-8" in stderr
 
@@ -115,9 +115,9 @@ def test_the_papers_scale_without_hub_or_data_is_a_sentence_and_never_the_scenes
 def test_a_results_folder_of_another_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from reports.study_file import StudyInfo
     from study.options import parse
-    from study.plan import make_plan
+    from study.plan import decide, read_request
 
-    base = make_plan(parse(TINY), 0).base
+    base = decide(read_request(parse(TINY)), 0).base
     results = tmp_path / "results"
     StudyInfo(space="scl_tau", scale="laptop", base=base.flat()).save(results)
     code, stderr = answer(capsys, *TINY, "--results", str(results))
@@ -132,7 +132,7 @@ def test_a_results_folder_of_another_study_is_refused(tmp_path: Path, capsys: py
 def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--scale", "laptop", "--search", "optuna", "--trials", "7", "--seeds", "2", "--dry-run"]) == 0
+    assert main([*TINY[:4], "--search", "optuna", "--trials", "7", "--seeds", "2", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("scale laptop (asked for with --scale laptop)")
     assert "50 trials (36 fixed, 7 recipes from Optuna, 2 seeds), 0 of them done" in out
