@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("study", "reports", "search_spaces", "trainables", "benchmarks")
-SHARED = ("trainables.recipe", "trainables.errors", "trainables.keys", "trainables.registry")
+SHARED = ("trainables.recipe", "trainables.errors", "trainables.keys", "trainables.labels", "trainables.registry")
 
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {
