@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Ledger, Record, read_json
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.statistics import Measured, Noise
-from reports.study_file import FAILURES, LEDGER, StudyInfo
 from search_spaces.space import Column, Space, Table
 from trainables.errors import UserError
 from trainables.recipe import SCENES, Recipe, Value
@@ -102,7 +101,7 @@ class Results:
     def failures(self) -> dict[str, str]:
         """Recipe hash to the reason why a trial of it failed."""
         files = sorted((self.folder / FAILURES).glob("*.json"))
-        kept = {file.stem.rpartition("-")[0]: read_json(file, "the reason of a failure") for file in files}
+        kept = {split_key(file.stem)[0]: read_json(file, "the reason of a failure") for file in files}
         return {recipe_hash: f"failed: {content.get('reason')}" for recipe_hash, content in kept.items()}
 
     def is_foreign(self, label: str) -> bool:

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import trainables
-from reports.ledger import Ledger, Record, write_whole
-from reports.study_file import FAILURES, LEDGER
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, write_whole
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.trial import Reporter, TrialResult, run_trials

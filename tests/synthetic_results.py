@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Ledger, Record
-from reports.study_file import LEDGER, StudyInfo
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from search_spaces import Row, Space, spaces
 from trainables.recipe import Recipe
 

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports import ledger as ledger_module
-from reports.ledger import Ledger, Record
-from reports.study_file import StudyInfo
+from reports.ledger import Ledger, Record, StudyInfo, split_key, trial_key
+from reports.trials_csv import write_trials_csv
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -86,7 +85,7 @@ def test_a_failing_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch:
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(ledger_module.os, step, fail)
+    monkeypatch.setattr(os, step, fail)
     with pytest.raises(OSError, match="disk full"):
         ledger.write(record(selection=2.0))
     monkeypatch.undo()
@@ -156,13 +155,43 @@ def test_trials_csv(tmp_path: Path):
     ledger.write(record(selection=None))
     ledger.write(record(seed=2, cost={"seconds": 1.5}, scores={"STS12": {"spearman_wmean": 0.5}}))
     ledger.write(record(seed=3, status="pruned"))
-    ledger.trials_csv(tmp_path / "trials.csv", {"0123456789ab": "the baseline"})
+    write_trials_csv(tmp_path / "trials.csv", ledger.read(), {"0123456789ab": "the baseline"})
     with open(tmp_path / "trials.csv", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["row"], first["seed"], first["selection"]) == ("the baseline", "1", "")
     assert (first["MR.test_accuracy"], first["STS12.spearman_wmean"]) == ("60.0", "")
     assert (second["cost.seconds"], second["STS12.spearman_wmean"]) == ("1.5", "0.5")
     assert second["evaluation.tasks"] == "sts,transfer,STSBenchmark"
+
+
+def test_a_trials_key():
+    assert split_key(trial_key("0123456789ab", 12)) == ("0123456789ab", 12)
+    for wrong in ("0123456789ab", "0123456789ab-x", "-1", "0123456789ab-1.json", "row-3"):
+        with pytest.raises(UserError, match="not the key of a trial"):
+            split_key(wrong)
+
+
+def test_records_of_older_versions_are_read(tmp_path: Path):
+    """They stored averages, which are computed today."""
+    ledger = Ledger(tmp_path)
+    path = ledger.write(record())
+    content = json.loads(path.read_text()) | {"averages": {"liao_sts": 50.0}, "selection": 61.0}
+    path.write_text(json.dumps(content))
+    assert ledger.read()[0].scores == record().scores
+
+
+def test_a_studys_plugins_run_before_its_space(tmp_path: Path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "mine.py").write_text("import search_spaces\nsearch_spaces.ran_before = True\n")
+    (tmp_path / "space.py").write_text(
+        "import search_spaces\nfrom search_spaces import Space\nfrom trainables.recipe import Recipe\n"
+        "assert search_spaces.ran_before\n"
+        "SPACE = Space(name='mine', title='', paper='', base=Recipe())\n"
+    )
+    info = StudyInfo(space="mine", space_file="space.py", plugins=["mine.py"])
+    assert info.load_space(tmp_path).name == "mine"
+    with pytest.raises(UserError, match=r"plugin file .*gone.py does not exist"):
+        dataclasses.replace(info, plugins=["gone.py"]).load_space(tmp_path)
 
 
 def test_study_file(tmp_path: Path):

@@ -13,12 +13,11 @@ import pytest
 
 from reports import plots
 from reports.claims import judge
-from reports.ledger import Ledger, write_whole
+from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, write_whole
 from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
-from reports.study_file import FAILURES, LEDGER, StudyInfo
 from search_spaces import Domain, Row, Space, spaces
 from tests.synthetic_results import make_record, make_results
 from trainables.errors import UserError

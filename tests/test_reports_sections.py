@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from reports import plots
-from reports.ledger import Ledger, Record, write_whole
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, write_whole
 from reports.pareto import Point, front, near_front
 from reports.premises import _count
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured, Noise
-from reports.study_file import LEDGER, StudyInfo
 from search_spaces import Figure, Space, load_space, spaces
 from tests.synthetic_results import make_results
 from tests.test_reports_report import cells
