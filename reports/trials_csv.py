@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import Record, write_whole
+from search_spaces.averages import averages
+from search_spaces.goals import GOALS, selection
 
 
 def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str, str]) -> None:
@@ -33,10 +35,11 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, Any]:
         "row": labels.get(record.recipe_hash, ""),
         "seed": record.seed,
         "finished_at": record.finished_at,
-        "selection": record.selection,
+        "selection": selection(record.scores),
         "protocol": record.protocol,
     }
-    line |= {f"average.{name}": value for name, value in record.averages.items()}
+    line |= {f"average.{name}": value for name, value in averages(record.scores).items()}
+    line |= {f"average.development_{name}": goal.of(record.scores) for name, goal in GOALS.items()}
     for task, numbers in record.scores.items():
         line |= _flat(task, numbers)
     line |= _flat("training", record.training) | _flat("cost", record.cost)

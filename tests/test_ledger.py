@@ -31,9 +31,7 @@ records = st.builds(
     seed=st.integers(0, 10**6),
     status=st.sampled_from(["finished", "pruned"]),
     scores=st.dictionaries(names, figures, max_size=3),
-    averages=figures,
     protocol=st.sampled_from(["full", "fast"]),
-    selection=st.one_of(st.none(), st.floats(0, 100)),
     training=figures,
     cost=figures,
     versions=st.dictionaries(names, names, max_size=2),
@@ -80,16 +78,16 @@ def test_an_interrupted_write_leaves_the_old_record(cut: float, item: Record):
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_failing_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str):
     ledger = Ledger(tmp_path)
-    ledger.write(record(selection=1.0))
+    ledger.write(record(hardware="old"))
 
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(OSError, match="disk full"):
-        ledger.write(record(selection=2.0))
+        ledger.write(record(hardware="new"))
     monkeypatch.undo()
-    assert ledger.read() == [record(selection=1.0)]
+    assert ledger.read() == [record(hardware="old")]
     assert os.listdir(tmp_path) == ["0123456789ab-1.json"]
 
 
@@ -152,13 +150,20 @@ def test_other_files_are_passed_over(tmp_path: Path):
 
 def test_trials_csv(tmp_path: Path):
     ledger = Ledger(tmp_path / "ledger")
-    ledger.write(record(selection=None))
-    ledger.write(record(seed=2, cost={"seconds": 1.5}, scores={"STS12": {"spearman_wmean": 0.5}}))
+    ledger.write(record())
+    ledger.write(
+        record(
+            seed=2,
+            cost={"seconds": 1.5},
+            scores={"STS12": {"spearman_wmean": 0.5}, "STSBenchmark": {"dev_spearman_cosine": 61.0}},
+        )
+    )
     ledger.write(record(seed=3, status="pruned"))
     write_trials_csv(tmp_path / "trials.csv", ledger.read(), {"0123456789ab": "the baseline"})
     with open(tmp_path / "trials.csv", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["row"], first["seed"], first["selection"]) == ("the baseline", "1", "")
+    assert (second["selection"], second["average.development_sts"], second["average.liao_sts"]) == ("61.0", "61.0", "")
     assert (first["MR.test_accuracy"], first["STS12.spearman_wmean"]) == ("60.0", "")
     assert (second["cost.seconds"], second["STS12.spearman_wmean"]) == ("1.5", "0.5")
     assert second["evaluation.tasks"] == "sts,transfer,STSBenchmark"

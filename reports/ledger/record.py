@@ -31,9 +31,7 @@ class Record:
     seed: int
     status: Literal["finished", "pruned"] = "finished"
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
-    averages: dict[str, Any] = field(default_factory=dict)
     protocol: str = "full"
-    selection: float | None = None
     training: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
