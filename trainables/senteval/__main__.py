@@ -186,5 +186,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def command() -> int:
+    """What the console script `ses-senteval` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())
