@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from reports.ledger import write_whole
-from reports.study_file import FAILURES
+from reports.ledger import FAILURES
 from study.spec import TrialSpec
+from trainables.files import write_whole
 
 
 def failure_path(results: Path, key: str) -> Path:

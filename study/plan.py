@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.ledger import trial_key
 from search_spaces import load_space
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_job
@@ -66,7 +67,7 @@ class PlannedTrial:
     @property
     def key(self) -> str:
         """Names the trial's files."""
-        return f"{self.recipe.hash}-{self.seed}"
+        return trial_key(self.recipe.hash, self.seed)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
-from reports.ledger import write_whole
 from study.spec import METRIC, RUNG, answer_path
+from trainables.files import write_whole
 from trainables.training.loop import RUNGS
 
 

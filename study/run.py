@@ -75,8 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(plan: Plan) -> bool:
     """Write the report of what is done and say where it is; False if nothing is."""
-    from reports.ledger import Ledger
-    from reports.study_file import LEDGER
+    from reports.ledger import LEDGER, Ledger
 
     if not Ledger(plan.results / LEDGER).read():
         return False

@@ -21,7 +21,7 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.distributions import contains, distribution, suggest
-from reports.ledger import Ledger, Record
+from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
 from study.journal import open_journal
 from study.plan import Plan, PlannedTrial, applies
@@ -133,8 +133,7 @@ class StudySearcher(Searcher):
                 yield members  # type: ignore[misc]
 
     def _recorded(self, key: str) -> PlannedTrial | None:
-        recipe_hash, _, seed = key.rpartition("-")
-        record = self.ledger.get(recipe_hash, int(seed))
+        record = self.ledger.get(*split_key(key))
         return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
 
     def _population(self, trial: PlannedTrial) -> str | None:

@@ -1,6 +1,6 @@
 """What the processes of a trial are told, and the names that they share with the process that plans the study.
 
-It is the lowest module of `study`: planning, searching, scheduling and workers all import it, and it imports none.
+It is the lowest module of `study`: planning, searching, scheduling and workers all import it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reports.ledger import trial_key
 from trainables.plugins import run_source
 from trainables.recipe import Value
 
@@ -61,7 +62,7 @@ class TrialSpec:
     @property
     def key(self) -> str:
         """Names the trial's files."""
-        return f"{self.recipe_hash}-{self.seed}"
+        return trial_key(self.recipe_hash, self.seed)
 
 
 def to_config(key: str, trials: Sequence[TrialSpec]) -> dict[str, Any]:

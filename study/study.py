@@ -9,22 +9,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.ledger import Ledger, write_whole
-from reports.study_file import FAILURES, LEDGER, StudyInfo
+from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from study.cluster import Allotment, Cluster, hardware, start_cluster
 from study.plan import Plan, PlannedTrial
 from study.schedulers import SCHEDULERS
 from study.spec import TrialSpec, from_config
 from study.versions import versions
 from trainables.errors import UserError
+from trainables.files import write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
 
 if TYPE_CHECKING:
     from study.searcher import StudySearcher
 
-PLUGINS = "plugins"
-"""The folder of the results where plugins are kept, for reports."""
 DRIVER = {"node:__internal_head__": 0.001}
 """What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
 never fill the cluster and wait for workers that find no room."""
@@ -91,7 +89,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         plugins=list(plugins),
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    if (plan.results / "study.json").is_file():
+    if (plan.results / STUDY).is_file():
         before = StudyInfo.load(plan.results)
         rows = {**info.row_hashes, **before.row_hashes}
         rows |= {label: value for label, value in info.row_hashes.items() if value}
@@ -130,7 +128,7 @@ def check_results(plan: Plan) -> None:
     results = plan.results
     if results.exists() and not results.is_dir():
         raise UserError(f"--results {results} is a file; name a folder")
-    if (results / "study.json").is_file():
+    if (results / STUDY).is_file():
         before = StudyInfo.load(results)
         if before.space != plan.space.name or before.scale != plan.scale:
             raise UserError(

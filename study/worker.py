@@ -17,13 +17,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.ledger import Ledger, Record, write_whole
-from reports.study_file import LEDGER
+from reports.ledger import LEDGER, MODELS, PREDICTIONS, Ledger, Record
 from search_spaces.goals import selection
 from study.failures import failure_path, keep_failure
 from study.spec import MEMBERS, METRIC, RUNG, TRAIN, TrialSpec, answer_path, from_config
 from study.versions import versions
 from trainables.errors import UserError
+from trainables.files import write_whole
 from trainables.recipe import Recipe
 from trainables.trial import Reporter, TrialResult, run_trials
 
@@ -132,7 +132,7 @@ def _run(trials: Sequence[TrialSpec], rank: int) -> None:
     torch.set_num_threads(max(1, int(first.per_worker["CPU"])))
     results = Path(first.results)
     recipes = recipes_of(trials)
-    folders = [results / "models" / trial.key for trial in trials]
+    folders = [results / MODELS / trial.key for trial in trials]
     ledger = Ledger(results / LEDGER)
     checkpoint = ray.train.get_checkpoint()
     workers = Workers.joined() if first.workers > 1 else Workers()
@@ -195,7 +195,7 @@ def keep(trial: TrialSpec, recipe: Recipe, result: TrialResult, model_folder: Pa
     if result.predictions:
         import numpy as np
 
-        predictions = results / "predictions" / f"{trial.key}.npz"
+        predictions = results / PREDICTIONS / f"{trial.key}.npz"
         content = io.BytesIO()
         np.savez_compressed(content, **result.predictions)  # type: ignore[arg-type]
         write_whole(predictions, content.getvalue())
