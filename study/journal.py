@@ -20,7 +20,6 @@ def open_journal(
     `sampler` is given the number of trials that the journal holds, as its seed.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)  # `group`: conditional domains
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
     directions = ["maximize"] * max(len(goals), 1)
     study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
@@ -29,8 +28,10 @@ def open_journal(
 
 
 def tpe(seed: int) -> BaseSampler:
-    """The default sampler. `constant_liar`: several trials run at once."""
-    return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
+    """The default sampler. `group`: domains may be conditional; `constant_liar`: several trials run at once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
 
 
 def random(seed: int) -> BaseSampler:

@@ -15,6 +15,8 @@ from study.testing import SamplerContract, SchedulerContract
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+
 PLUGIN = """
 import optuna
 from ray.tune.schedulers import MedianStoppingRule
