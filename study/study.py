@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DRIVER = {"node:__internal_head__": 0.001}
 """What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
-never fill the cluster and wait for workers that find no room."""
+never fill the cluster and wait for workers that fit nowhere."""
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
