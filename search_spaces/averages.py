@@ -9,9 +9,8 @@ from __future__ import annotations
 from search_spaces.dehghan2022.averages import DEHGHAN
 from search_spaces.giorgi2020.averages import GIORGI
 from search_spaces.liao2021.averages import LIAO, STS_AVERAGE, TRANSFER_AVERAGE
-from search_spaces.paper import Average
+from search_spaces.paper import Average, Scores
 from search_spaces.qiu2022.averages import QIU
-from search_spaces.scores import Scores
 from trainables.registry import Registry
 
 _PAPERS = (*LIAO, *QIU, *GIORGI, *DEHGHAN)

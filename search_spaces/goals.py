@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search_spaces.scores import Scores
+from search_spaces.paper import Scores
 from trainables.registry import Registry
 from trainables.senteval.tasks import GROUPS
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from search_spaces.names import refuse_twice
-from search_spaces.scores import Scores
 from trainables.errors import UserError, choices
 
+Scores = Mapping[str, Mapping[str, Any]]
+"""By task, its numbers, as a record holds them."""
 Cell = tuple[str, tuple[str, ...]]
 """A task and its number that stands for it, or the numbers to be averaged first."""
 Need = Literal["word_vectors", "checkpoint", "wordnet", "paraphraser"]

@@ -14,7 +14,6 @@ from search_spaces.averages import AVERAGES, USUAL
 from search_spaces.goals import GOALS
 from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, PremiseCount, Row, Table
-from search_spaces.scores import numbers_of
 from trainables.errors import UserError
 from trainables.recipe import Recipe, keys
 from trainables.senteval.tasks import TASKS, task_names
@@ -161,7 +160,7 @@ class Space:
             if column.score is not None:
                 task, number = column.score
                 check_name(here, "task", task, TASKS)
-                check_name(here, f"number of {task}", number, numbers_of(task))
+                check_name(here, f"number of {task}", number, TASKS[task].numbers)
             if column.average is not None:
                 check_name(here, "average", column.average, AVERAGES)
             for name in column.mean_of:

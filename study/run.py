@@ -65,8 +65,7 @@ def list_spaces() -> int:
 
 def report(results: Path, failed: int) -> int:
     """Write the report and say where it is."""
-    from reports.ledger import Ledger
-    from reports.study_file import LEDGER
+    from reports.ledger import LEDGER, Ledger
 
     if failed:
         print(
