@@ -29,7 +29,7 @@ MAY_IMPORT = {
         "trainables.plugins",
         *SHARED,
     ),
-    "benchmarks": ("benchmarks", "tests.senteval_oracle", "study", "reports", "search_spaces", "trainables"),
+    "benchmarks": ("benchmarks", "study", "reports", "search_spaces", "trainables"),
     "trainables": ("trainables",),
     "trainables.recipe": SHARED,
     "trainables.keys": ("trainables.errors", "trainables.registry"),
