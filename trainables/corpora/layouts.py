@@ -35,6 +35,8 @@ class Layout:
     """From recipe, senteval, seed, positives, negatives: the sampler, and what its corpus is, for the ledger."""
     sentences: Callable[[Recipe, Path], Iterable[str]]
     """The training sentences in corpus order, repeated ones too."""
+    reads: str = "corpus.nli"
+    """The recipe key that names the data it reads."""
     positives: int | None = None
     """Most positives of an anchor that a batch has; None for any number."""
     positives_key: str | None = None
@@ -254,7 +256,15 @@ LAYOUTS = Registry(
     _FromNLI(lambda count, _: (count.pairs, "labelled pairs"), _rows, needs_entailments=False).row("rows"),
     _FromNLI(_anchors, _groups).row("groups", exact=True),
     _FromNLI(lambda count, _: (count.entailed, "entailed pairs"), _pairs).row("pairs", positives=1, negatives=False),
-    Layout("similar_pairs", _check_similar, _load_similar, _similar_sentences, positives=1, negatives=False),
+    Layout(
+        "similar_pairs",
+        _check_similar,
+        _load_similar,
+        _similar_sentences,
+        reads="evaluation.senteval",
+        positives=1,
+        negatives=False,
+    ),
     _FromNLI(lambda count, _: (count.sentences, "unique sentences"), _sentences, needs_entailments=False).row(
         "sentences", positives=1, negatives=False
     ),
@@ -263,6 +273,7 @@ LAYOUTS = Registry(
         _not_here,
         _not_here,
         _no_sentences,
+        reads="corpus.documents",
         positives_key="spans.positives",
         negatives=False,
         released={"spans.places": "blocks", "objective.workers": "mean"},
