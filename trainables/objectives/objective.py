@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from trainables.recipe import ObjectiveConfig
 
-ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
-
 
 @dataclass(frozen=True)
 class EmbeddedBatch:
