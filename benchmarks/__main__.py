@@ -39,5 +39,10 @@ def benchmarks() -> dict[str, str]:
     return summaries
 
 
+def command() -> int:
+    """What the console script `ses-benchmark` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

@@ -79,7 +79,7 @@ def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
     seeds = [arrays for record in records if (arrays := _arrays(results, record, len(sentences)))]
     if not seeds:
         return None
-    selection = results.over_seeds(records, lambda record: record.selection)
+    selection = results.selection(records)
     return HeatMap(label, selection.mean if selection else float("-inf"), seeds)
 
 

@@ -12,12 +12,8 @@ from reports.plots import Mark, pareto_picture
 from reports.results import Results
 from reports.search import changes
 from reports.statistics import Measured, Noise
+from search_spaces.goals import GOALS
 
-NAMES = {
-    "sts": "STS (Spearman on the development part of STSBenchmark)",
-    "transfer": "transfer (mean accuracy on the development parts of the transfer tasks)",
-}
-SHORT = {"sts": "STS", "transfer": "transfer"}
 SHOWN_NEAR = 10
 
 
@@ -35,7 +31,7 @@ def pareto_section(results: Results, pictures: Path) -> str:
     """The front over the space's goals: a table, a picture, and how much of it is beyond noise."""
     goals = _measured_goals(results)
     lacking = [goal for goal in results.space.goals if goal not in goals]
-    parts = [f"The goal {NAMES[goal]} is missing: no finished trial has it." for goal in lacking]
+    parts = [f"The goal {GOALS[goal].label} is missing: no finished trial has it." for goal in lacking]
     if not goals:
         return parts[0] if len(parts) == 1 else "No finished trial has a development score for either goal."
     points = _points(results, goals)
@@ -62,11 +58,11 @@ def pareto_in_short(results: Results) -> str:
     if not points:
         return "No finished trial has a development score for every goal yet."
     best = [max(point.scores[place].mean for point in points) for place in range(len(goals))]
-    tops = " and ".join(f"{number(top)} for {SHORT[goal]}" for goal, top in zip(goals, best, strict=True))
+    tops = " and ".join(f"{number(top)} for {_short(goal)}" for goal, top in zip(goals, best, strict=True))
     on_front = len(front(points))
     return (
         f"Of {count(len(points), 'recipe')}, {on_front} {'is' if on_front == 1 else 'are'} on the Pareto front of "
-        f"{' and '.join(SHORT[goal] for goal in goals)}; the best development scores are {tops}."
+        f"{' and '.join(_short(goal) for goal in goals)}; the best development scores are {tops}."
     )
 
 
@@ -123,7 +119,7 @@ def _measured_goals(results: Results) -> list[str]:
 
 
 def _score(results: Results, records: Sequence[Record], goal: str) -> Measured | None:
-    return results.average(records, f"development_{goal}")
+    return results.goal(records, goal)
 
 
 def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> str:
@@ -131,7 +127,7 @@ def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> st
     tried = len(results.labels) + len(results.explored)
     short = tried - len(points)
     return (
-        f"Goals: {' and '.join(NAMES[goal] for goal in goals)}. {count(tried, 'recipe')} were tried; "
+        f"Goals: {' and '.join(GOALS[goal].label for goal in goals)}. {count(tried, 'recipe')} were tried; "
         f"{len(points)} have a score for {'both goals' if len(goals) == 2 else 'it'} ({rows} of the space's rows, "
         f"{len(points) - rows} explored){f', {short} were stopped early or have not finished' if short else ''}. "
         f"The front was chosen on development parts only: the test averages beside it had no say. Being the best of "
@@ -152,7 +148,7 @@ def _table(results: Results, goals: Sequence[str], chosen: Sequence[Point], near
                 *(spread(figure(point.records)) for _, figure in results.summaries),
             ]
         )
-    head = ["Front", "Recipe", "Hash", "Differs from the base in", *(f"development: {SHORT[goal]}" for goal in goals)]
+    head = ["Front", "Recipe", "Hash", "Differs from the base in", *(f"development: {_short(goal)}" for goal in goals)]
     return table([*head, *(f"test: {name}" for name, _ in results.summaries)], lines, left=4)
 
 
@@ -164,7 +160,7 @@ def _noise(goals: Sequence[str], points: Sequence[Point], noises: Sequence[Noise
             "it, by chance."
         )
     seeds = max(score.seeds for point in points for score in point.scores)
-    limits = " and ".join(f"{noise.threshold(seeds, seeds):.2f} points of {SHORT[goal]}" for goal, noise in known)
+    limits = " and ".join(f"{noise.threshold(seeds, seeds):.2f} points of {_short(goal)}" for goal, noise in known)
     said = (
         f"Differences below {limits} are within the noise between seeds (95 %, {count(seeds, 'seed')} a recipe). "
         f"{count(near, 'recipe')} off the front {'is' if near == 1 else 'are'} beaten by less than that on every goal"
@@ -172,8 +168,13 @@ def _noise(goals: Sequence[str], points: Sequence[Point], noises: Sequence[Noise
     return said + (f"; the first {SHOWN_NEAR} are in the table." if near > SHOWN_NEAR else ".")
 
 
+def _short(goal: str) -> str:
+    """`STS` of `STS (Spearman on ...)`."""
+    return GOALS[goal].label.split(" (")[0]
+
+
 def _axes(goals: Sequence[str]) -> tuple[str, str]:
-    first, second = (f"{SHORT[goal]}, development parts" for goal in goals)
+    first, second = (f"{_short(goal)}, development parts" for goal in goals)
     return first, second
 
 

@@ -14,7 +14,7 @@ from reports.claims import Judged, Verdict, claims_table, judge
 from reports.data import data_section
 from reports.figures import figures_section
 from reports.heat_map import heat_map_section
-from reports.ledger import Ledger, write_whole
+from reports.ledger import write_whole
 from reports.markdown import DASH, bullets, code, count, number, signed, table
 from reports.pareto import pareto_in_short, pareto_section
 from reports.plots import curve_picture, rows_picture
@@ -22,8 +22,8 @@ from reports.premises import premises_section
 from reports.results import Difference, Results, topic_name
 from reports.search import search_section
 from reports.statistics import same_order
-from reports.study_file import LEDGER
 from reports.tables import measured_table, paper_table, plain_table
+from reports.trials_csv import write_trials_csv
 from trainables.recipe import SCENES
 
 NAME = "report.md"
@@ -69,7 +69,7 @@ def write_report(results: Path) -> Path:
         sections += ["## Oddities of the published figures", bullets(read.space.oddities)]
     path = results / NAME
     write_whole(path, "\n\n".join(sections) + "\n")
-    Ledger(results / LEDGER).trials_csv(results / "trials.csv", read.labels)
+    write_trials_csv(results / "trials.csv", read.records, read.labels)
     return path
 
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Ledger, Record, read_json
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.statistics import Measured, Noise
-from reports.study_file import FAILURES, LEDGER, StudyInfo
+from search_spaces.averages import averages
+from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
 from trainables.errors import UserError
 from trainables.recipe import SCENES, Recipe, Value
@@ -102,7 +103,7 @@ class Results:
     def failures(self) -> dict[str, str]:
         """Recipe hash to the reason why a trial of it failed."""
         files = sorted((self.folder / FAILURES).glob("*.json"))
-        kept = {file.stem.rpartition("-")[0]: read_json(file, "the reason of a failure") for file in files}
+        kept = {split_key(file.stem)[0]: read_json(file, "the reason of a failure") for file in files}
         return {recipe_hash: f"failed: {content.get('reason')}" for recipe_hash, content in kept.items()}
 
     def is_foreign(self, label: str) -> bool:
@@ -149,8 +150,16 @@ class Results:
         return self.over_seeds(records, lambda record: score(record, table, column))
 
     def average(self, records: Sequence[Record], name: str) -> Measured | None:
-        """One of the records' averages, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: record.averages.get(name))
+        """A paper's average over tasks, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: averages(record.scores)[name])
+
+    def goal(self, records: Sequence[Record], name: str) -> Measured | None:
+        """One of the space's goals, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: GOALS[name].of(record.scores))
+
+    def selection(self, records: Sequence[Record]) -> Measured | None:
+        """What a search for one goal maximises, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: selection(record.scores))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
@@ -203,7 +212,8 @@ class Results:
                 )
                 for table, column in self.topics
             ]
-        names = sorted({name for r in self.records for name, value in r.averages.items() if value is not None})
+        found = [averages(record.scores).items() for record in self.records]
+        names = sorted({name for items in found for name, value in items if value is not None})
         return [
             (name, functools.partial(self.average, name=name)) for name in names if not name.startswith("development_")
         ]
@@ -274,7 +284,9 @@ def score(record: Record, table: Table, column: Column) -> float | None:
     """A record's figure for a column; a mean is None where a part of it is missing."""
     if not column.mean_of:
         task, name = column.score or ("", "")
-        value: Any = record.averages.get(column.average) if column.average else record.scores.get(task, {}).get(name)
+        value: Any = record.scores.get(task, {}).get(name)
+        if column.average:
+            value = averages(record.scores)[column.average]
         return None if value is None else float(value)
     parts = [score(record, table, table.column(name)) for name in column.mean_of]
     present = [part for part in parts if part is not None]

@@ -62,7 +62,7 @@ def search_section(results: Results, pictures: Path) -> str:
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
     records = results.recipes.get(recipe_hash, [])
-    selection = results.over_seeds(records, lambda record: record.selection)
+    selection = results.selection(records)
     return None if selection is None else Candidate(name, recipe_hash, records, selection)
 
 
@@ -197,9 +197,7 @@ def _importance(results: Results, explored: list[Candidate]) -> str:
 def _scored(results: Results, explored: list[Candidate]) -> dict[str, list[tuple[Candidate, float]]]:
     """What was maximised, by name: the recipes with their value. A space with goals is judged by each of them."""
     found = {
-        f"development {goal}": [
-            (item, score.mean) for item in explored if (score := results.average(item.records, f"development_{goal}"))
-        ]
+        f"development {goal}": [(item, score.mean) for item in explored if (score := results.goal(item.records, goal))]
         for goal in results.space.goals
     }
     kept = {name: pairs for name, pairs in found.items() if pairs}

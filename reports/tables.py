@@ -8,8 +8,8 @@ from reports.ledger import Record
 from reports.markdown import DASH, bullets, count, number, signed, spread, table
 from reports.results import Results
 from reports.statistics import Noise
+from search_spaces.averages import describe
 from search_spaces.space import Column, Table
-from trainables.senteval.averages import describe
 
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""

@@ -10,6 +10,8 @@ from typing import Any
 from ray.tune import Callback
 
 from reports.ledger import Ledger, Record
+from search_spaces.averages import averages
+from search_spaces.goals import selection
 from study.search import StudySearcher
 from study.worker import Task, why_failed
 
@@ -87,9 +89,10 @@ def describe(record: Record) -> str:
     took = "" if seconds is None else f"  {seconds:.0f} s"
     if record.status == "pruned":
         return f"{record.training.get('stopped') or 'stopped early'}{took}"
-    shown = [f"dev {number(record.selection)}"]
-    for name, averages in SHOWN.items():
-        values = [record.averages[key] for key in averages if record.averages.get(key) is not None]
+    shown = [f"dev {number(selection(record.scores))}"]
+    for name, names in SHOWN.items():
+        found = averages(record.scores)
+        values = [found[key] for key in names if found[key] is not None]
         shown += [f"{name} {number(values[0])}"] if values else []
     return "  ".join(shown) + took
 

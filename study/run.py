@@ -65,8 +65,7 @@ def list_spaces() -> int:
 
 def report(results: Path, failed: int) -> int:
     """Write the report and say where it is."""
-    from reports.ledger import Ledger
-    from reports.study_file import LEDGER
+    from reports.ledger import LEDGER, Ledger
 
     if failed:
         print(
@@ -82,5 +81,10 @@ def report(results: Path, failed: int) -> int:
     return 1 if failed else 0
 
 
+def command() -> int:
+    """What the console script `ses-study` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

@@ -23,6 +23,7 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
+from search_spaces.goals import GOALS, selection
 from search_spaces.space import Domain
 from study.plan import Plan, PlannedTrial, resolve
 from study.worker import MEMBERS, TRAIN
@@ -217,7 +218,7 @@ class StudySearcher(Searcher):
     def _values(self, record: Record) -> list[float] | None:
         """What is maximised: the selection score, or the space's goals. None where a part is missing."""
         goals = self.plan.space.goals
-        values = [record.averages.get(f"development_{goal}") for goal in goals] if goals else [record.selection]
+        values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
         return None if None in values else values  # type: ignore[return-value]
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:

@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Ledger
-from reports.study_file import FAILURES, LEDGER, StudyInfo
+from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo
 from study.cluster import Allotment, Cluster, hardware, start_cluster
 from study.plan import Plan, PlannedTrial
 from trainables.errors import UserError

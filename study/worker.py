@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import trainables
-from reports.ledger import Ledger, Record, write_whole
-from reports.study_file import FAILURES, LEDGER
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, trial_key, write_whole
+from search_spaces.goals import selection
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.trial import Reporter, TrialResult, run_trials
@@ -58,7 +58,7 @@ class Task:
     @property
     def key(self) -> str:
         """Names the trial's files."""
-        return f"{self.recipe_hash}-{self.seed}"
+        return trial_key(self.recipe_hash, self.seed)
 
 
 def drive(config: dict[str, Any]) -> None:
@@ -111,8 +111,8 @@ def drive(config: dict[str, Any]) -> None:
     if None not in records:
         shutil.rmtree(results / TRAIN / key, ignore_errors=True)  # the records make its checkpoints useless
         (results / TRAIN / f"{key}{MEMBERS}").unlink(missing_ok=True)
-    selection = records[0].selection if len(records) == 1 and records[0] else None
-    tune.report({METRIC: selection, RUNG: -1})
+    score = selection(records[0].scores) if len(records) == 1 and records[0] else None
+    tune.report({METRIC: score, RUNG: -1})
 
 
 def failure_path(results: Path, key: str) -> Path:
@@ -246,9 +246,7 @@ def _keep(task: Task, recipe: Recipe, result: TrialResult, model_folder: Path) -
             seed=task.seed,
             status="pruned" if result.stopped else "finished",
             scores=result.scores,
-            averages=result.averages,
             protocol=recipe.evaluation.protocol,
-            selection=result.selection,
             training={**result.training, "stopped": result.stopped},
             cost=result.cost,
             versions=versions(),

@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "trainables.keys": ("trainables.errors", "trainables.registry"),
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
+    "trainables.files": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),
     "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),

@@ -7,9 +7,8 @@ import random
 from pathlib import Path
 
 from reports.claims import judge
-from reports.ledger import Ledger
+from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.results import Results
-from reports.study_file import LEDGER, StudyInfo
 from search_spaces import Claim, spaces
 from tests.synthetic_results import make_record, make_results
 from trainables.recipe import Recipe

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from reports import plots
-from reports.ledger import Ledger, Record, write_whole
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, write_whole
 from reports.pareto import Point, front, near_front
 from reports.premises import _count
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured, Noise
-from reports.study_file import LEDGER, StudyInfo
 from search_spaces import Figure, Space, load_space, spaces
-from tests.synthetic_results import make_results
+from search_spaces.goals import GOALS
+from tests.synthetic_results import make_results, with_goals
 from tests.test_reports_report import cells
 from trainables.errors import UserError
 
@@ -94,7 +94,7 @@ class TestPareto:
         text = section(report, "Two goals at once")
         results = Results.load(tmp_path)
         scores = {
-            key: (records[0].averages["development_sts"], records[0].averages["development_transfer"])
+            key: tuple(GOALS[goal].of(records[0].scores) or 0.0 for goal in ("sts", "transfer"))
             for key, records in results.recipes.items()
         }
         expected = {
@@ -144,10 +144,7 @@ class TestPareto:
 
     def test_one_goal_is_missing(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
-        rewrite(
-            tmp_path,
-            lambda record: dataclasses.replace(record, averages={**record.averages, "development_transfer": None}),
-        )
+        rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores), None))
         text = section(write_report(tmp_path).read_text(), "Two goals at once")
         assert "The goal transfer" in text
         assert "is missing: no finished trial has it" in text
@@ -157,14 +154,14 @@ class TestPareto:
 
     def test_no_goal_is_there(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
-        rewrite(tmp_path, lambda record: dataclasses.replace(record, averages={}))
+        rewrite(tmp_path, lambda record: with_goals(record, None, None))
         text = section(write_report(tmp_path).read_text(), "Two goals at once")
         assert "No finished trial has a development score" in text
 
     def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
         make_results(tmp_path, spaces()["contrastive_all"], explored=5)
-        goals = {"development_sts": 60.0, "development_transfer": 70.0}
-        rewrite(tmp_path, lambda record: dataclasses.replace(record, averages={**record.averages, **goals}))
+        measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
+        rewrite(tmp_path, lambda record: with_goals(dataclasses.replace(record, scores=measured), 60.0, 70.0))
         text = section(write_report(tmp_path).read_text(), "Two goals at once")
         assert "test: liao_sts" in text
         assert "test: development" not in text
@@ -190,11 +187,8 @@ def test_importance_of_conditional_domains_and_of_each_goal(tmp_path: Path):
     study(tmp_path, fewer, "contrastive_all", explored=40)
 
     def score(record: Record) -> Record:
-        goals = {
-            "development_sts": 60 + 10 * record.recipe["objective.temperature"],
-            "development_transfer": 70 + 5 * (record.recipe["head.kind"] == "none"),
-        }
-        return dataclasses.replace(record, selection=65.0, averages={**record.averages, **goals})
+        sts = 60 + 10 * record.recipe["objective.temperature"]
+        return with_goals(record, sts, 70 + 5 * (record.recipe["head.kind"] == "none"))
 
     rewrite(tmp_path, score)
     text = section(write_report(tmp_path).read_text(), "What the search found")

@@ -113,7 +113,7 @@ def test_the_papers_scale_without_hub_or_data_is_a_sentence_and_never_the_scenes
 
 
 def test_a_results_folder_of_another_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from reports.study_file import StudyInfo
+    from reports.ledger import StudyInfo
     from study.options import parse
     from study.plan import make_plan
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainables.errors import UserError, answer_user_errors
+from trainables.files import write_whole
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.files import MissingData, check_folder, check_task
@@ -156,13 +156,9 @@ def _check(data: Path, names: Sequence[str]) -> None:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UserError(f"--json {path} cannot be written: {error.strerror}") from None
 
 
@@ -190,5 +186,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def command() -> int:
+    """What the console script `ses-senteval` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

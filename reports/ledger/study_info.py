@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import known_fields, plain, read_json, write_whole
+from reports.ledger.files import as_recipe, known_fields, read_json, write_json
+from reports.ledger.folders import PLUGINS, STUDY
 from search_spaces import load_space
 from search_spaces.space import Space
 from trainables.errors import UserError
-
-NAME = "study.json"
-LEDGER = "ledger"
-FAILURES = "failures"
-"""Where the reasons are kept of trials that could not run, HASH-SEED.json each."""
+from trainables.plugins import load_plugin
 
 
 @dataclass(frozen=True)
 class StudyInfo:
     """A study's question, where it runs and how far it is.
 
-    `space_file` names the copy of a person's own space inside the results folder. `base` is the flat recipe
-    after the scale and `--set`. `row_hashes` maps every row's label to its recipe's hash, or to None where an
-    input that the row needs is missing; `missing` says, by label, which and why, where more is known than the row
-    itself tells. `searched` are the keys of the domains that are searched, `explored` the recipe hashes that Optuna or
-    the grid asked for.
+    `space_file` names the copy of a person's own space inside the results folder, `plugins` the copies of `--plugin`
+    files in its folder `plugins`. `base` is the flat recipe after the scale and `--set`. `row_hashes` maps every row's
+    label to its recipe's hash, or to None where an input that the row needs is missing; `missing` says, by label,
+    which and why, where more is known than the row itself tells. `searched` are the keys of the domains that are
+    searched, `explored` the recipe hashes that Optuna or the grid asked for.
     """
 
     space: str
     space_file: str | None = None
+    plugins: list[str] = field(default_factory=list)
     scale: str = "laptop"
     scale_reason: str = ""
     search: str = "paper"
@@ -54,8 +51,8 @@ class StudyInfo:
 
     def save(self, results: Path) -> Path:
         """Write `study.json` into the results folder, whole."""
-        path = results / NAME
-        write_whole(path, json.dumps(plain(dataclasses.asdict(self)), indent=1, allow_nan=False) + "\n")
+        path = results / STUDY
+        write_json(path, self)
         return path
 
     @classmethod
@@ -63,19 +60,23 @@ class StudyInfo:
         """Read it back; `UserError` where the folder is missing or is not a study's."""
         if not results.is_dir():
             raise UserError(f"the results folder {results} does not exist")
-        path = results / NAME
+        path = results / STUDY
         if not path.is_file():
-            raise UserError(f"{results} is not a results folder: it holds no {NAME}; give a folder that a study wrote")
+            raise UserError(f"{results} is not a results folder: it holds no {STUDY}; give a folder that a study wrote")
         content = read_json(path, "a study's description")
         try:
             info = cls(**known_fields(cls, content))
         except TypeError as error:
             raise UserError(f"{path} is not a study's description ({error})") from None
-        base = {key: tuple(value) if isinstance(value, list) else value for key, value in info.base.items()}
-        return dataclasses.replace(info, base=base)
+        return dataclasses.replace(info, base=as_recipe(info.base))
 
     def load_space(self, results: Path) -> Space:
-        """The study's space, a registered one or the copy of a person's own file, with the domains searched."""
+        """The study's space, a registered one or the copy of a person's own file, with the domains searched.
+
+        The study's plugins are run first: the space may name what they add.
+        """
+        for name in self.plugins:
+            load_plugin(results / PLUGINS / name)
         own = self.space if self.space_file is None else f"{results / self.space_file}:{self.space}"
         space = load_space(own)
         return dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key in self.searched))
