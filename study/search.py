@@ -21,13 +21,13 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
+from trainables.population import population_key
 
 from reports.ledger import Ledger, Record
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Domain
 from study.plan import Plan, PlannedTrial, resolve
 from study.worker import MEMBERS, TRAIN
-from trainables.population import population_key
 from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"

@@ -89,7 +89,14 @@ def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
     premise, hypothesis, label = torch.tensor(rows).T
     count = int(max(premise.max(), hypothesis.max())) + 1
     tokens = [[(7 * n + k) % 40 for k in range(2 + (5 * n) % 9)] for n in range(count)]
-    return TokenizedBatch(tokens, torch.arange(count), premise, hypothesis, label, premise)
+    return TokenizedBatch(
+        tokens=tokens,
+        text=torch.arange(count),
+        premise=premise,
+        hypothesis=hypothesis,
+        label=label,
+        group=premise,
+    )
 
 
 def losses(workers: Workers) -> dict[str, Any]:

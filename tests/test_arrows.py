@@ -49,7 +49,12 @@ MAY_IMPORT = {
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),
     "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),
-    "trainables.objectives": ("trainables.objectives", "trainables.corpora.layouts", *SHARED),
+    "trainables.objectives": (
+        "trainables.objectives",
+        "trainables.corpora.layouts",
+        "trainables.corpora.batch",
+        *SHARED,
+    ),
     "trainables.training": (
         "trainables.training",
         "trainables.corpora",

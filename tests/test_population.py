@@ -72,11 +72,11 @@ class TinySampler:
         used, index = np.unique(np.concatenate([first, second]), return_inverse=True)
         group = draws.permutation(self.pairs)
         return Batch(
-            [TEXTS[i] for i in used],
-            index[: self.pairs],
-            index[self.pairs :],
-            np.zeros(self.pairs, dtype=np.int8),
-            group,
+            sentences=[TEXTS[i] for i in used],
+            premise=index[: self.pairs],
+            hypothesis=index[self.pairs :],
+            label=np.zeros(self.pairs, dtype=np.int8),
+            group=group,
         )
 
 

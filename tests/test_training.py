@@ -163,12 +163,12 @@ class TestParts:
         recipe = BASE.override({"objective.fidelity": "released"})
         tokens = encoder.tokenize(["a man runs", "a man", "a man runs in the park", "two dogs"])
         batch = TokenizedBatch(
-            tokens,
-            torch.arange(4),
-            torch.tensor([0, 1]),
-            torch.tensor([2, 3]),
-            torch.tensor([0, 2]),
-            torch.tensor([0, 1]),
+            tokens=tokens,
+            text=torch.arange(4),
+            premise=torch.tensor([0, 1]),
+            hypothesis=torch.tensor([2, 3]),
+            label=torch.tensor([0, 2]),
+            group=torch.tensor([0, 1]),
         )
         lengths = [len(ids) - 1 for ids in tokens]
         wanted = [1.0, lengths[1] / lengths[0], 1.0, lengths[3] / lengths[2]]

@@ -11,40 +11,35 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainables.corpora.batch import Batch
-from trainables.encoders.adapter import AdaptedEncoder
+from trainables.corpora.batch import Batch, Pairs
+from trainables.encoders.contract import TrainableEncoder, on_tokens
 from trainables.encoders.project import build_projection
-from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import HeadConfig, ObjectiveConfig
 from trainables.training.distributed import Workers
 
 
-@dataclass(frozen=True)
-class TokenizedBatch:
+@dataclass(frozen=True, kw_only=True)
+class TokenizedBatch(Pairs[Tensor]):
     """A global batch, ready for the encoder."""
 
-    tokens: list[list[int]]  # one list for each item: a unique sentence, or a further view of one
+    tokens: list[list[int]]  # one list for each item
     text: Tensor  # (items,) int64, equal exactly where the texts are
-    premise: Tensor  # (pairs,) index into tokens
-    hypothesis: Tensor  # (pairs,)
-    label: Tensor  # (pairs,)
-    group: Tensor  # (pairs,)
 
     @classmethod
-    def of(cls, batch: Batch, encoder: TransformerEncoder | AdaptedEncoder) -> TokenizedBatch:
+    def of(cls, batch: Batch, encoder: TrainableEncoder) -> TokenizedBatch:
         if batch.tokens is None:
             tokens, texts = encoder.tokenize(batch.sentences), [sentence.encode() for sentence in batch.sentences]
         else:
             tokens, texts = batch.tokens, [np.array(ids).tobytes() for ids in batch.tokens]
         return cls(
-            tokens,
-            torch.tensor([_fingerprint(text) for text in texts]),
-            torch.from_numpy(batch.premise),
-            torch.from_numpy(batch.hypothesis),
-            torch.from_numpy(batch.label).long(),
-            torch.from_numpy(batch.group),
+            tokens=tokens,
+            text=torch.tensor([_fingerprint(text) for text in texts]),
+            premise=torch.from_numpy(batch.premise),
+            hypothesis=torch.from_numpy(batch.hypothesis),
+            label=torch.from_numpy(batch.label).long(),
+            group=torch.from_numpy(batch.group),
         )
 
 
@@ -53,7 +48,7 @@ class StudyModel(nn.Module):
 
     def __init__(
         self,
-        encoder: TransformerEncoder | AdaptedEncoder,
+        encoder: TrainableEncoder,
         head: HeadConfig,
         objective: ObjectiveConfig,
         layout: str,
@@ -80,12 +75,10 @@ class StudyModel(nn.Module):
             return loss
         anchors = batch.premise.unique().tolist()
         tokens = [batch.tokens[i] for i in anchors]
-        assert isinstance(self.encoder, TransformerEncoder)
-        assert self.encoder.masked is not None
-        masked, count = self.encoder.masked.loss(
-            tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank]
-        )
-        value = self.mlm_weight * masked / max(count, 1)
+        mlm_head = on_tokens(self.encoder).mlm_head
+        assert mlm_head is not None, "the encoder was loaded without a head for masked language modelling"
+        summed, count = mlm_head.loss(tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank])
+        value = self.mlm_weight * summed / max(count, 1)
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
     def _contrast(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
