@@ -21,7 +21,6 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
-from trainables.population import population_key
 
 from reports.ledger import Ledger, Record
 from search_spaces.goals import GOALS, selection
@@ -29,6 +28,7 @@ from search_spaces.space import Domain
 from study.plan import Plan, PlannedTrial, resolve
 from study.worker import MEMBERS, TRAIN
 from trainables.recipe import Recipe
+from trainables.trial import population_key
 
 JOURNAL = "optuna.journal"
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768

@@ -27,7 +27,8 @@ from reports.ledger import FAILURES, LEDGER, Ledger, Record, trial_key, write_wh
 from search_spaces.goals import selection
 from trainables.errors import UserError
 from trainables.recipe import Recipe
-from trainables.trial import Reporter, TrialResult, run_trials
+from trainables.trial import Reporter, TrialResult
+from trainables.trial.run import run_trials
 
 PACKAGES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
 TRAIN, MEMBERS = "train", ".members.json"

@@ -21,8 +21,8 @@ from study.search import StudySearcher
 from study.study import prepare_results, save_info
 from study.worker import MEMBERS, TRAIN
 from trainables.errors import UserError
-from trainables.population import population_key
 from trainables.recipe import Recipe
+from trainables.trial import population_key
 
 
 def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
