@@ -21,7 +21,8 @@ def main() -> int:
         print("usage: python -m benchmarks NAME [options]\n")
         for benchmark, summary in found.items():
             print(f"  {benchmark:<20} {summary}")
-        print("\nexamples:\n  python -m benchmarks senteval_heads\n  python -m benchmarks senteval_heads --help")
+        print("\nexamples:")
+        print("  python -m benchmarks senteval_classifiers\n  python -m benchmarks senteval_classifiers --help")
         return 0
     if name not in found:
         raise UserError(f"{name!r} is no benchmark; use {choices(found)}")

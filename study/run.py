@@ -81,10 +81,5 @@ def report(results: Path, failed: int) -> int:
     return 1 if failed else 0
 
 
-def command() -> int:
-    """What the console script `ses-study` runs."""
-    return answer_user_errors(main)
-
-
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(answer_user_errors(main))
