@@ -176,7 +176,7 @@ def test_word_vectors(recipe: Recipe, corpus: Path):
 
 
 def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, tmp_path: Path):
-    """In the precision of the training also where a heat map is the first to ask."""
+    """In one precision, whoever is the first to ask."""
     frozen = recipe.override(
         {
             "encoder.adapter": "mlp",
@@ -223,7 +223,7 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
                 seen.append(scalars["learning_rate"])
 
         def watched(self: Any, sentences: Any, seen: set[bool] = padded[fidelity], **options: Any) -> Any:
-            seen.add(self.padded_inference)
+            seen.add(self.counts_padding)
             return encode(self, sentences, **options)
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)

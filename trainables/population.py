@@ -82,7 +82,7 @@ def run_population(
             costs = cost(trained - share, trained, resumed, workers)
             yield TrialResult(f"diverged: {member.diverged}", cost=costs, data=own.description)
             continue
-        if folder is not None and member.encoder.savable:
+        if folder is not None and member.encoder.unsavable is None:
             member.encoder.save(folder)
         training = measured(member.progress, resumed_seconds=resumed, population=len(members))
         cosines = heat_map.finish(member.encoder, own) if heat_map else {}
@@ -96,23 +96,21 @@ def build_members(recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path 
     from trainables.data import locate
     from trainables.encoders import load_encoder
     from trainables.encoders.adapter import AdaptedEncoder
-    from trainables.encoders.embedding_store import EmbeddingStore
     from trainables.fidelity import resolve
     from trainables.training.model import StudyModel
     from trainables.training.population_training import Member
-    from trainables.trial import precision
 
     assert len({population_key(recipe) for recipe in recipes}) == 1, "these recipes cannot train together"
-    stores: dict[Any, EmbeddingStore] = {}
+    bases: dict[Any, AdaptedEncoder] = {}
     samplers: dict[int, Any] = {}
     members = []
     for recipe, seed in zip(recipes, seeds, strict=True):
-        store = stores.get(recipe.pooling)
-        base = store.encoder if store else load_encoder(recipe.encoder, recipe.pooling)
+        first = bases.get(recipe.pooling)
+        wanted = recipe.evaluation.precision
+        base = first.base if first else load_encoder(recipe.encoder, recipe.pooling, evaluation_precision=wanted)
         torch.manual_seed(seed)
-        encoder = AdaptedEncoder(base, shared, store=store)
-        encoder.precision = precision(recipe, encoder.device)
-        stores[recipe.pooling] = encoder.store
+        encoder = AdaptedEncoder(base, shared, store=first.store if first else None)
+        bases.setdefault(recipe.pooling, encoder)
         if seed not in samplers:
             data = locate(recipe)
             samplers[seed] = data.load_sampler(recipe, seed, encoder), data.description

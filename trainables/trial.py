@@ -5,6 +5,7 @@ result = run_trial(recipe, seed=1, output=Path("out"))
 
 from __future__ import annotations
 
+import dataclasses
 import resource
 import tempfile
 import time
@@ -119,9 +120,6 @@ def run_trial(
     began = time.perf_counter()
     encoder = build_encoder(recipe, seed, shared)
     data = locate(recipe)
-    if recipe.trains:  # before the first embedding: an adapter keeps what its base gives
-        encoder.precision = precision(recipe, encoder.device)
-        encoder.padded_inference = recipe.pooling.padding == "count"
     heat_map = HeatMap(recipe, encoder, workers) if recipe.evaluation.heat_map != "none" else None
     training: dict[str, Any] = {}
     stopped = None
@@ -135,7 +133,7 @@ def run_trial(
     if stopped:
         costs = cost(began, trained, training.get("resumed_seconds", 0.0), workers)
         return TrialResult(stopped, training=training, cost=costs, data=data.description)
-    if workers.rank == 0 and model_folder is not None and training and getattr(encoder, "savable", True):
+    if workers.rank == 0 and model_folder is not None and training and encoder.unsavable is None:
         encoder.save(model_folder)
     maps = heat_map.finish(encoder, data) if heat_map else {}
     return score(recipe, encoder, data, workers, training, maps, began, trained)
@@ -149,7 +147,15 @@ def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> Any:
 
     torch.manual_seed(seed)
     masked = recipe.objective.mlm > 0 and recipe.trains
-    encoder = load_encoder(recipe.encoder, recipe.pooling, masked_lm=masked)
+    # Padding counts in what was trained with it; an encoder that is evaluated as it is keeps its own embeddings.
+    pooling = recipe.pooling if recipe.trains else dataclasses.replace(recipe.pooling, padding="ignore")
+    encoder = load_encoder(
+        recipe.encoder,
+        pooling,
+        masked_lm=masked,
+        training_precision=recipe.optimisation.precision,
+        evaluation_precision=recipe.evaluation.precision,
+    )
     torch.manual_seed(seed)  # loading may have drawn
     if recipe.encoder.adapter != "none":
         from trainables.encoders.adapter import AdaptedEncoder
@@ -322,14 +328,6 @@ def _encode_share(encoder: Encoder, workers: Workers, sentences: Sequence[str]) 
     for share, part in zip(shares, parts, strict=True):
         embedded[share] = part
     return embedded
-
-
-def precision(recipe: Recipe, device: Any) -> Any:
-    import torch
-
-    wish = recipe.optimisation.precision
-    hardware = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
 
 
 def cost(began: float, trained: float, resumed: float, workers: Workers) -> dict[str, Any]:

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch
-from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.contract import TrainableEncoder, on_tokens
 from trainables.encoders.project import build_projection
-from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import Recipe
@@ -33,7 +32,7 @@ class TokenizedBatch:
     group: Tensor  # (pairs,)
 
     @classmethod
-    def of(cls, batch: Batch, encoder: TransformerEncoder | AdaptedEncoder) -> TokenizedBatch:
+    def of(cls, batch: Batch, encoder: TrainableEncoder) -> TokenizedBatch:
         if batch.tokens is None:
             tokens, texts = encoder.tokenize(batch.sentences), [sentence.encode() for sentence in batch.sentences]
         else:
@@ -51,7 +50,7 @@ class TokenizedBatch:
 class StudyModel(nn.Module):
     """Encoder, head and objective of a recipe. Only the encoder outlives training."""
 
-    def __init__(self, recipe: Recipe, encoder: TransformerEncoder | AdaptedEncoder) -> None:
+    def __init__(self, recipe: Recipe, encoder: TrainableEncoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = build_projection(recipe.head, encoder.dim)
@@ -70,11 +69,9 @@ class StudyModel(nn.Module):
             return loss
         anchors = batch.premise.unique().tolist()
         tokens = [batch.tokens[i] for i in anchors]
-        assert isinstance(self.encoder, TransformerEncoder)
-        assert self.encoder.masked is not None
-        masked, count = self.encoder.masked.loss(
-            tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank]
-        )
+        head = on_tokens(self.encoder).mlm_head
+        assert head is not None
+        masked, count = head.loss(tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank])
         value = self.masked_weight * masked / max(count, 1)
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
