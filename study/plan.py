@@ -292,7 +292,8 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
 
 def _kind(row: Row, model: str) -> dict[str, Value]:
     """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
-    from trainables.encoders import WORD_VECTORS, available
+    from trainables.encoders import available
+    from trainables.encoders.presence import WORD_VECTORS
 
     if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}

@@ -217,7 +217,7 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
     from trainables.encoders.transformer import TransformerEncoder
 
     rates: dict[str, list[float]] = {"paper": [], "released": []}
-    padded: dict[str, set[str]] = {"paper": set(), "released": set()}
+    padded: dict[str, set[bool]] = {"paper": set(), "released": set()}
     encode = TransformerEncoder.encode
     for fidelity in ("paper", "released"):
 
@@ -225,8 +225,8 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
             def step(self, step: int, scalars: Mapping[str, float], seen: list[float] = rates[fidelity]) -> None:
                 seen.append(scalars["learning_rate"])
 
-        def watched(self: Any, sentences: Any, seen: set[str] = padded[fidelity], **options: Any) -> Any:
-            seen.add(self.padding)
+        def watched(self: Any, sentences: Any, seen: set[bool] = padded[fidelity], **options: Any) -> Any:
+            seen.add(self.counts_padding)
             return encode(self, sentences, **options)
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)
@@ -238,7 +238,7 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
     assert rates["released"] == [0.0, *[peak] * (STEPS - 1)]
     assert rates["paper"][1] == peak
     assert 0 < rates["paper"][-1] < 0.2 * peak
-    assert padded == {"paper": {"ignore"}, "released": {"count"}}
+    assert padded == {"paper": {False}, "released": {True}}
 
 
 @pytest.mark.parametrize(

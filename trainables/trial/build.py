@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.layouts import make_sampler, training_sentences
 from trainables.encoders import load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.contract import Encoder, TrainableEncoder, trainable
+from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, trainable
 from trainables.encoders.postprocess import Postprocessed
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
@@ -32,7 +33,7 @@ class Training:
     """Of the training data, for the record."""
 
 
-def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> Encoder:
+def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> BaseEncoder:
     """The encoder at the start of a trial. What it draws at random comes from the seed alone.
 
     `shared` is a folder where trials leave embeddings of frozen encoders for each other.
@@ -41,12 +42,14 @@ def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> Encoder:
     return base if recipe.encoder.adapter == "none" else AdaptedEncoder(base, shared)
 
 
-def load_base(recipe: Recipe, seed: int) -> Encoder:
+def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
     """The encoder without an adapter; the next random number is the seed's first, whatever loading drew."""
     torch.manual_seed(seed)
+    # Padding counts in what was trained with it; an encoder that is evaluated as it is keeps its own embeddings.
+    pooling = recipe.pooling if recipe.trains else dataclasses.replace(recipe.pooling, padding="ignore")
     encoder = load_encoder(
         recipe.encoder,
-        recipe.pooling,
+        pooling,
         masked_lm=recipe.objective.mlm > 0 and recipe.trains,
         training_precision=recipe.optimisation.precision,
         evaluation_precision=recipe.evaluation.precision,

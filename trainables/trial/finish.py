@@ -5,12 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trainables.encoders.contract import Encoder, savable
+from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
 from trainables.recipe import Recipe
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import Clock
 from trainables.trial.result import TrialResult
+
+
+def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
+    """Save it as a sentence-transformers model; None where nobody asked, or stock modules cannot give its embeddings.
+
+    Returns the folder.
+    """
+    if folder is None or encoder.unsavable is not None:
+        return None
+    encoder.save(folder)
+    return folder
 
 
 def finish(
@@ -22,12 +33,10 @@ def finish(
     *,
     training: dict[str, Any],
     data: dict[str, Any],
-    model_folder: Path | None,
+    model: Path | None,
 ) -> TrialResult:
-    """Save the encoder into `model_folder`, if there is one, and score it. Empty on other workers than the first."""
-    saved = model_folder if model_folder is not None and savable(encoder) else None
-    if saved is not None:
-        encoder.save(saved)
+    """Score the encoder. Empty on other workers than the first. `model` is the folder that it was saved to, which gets
+    a README with recipe and scores."""
     cosines = evaluator.cosines(encoder)
     evaluation = evaluator.score(encoder)
     if evaluation is None:
@@ -39,6 +48,6 @@ def finish(
         cost=clock.cost(evaluator.workers),
         data={**data, **evaluator.description},
     )
-    if saved is not None:
-        write_card(saved, model_card(recipe.flat(), seed, result.scores, result.data))
+    if model is not None:
+        write_card(model, model_card(recipe.flat(), seed, result.scores, result.data))
     return result

@@ -16,7 +16,6 @@ import torch
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layouts import make_sampler
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.fidelity import resolve
 from trainables.recipe import PoolingConfig, Recipe
 from trainables.training.distributed import Workers
@@ -24,7 +23,7 @@ from trainables.training.loop import RUNGS, total_steps
 from trainables.training.population_training import Member, train_population
 from trainables.trial.build import build_model, load_base
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.finish import finish
+from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, measured
 from trainables.trial.places import sampler_request
 from trainables.trial.population_key import population_key
@@ -80,7 +79,7 @@ def run_population(
             clock,
             training=measured(member.progress, resumed, population=len(members)),
             data=data,
-            model_folder=model_folders[number],
+            model=save_model(member.encoder, model_folders[number]),
         )
 
 
@@ -90,15 +89,15 @@ def build_members(
     """Models as trials of their own would start them, and what each trains on; bases, embeddings and batches in
     common where they can be."""
     assert len({population_key(recipe) for recipe in recipes}) == 1, "these recipes cannot train together"
-    stores: dict[PoolingConfig, EmbeddingStore] = {}
+    firsts: dict[PoolingConfig, AdaptedEncoder] = {}  # by pooling, the first adapter over a base
     samplers: dict[int, tuple[Sampler, dict[str, Any]]] = {}
     members, descriptions = [], []
     for recipe, seed in zip(map(resolve, recipes), seeds, strict=True):
-        store = stores.get(recipe.pooling)
-        base = store.encoder if store else load_base(recipe, seed)
+        first = firsts.get(recipe.pooling)
+        base = first.base if first else load_base(recipe, seed)
         torch.manual_seed(seed)
-        encoder = AdaptedEncoder(base, shared, store=store)
-        stores[recipe.pooling] = encoder.store
+        encoder = AdaptedEncoder(base, shared, store=first.store if first else None)
+        firsts.setdefault(recipe.pooling, encoder)
         if seed not in samplers:
             samplers[seed] = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed, encoder))
         sampler, description = samplers[seed]

@@ -16,7 +16,7 @@ from trainables.training.loop import TrainingDivergedError, total_steps, train
 from trainables.training.population_training import embed_ahead
 from trainables.trial.build import Training, build_encoder, build_training, postprocessed
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.finish import finish
+from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, measured
 from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
@@ -78,24 +78,24 @@ def run_trial(
     """
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     asked, recipe = recipe, resolve(recipe)
-    encoder = build_encoder(recipe, seed, shared)
+    base = build_encoder(recipe, seed, shared)
     evaluator = Evaluator(recipe.evaluation, workers)
-    evaluator.before_training(encoder)
+    evaluator.before_training(base)
     trained: dict[str, Any] = {}
     data: dict[str, Any] = {}
     if recipe.trains:
-        training = build_training(recipe, seed, encoder)
+        training = build_training(recipe, seed, base)
         data["corpus"] = training.description
-        rungs = Rungs(encoder, evaluator, workers, reporter)
+        rungs = Rungs(base, evaluator, workers, reporter)
         trained, stopped = _train(recipe, seed, training, rungs, workers, resume)
         clock.resumed = trained.get("resumed_seconds", 0.0)
         if stopped:
             clock.training_ended()
             return TrialResult(stopped, training=trained, cost=clock.cost(workers), data=data)
-    encoder = postprocessed(recipe, encoder)
+    encoder = postprocessed(recipe, base)
     clock.training_ended()
-    folder = model_folder if trained and workers.rank == 0 else None
-    return finish(asked, seed, encoder, evaluator, clock, training=trained, data=data, model_folder=folder)
+    model = save_model(base, model_folder) if trained and workers.rank == 0 else None
+    return finish(asked, seed, encoder, evaluator, clock, training=trained, data=data, model=model)
 
 
 def _train(
