@@ -97,14 +97,14 @@ def _training_only(
     from trainables.training.population_training import train_population
     from trainables.trial.population import build_members
 
-    members = build_members(recipes, seeds, shared)
+    members, _ = build_members(recipes, seeds, shared)
     begin = time.process_time()
     train_population(members)
     together = (time.process_time() - begin) / len(members)
-    fresh = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
+    fresh, _ = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
     begin = time.process_time()
     for member, i in zip(fresh, chosen, strict=True):
-        train(member.model, member.sampler, member.recipe, seeds[i], _Nobody(), Workers())
+        train(member.model, member.sampler, member.optimisation, seeds[i], _Nobody(), Workers())
     return (time.process_time() - begin) / len(chosen), together
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layouts import make_sampler, training_sentences
+from trainables.corpora.layouts import LAYOUTS, make_sampler, training_sentences
 from trainables.encoders import load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, trainable
+from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
 from trainables.encoders.postprocess import Postprocessed
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
@@ -61,7 +61,9 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
 def build_training(recipe: Recipe, seed: int, encoder: Encoder) -> Training:
     """Sampler and model around an encoder; `UserError` where it cannot be trained."""
     learner = trainable(encoder)
-    sampler, description = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed, learner))
+    layout = LAYOUTS[recipe.corpus.layout]
+    request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
+    sampler, description = make_sampler(layout.name, request)
     return Training(build_model(recipe, learner), sampler, description)
 
 

@@ -99,7 +99,7 @@ def build_members(
         encoder = AdaptedEncoder(base, shared, store=first.store if first else None)
         firsts.setdefault(recipe.pooling, encoder)
         if seed not in samplers:
-            samplers[seed] = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed, encoder))
+            samplers[seed] = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed))
         sampler, description = samplers[seed]
         members.append(Member(build_model(recipe, encoder), recipe.optimisation, recipe.objective, sampler))
         descriptions.append(description)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from trainables.encoders.adapter import AdaptedEncoder
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
@@ -103,7 +104,7 @@ def _train(
 ) -> tuple[dict[str, Any], str | None]:
     """Train the encoder in place. Returns what was measured, and why it stopped early, if it did."""
     model, sampler, config = training.model, training.sampler, recipe.optimisation
-    if recipe.encoder.adapter != "none":
+    if isinstance(model.encoder, AdaptedEncoder):
         embed_ahead(model.encoder, sampler, total_steps(sampler, config))
     try:
         progress = train(model, sampler, config, seed, rungs, workers, resume)
