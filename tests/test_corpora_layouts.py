@@ -26,13 +26,18 @@ from trainables.corpora.layouts import (
 from trainables.corpora.nli import NLIPairs, census, load_nli
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError
-from trainables.recipe import Recipe
-from trainables.trial import check_recipes
+from trainables.recipe import SCENES_ENCODER, Recipe
+from trainables.trial import check_recipes as check_whole_recipes
 
 TEXT = st.sampled_from([f"text {letter}" for letter in "abcdefghijkl"])
 ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
 NUMBER = st.one_of(st.none(), st.integers(1, 4))
 SHARED = Path("../shared/data")
+
+
+def check_recipes(recipes: Sequence[Recipe]) -> None:
+    """With an encoder that is there."""
+    check_whole_recipes([recipe.override({"encoder.name": SCENES_ENCODER}) for recipe in recipes])
 
 
 def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
