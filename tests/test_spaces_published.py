@@ -87,7 +87,7 @@ def test_files_that_are_refused(tmp_path: Path, text: str, said: str):
 
 def test_a_printed_name_that_is_misspelt_is_refused():
     with pytest.raises(UserError, match="table 1: no printed row is called 'BERT-bse'; did you mean 'BERT-base'"):
-        by_label({"1": {"BERT-base": {"Avg.": 50.0}}}, {"1": [("BERT-bse", "mine")]})
+        by_label({"1": {"BERT-base": {"Avg.": 50.0}}}, {"1": {"BERT-bse": "mine"}})
 
 
 def test_an_installed_package_has_the_files():

@@ -26,8 +26,9 @@ from search_spaces.dehghan2022.rows import (
     OBJECTIVES,
     PREMISES,
 )
-from search_spaces.dehghan2022.tables import MAIN_TABLES, both_tables, same, sts_table
+from search_spaces.dehghan2022.tables import MAIN_TABLES, both_tables, sts_table
 from search_spaces.paper import Claim, Row, Table
+from search_spaces.published import same
 from search_spaces.space import Domain, Space
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from search_spaces.paper import Row
-from search_spaces.published import by_label, read_figures
+from search_spaces.published import by_label, read_figures, same
 
 FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 BASELINE = "SBERT baseline"
@@ -71,10 +71,9 @@ MODELS = tuple(FIGURES["2"])
 """The models of Tables 2 and 3, in the paper's order."""
 SCL_MODELS = tuple(label for label in MODELS if label.endswith("-SCL"))
 
-_ALL = [(label, label) for label in MODELS]
 _PUBLISHED = by_label(
     FIGURES,
-    {"2": _ALL, "3": _ALL, "6": LAMBDAS.items(), "4": LAMBDAS.items(), "7": TAUS.items(), "5": TAUS.items()},
+    {"2": same(MODELS), "3": same(MODELS), "6": LAMBDAS, "4": LAMBDAS, "7": TAUS, "5": TAUS},
 )
 ROWS = tuple(
     Row(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from search_spaces.paper import Row
-from search_spaces.published import by_label, read_figures
+from search_spaces.published import by_label, read_figures, same
 
 FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 
@@ -30,12 +30,10 @@ PRINTED_1 = {
     for printed in (base, f"CLSR-STSB-{base}", f"CLSR-NLI-{base}")
 }
 PRINTED_2 = {size: f"CLSR-BERT-base, batch {size}" for size in FIGURES["2"]}
-PRINTED_3 = {label: label for label in FIGURES["3"]}
+PRINTED_3 = same(FIGURES["3"])
 PRINTED_4 = {pooling: f"CLSR-BERT-base, {pooling}" for pooling in FIGURES["4"]}
 
-_PUBLISHED = by_label(
-    FIGURES, {"1": PRINTED_1.items(), "2": PRINTED_2.items(), "3": PRINTED_3.items(), "4": PRINTED_4.items()}
-)
+_PUBLISHED = by_label(FIGURES, {"1": PRINTED_1, "2": PRINTED_2, "3": PRINTED_3, "4": PRINTED_4})
 
 
 def _on_base(label: str, base: str, overrides: Mapping[str, Any]) -> Row:
