@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from search_spaces.giorgi2020.averages import ALL, DEV_WITHOUT_SNLI, DOWNSTREAM, PROBING
 from search_spaces.giorgi2020.shared import (
     ANCHORS,
@@ -33,11 +31,11 @@ from search_spaces.giorgi2020.shared import (
     plain,
     sized,
 )
-from search_spaces.paper import Claim, Column, Row, Table
+from search_spaces.paper import Claim, Column, Overrides, Row, Table
 from search_spaces.published import by_label, same
 from search_spaces.space import Space
 
-_OVERRIDES: dict[str, dict[str, Any]] = {
+_OVERRIDES: dict[str, Overrides] = {
     "GloVe": WORDS,
     "fastText": WORDS,
     "InferSent": finished(),

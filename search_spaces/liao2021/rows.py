@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from search_spaces.paper import Row
+from search_spaces.paper import Overrides, Row
 from search_spaces.published import by_label, read_figures, same
 
 FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
@@ -20,7 +19,7 @@ TAUS["1.0"] = "allpalln-lambda0.5-SCL"  # the lambda 0.5 model of Tables 2 and 3
 _CAPS: dict[str, int | None] = {"3": 3, "all": None}
 
 
-def _scl(positives: str, negatives: str, weight: float, temperature: float = 1.0) -> dict[str, Any]:
+def _scl(positives: str, negatives: str, weight: float, temperature: float = 1.0) -> Overrides:
     return {
         "objective.name": "scl",
         "objective.positives": _CAPS[positives],
@@ -30,7 +29,7 @@ def _scl(positives: str, negatives: str, weight: float, temperature: float = 1.0
     }
 
 
-def _augment(cap: str) -> dict[str, Any]:
+def _augment(cap: str) -> Overrides:
     return {
         "objective.name": "ce_augment",
         "objective.positives": _CAPS[cap],
@@ -39,7 +38,7 @@ def _augment(cap: str) -> dict[str, Any]:
     }
 
 
-_OVERRIDES: dict[str, dict[str, Any]] = {
+_OVERRIDES: dict[str, Overrides] = {
     GLOVE: {
         "encoder.kind": "word_vectors",
         "pooling.mode": "mean",
