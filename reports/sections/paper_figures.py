@@ -13,16 +13,17 @@ from typing import Any
 
 from reports.ledger import Record
 from reports.markdown import count, number, places, spread, table
-from reports.plots import NAMES, distribution_picture, lines_picture
+from reports.plots.grid_panels import distribution_picture, lines_picture
 from reports.results import Results
 from reports.statistics import Measured
 from search_spaces.space import Figure
+from trainables.recipe import keys
 
 Scored = list[tuple[Mapping[str, Any], Measured]]
 """Flat recipes with their score."""
 
 
-def figures_section(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> str:
     """Every figure of the space: picture and numbers."""
     parts = []
     for figure in results.space.figures:
@@ -122,8 +123,8 @@ def _names(recipe: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 
 def _key(key: str) -> str:
-    """The key in words, as far as its value does not speak for itself."""
-    return "" if key in ("objective.name", "encoder.name") else f"{NAMES.get(key, key).split(' (')[0]}: "
+    """The key in words; a name speaks for itself."""
+    return "" if key.endswith(".name") else f"{keys()[key].label.split(' (')[0]}: "
 
 
 def _value(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reports.ledger import Record
 from reports.markdown import bullets, spread, table
-from reports.plots import heat_map_picture
+from reports.plots.cosine_panels import heat_map_picture
 from reports.results import Results
 from reports.statistics import Measured
 from trainables.errors import UserError
@@ -32,7 +32,7 @@ class HeatMap:
     seeds: list[dict[str, ndarray]]
 
 
-def heat_map_section(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> str:
     """A picture of the baseline and the best row, and what the topics' cosines say of every row; empty without any."""
     asked = next(((label, listed) for label in results.asked_rows if (listed := _sentences(results, label))), None)
     if asked is None:

@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, count, number, signed, spread, table
+from reports.markdown import DASH, bullets, number, signed, spread, table
+from reports.plots.row_differences import rows_picture
 from reports.results import Results
-from reports.statistics import Noise
+from reports.sections.measured_counts import measured_counts
+from reports.sections.words import bars_in_words, noise_sentence
 from search_spaces.averages import describe
 from search_spaces.space import Column, Table
+from trainables.recipe import keys
 
+HOW_TO_READ = (
+    "`difference` is ours minus published. In this setting (see the top) it says nothing about reproduction; "
+    "the second table of each pair does, which compares differences to the baseline."
+)
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
+
+
+def write(results: Results, pictures: Path) -> str:
+    """Every table of the paper, a picture of them, and what the rows' anchors were compared with.
+
+    A space without tables has one of its rows and their averages.
+    """
+    if not results.space.tables:
+        return plain_table(results)
+    parts = [HOW_TO_READ] if results.has_published and not results.comparable else []
+    picture = rows_picture(results, pictures / "rows.png")
+    if picture:
+        shown = ", ours and published" if results.has_published else ""
+        parts.append(f"![Rows against the baseline{shown}]({pictures.name}/{picture.name})")
+        base = results.space.baseline
+        parts.append(f"Points above or below the `{base}` row, trained rows only{bars_in_words(results)}.")
+    parts += [paper_table(results, paper) for paper in results.space.tables]
+    parts.append(measured_counts(results))
+    asked = [row for row in results.space.rows if row.note and row.label in results.asked_rows]
+    parts += [bullets(f"`{row.label}`: {row.note}." for row in asked)] if asked else []
+    return "\n\n".join(parts)
 
 
 def paper_table(results: Results, paper: Table) -> str:
@@ -49,42 +78,6 @@ def plain_table(results: Results) -> str:
     means = bullets(f"`{name}`: the mean of {describe(name)}." for name in names)
     how = f"Test scores x 100 under SentEval's protocol `{results.protocol}`:"
     return "\n\n".join([table(["Row", *names], lines), how, means] if names else [table(["Row"], lines)])
-
-
-def measured_table(results: Results) -> str:
-    """How many positives and negatives the anchors really had, beside the caps that the recipes set."""
-    lines = []
-    for label in results.asked_rows:
-        records, recipe = results.of_row(label), results.recipe(label)
-        if results.is_foreign(label) and not records:
-            continue
-        capped = recipe["objective.name"] not in ("ce", "mlm") and recipe["optimisation.epochs"]
-
-        def mean(name: str, digits: int, records: Sequence = records) -> str:
-            values = [r.training[name] for r in records if r.training.get(name) is not None]
-            return number(sum(values) / len(values) if values else None, digits)
-
-        lines.append(
-            [
-                label,
-                _cap(recipe["objective.positives"]) if capped else DASH,
-                mean("positives_per_anchor", 2),
-                _cap(recipe["objective.negatives"]) if capped else DASH,
-                mean("negatives_per_anchor", 2),
-                mean("anchors", 0),
-                mean("batches_without_anchor", 0),
-                mean("steps", 0),
-                mean("pairs", 0),
-                mean("last_loss", 4),
-                f"`{results.info.row_hashes[label]}`" if results.info.row_hashes[label] else DASH,
-            ]
-        )
-    head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", "anchors", "batches without anchor"]
-    return table([*head, "steps", "pairs seen", "last loss", "recipe hash"], lines)
-
-
-def _cap(value: int | None) -> str:
-    return "all" if value is None else str(value)
 
 
 def _caption(results: Results, paper: Table) -> str:
@@ -179,16 +172,6 @@ def _noise_line(results: Results, paper: Table) -> str:
     return noise_sentence(noise, column, _usual_seeds(results, paper))
 
 
-def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:
-    """How large a difference must be, in plain words."""
-    if noise is None:
-        return f"One seed only: how far {what} moves from seed to seed is unknown, so small differences mean nothing."
-    return (
-        f"Differences in {what} below {noise.threshold(seeds, seeds):.2f} points are within the noise between seeds "
-        f"(95 %, {count(seeds, 'seed')} a row, pooled standard deviation {noise.std:.2f})."
-    )
-
-
 def _usual_seeds(results: Results, paper: Table) -> int:
     return max((len(results.of_row(label)) for _, label in paper.rows), default=1) or 1
 
@@ -231,7 +214,8 @@ def _without(records: Sequence[Record]) -> str:
 
 
 def _head(paper: Table) -> str:
-    return {"objective.weight": "lambda", "objective.temperature": "tau"}.get(paper.curve or "", paper.curve or "Model")
+    """The first column's: what the table varies, as the papers write it."""
+    return (keys()[paper.curve].alias or paper.curve) if paper.curve else "Model"
 
 
 def _mean(results: Results, paper: Table, label: str, column: str) -> float | None:

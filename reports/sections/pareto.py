@@ -8,9 +8,9 @@ from pathlib import Path
 
 from reports.ledger import Record
 from reports.markdown import count, number, spread, table
-from reports.plots import Mark, pareto_picture
+from reports.plots.goals_front import Mark, pareto_picture
 from reports.results import Results
-from reports.search import changes
+from reports.sections.words import changes
 from reports.statistics import Measured, Noise
 from search_spaces.goals import GOALS
 
@@ -27,8 +27,10 @@ class Point:
     scores: tuple[Measured, ...]
 
 
-def pareto_section(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> str:
     """The front over the space's goals: a table, a picture, and how much of it is beyond noise."""
+    if not results.space.goals:
+        return ""
     goals = _measured_goals(results)
     lacking = [goal for goal in results.space.goals if goal not in goals]
     parts = [f"The goal {GOALS[goal].label} is missing: no finished trial has it." for goal in lacking]

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.markdown import DASH, signed, table
 from reports.results import Results, minus
 from search_spaces.space import Claim
 
-FEW = 3
-"""So many rows that take no part in a verdict are named, more are counted."""
 Verdict = Literal["agrees", "agrees in part", "disagrees", "within noise", "not run"]
 
 
@@ -69,41 +66,6 @@ def judge(results: Results, claim: Claim) -> Judged:
     return Judged(claim, verdict, tuple(gaps), published, noise is not None, tuple(sorted(left_out)))
 
 
-def claims_table(judged: list[Judged]) -> str:
-    """One line a claim."""
-    lines = [
-        [
-            item.claim.text
-            + (
-                f" *(The paper's own figures say otherwise: {item.claim.contradicted}.)*"
-                if item.claim.contradicted
-                else ""
-            ),
-            f"Table {item.claim.table}, {item.claim.column}",
-            _figures(item.published),
-            _figures(item.gaps),
-            verdict_in_words(item),
-        ]
-        for item in judged
-    ]
-    return table(["The paper says", "Where", "Published", "Ours", "Verdict"], lines, left=5)
-
-
-def verdict_in_words(item: Judged) -> str:
-    """`agrees`, with what limits it."""
-    missing = sum(gap is None for gap in item.gaps)
-    if item.verdict == "not run":
-        part = "" if missing == len(item.gaps) else f": {missing} of {len(item.gaps)} comparisons are missing"
-        return f"not run{part}"
-    limits = [] if item.noise_known or item.verdict == "within noise" else ["by sign, noise unknown"]
-    if item.claim.stated is not None:
-        limits.append(f"judged by direction; the text says {signed(item.claim.stated)}")
-    if item.left_out:
-        few = len(item.left_out) <= FEW
-        limits.append(f"without {', '.join(item.left_out) if few else f'{len(item.left_out)} of its rows'}")
-    return f"**{item.verdict}**" + (f" ({'; '.join(limits)})" if limits else "")
-
-
 def _smaller(results: Results, claim: Claim, gap: float | None) -> int | None:
     """Whether the same rows' gap is smaller in the other table, by more than both gaps' noise."""
     number, column = claim.smaller_in or ("", "")
@@ -126,13 +88,3 @@ def _verdict(marks: list[int | None], claim: Claim) -> Verdict:
     if against > len(marks) - needed:
         return "disagrees"
     return "not run" if missing else "within noise"
-
-
-def _figures(gaps: tuple[float | None, ...]) -> str:
-    """One difference as it is; of several, how many hold and the range."""
-    there = [gap for gap in gaps if gap is not None]
-    if not there:
-        return DASH
-    if len(gaps) == 1:
-        return signed(there[0])
-    return f"{sum(gap > 0 for gap in there)} of {len(there)} hold, {signed(min(there))} to {signed(max(there))}"

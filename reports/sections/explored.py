@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from reports.ledger import Record
 from reports.markdown import DASH, count, number, signed, spread, table
-from reports.plots import search_picture
+from reports.plots.search_course import search_picture
 from reports.results import Results, topic_name
+from reports.sections.words import changes, noise_sentence, short
 from reports.statistics import Measured
-from reports.tables import noise_sentence
 from search_spaces.space import Domain
 
 if TYPE_CHECKING:
@@ -34,11 +34,13 @@ class Candidate:
     selection: Measured
 
 
-def search_section(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> str:
     """The best explored recipes beside the best of the space's rows, the course of the search, importance.
 
-    Of a space with goals only what was asked for, and importance: `pareto_section` has the rest.
+    Of a space with goals only what was asked for, and importance: the section on them has the rest.
     """
+    if not results.explored:
+        return ""
     info = results.info
     explored = [item for recipe_hash in results.explored if (item := _candidate(results, recipe_hash, "explored"))]
     rows = [
@@ -116,26 +118,6 @@ def _ranking(results: Results, candidates: list[Candidate]) -> str:
     ]
     head = ["Recipe", "Hash", "Differs from the base in", "development"]
     return table([*head, *(f"test: {name}" for name, _ in results.summaries)], lines, left=3)
-
-
-def changes(results: Results, record: Record) -> str:
-    """What the record's recipe changes of the base recipe, among the keys that the search may change."""
-    base = {**results.space.base.flat(), **results.info.base}
-    changed = [
-        f"{_name(domain.key)}={_short(record.recipe[domain.key])}"
-        for domain in results.space.domains
-        if record.recipe[domain.key] != base[domain.key]
-    ]
-    return ", ".join(changed) or "as the base"
-
-
-def _name(key: str) -> str:
-    """A domain's key without the section that goes without saying."""
-    return key.removeprefix("objective.").removeprefix("optimisation.")
-
-
-def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else "none" if value is None else str(value)
 
 
 def _importance(results: Results, explored: list[Candidate]) -> str:
@@ -253,7 +235,7 @@ def _fanova(study: optuna.Study, keys: Sequence[str]) -> Mapping[str, float]:
 
 def _condition(domain: Domain) -> str:
     key, values = domain.when or ("", ())
-    return f"`{key}` is {' or '.join(map(_short, values))}"
+    return f"`{key}` is {' or '.join(map(short, values))}"
 
 
 def _listed(keys: Iterable[str]) -> str:

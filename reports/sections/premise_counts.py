@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from reports.markdown import DASH, bullets, count, number, places, table
 from reports.results import Results
@@ -13,8 +14,10 @@ MOST = 5
 Range = tuple[int, int | None]
 
 
-def premises_section(results: Results) -> str:
+def write(results: Results, pictures: Path) -> str:
     """One line for each published figure, and the same counts of sources that the paper does not have."""
+    if not results.space.premise_counts:
+        return ""
     ours = _ours(results)
     published = results.space.premise_counts
     lines = []
