@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from search_spaces.names import refuse_twice
+from search_spaces.names import check_score, refuse_twice
 from trainables.errors import UserError, choices
 from trainables.recipe import Value
 
@@ -32,6 +32,11 @@ class Average:
     name: str
     cells: tuple[Cell, ...] = ()
     parts: tuple[Average, ...] = ()
+
+    def __post_init__(self) -> None:
+        for task, numbers in self.cells:
+            for number in numbers:
+                check_score(f"average {self.name!r}", task, number)
 
     def of(self, scores: Scores) -> float | None:
         """Its value; None where one of its scores is missing."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from search_spaces.averages import AVERAGES, USUAL
 from search_spaces.goals import GOALS
-from search_spaces.names import check_name, refuse_twice
+from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value, keys
-from trainables.senteval.tasks import TASKS, task_names
+from trainables.senteval.tasks import task_names
 
 __all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Space", "Table"]
 
@@ -156,9 +156,7 @@ class Space:
         for column in table.columns:
             here = f"{where}, column {column.name!r}"
             if column.score is not None:
-                task, number = column.score
-                check_name(here, "task", task, TASKS)
-                check_name(here, f"number of {task}", number, TASKS[task].numbers)
+                check_score(here, *column.score)
             if column.average is not None:
                 check_name(here, "average", column.average, AVERAGES)
             for name in column.mean_of:

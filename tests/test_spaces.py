@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import search_spaces
 from search_spaces import Claim, Domain, Space, Table, load_space, spaces
 from search_spaces.averages import AVERAGES
 from trainables.errors import UserError
@@ -288,6 +289,22 @@ def test_the_order_of_the_spaces():
     words = [name.partition("_")[0] for name in SPACES]
     assert len(words) == 20
     assert list(dict.fromkeys(words)) == sorted(set(words)) == ["clsr", "contrastive", "declutr", "scl", "supmpn"]
+
+
+def test_a_papers_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "mine2024").mkdir()
+    (tmp_path / "mine2024/__init__.py").write_text("")
+    (tmp_path / "mine2024/spaces.py").write_text(OWN.replace("SPACE = ", "SPACES = (").rstrip() + ",)\n")
+    monkeypatch.setattr(search_spaces, "__path__", [*search_spaces.__path__, str(tmp_path)])
+    try:
+        assert set(spaces()) == {*SPACES, "mine"}
+        assert list(spaces()).index("mine") == list(SPACES).index("scl_ablation")
+        (tmp_path / "again.py").write_text(OWN.replace("SPACE = ", "SPACES = (").rstrip() + ",)\n")
+        with pytest.raises(UserError, match=r"two spaces are called 'mine'; the second is in search_spaces\.mine2024"):
+            spaces()
+    finally:
+        for name in ("again", "mine2024.spaces", "mine2024"):
+            sys.modules.pop(f"search_spaces.{name}", None)
 
 
 def test_a_space_file_is_run_once(tmp_path: Path):

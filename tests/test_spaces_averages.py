@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from search_spaces.averages import AVERAGES, average, averages, describe
@@ -92,6 +94,20 @@ def test_what_an_average_is_of():
     assert describe("liao_sts") == "`spearman_wmean` of STS12, STS13, STS14, STS15, STS16"
     assert "`test_accuracy` and `test_f1` of MRPC; `test_spearman_regressor` of SICK" in describe("declutr_downstream")
     assert describe("development_declutr_all") == "`development_declutr_downstream` and `development_declutr_probing`"
+
+
+@pytest.mark.parametrize(
+    ("task", "number", "said"),
+    [
+        ("MRR", "test_accuracy", "no task is called 'MRR'; did you mean 'MR'?"),
+        ("MR", "dev_acuracy", "no number of MR is called 'dev_acuracy'; did you mean 'dev_accuracy'?"),
+    ],
+)
+def test_misspelt_scores_are_refused(task: str, number: str, said: str):
+    with pytest.raises(UserError, match=re.escape(f"average 'mine': {said}")):
+        Average("mine", cells(("SST2",), "test_accuracy") + cells((task,), number))
+    with pytest.raises(UserError, match=re.escape(f"goal 'mine': {said}")):
+        Goal("mine", "mine", (task,), number)
 
 
 def test_an_average_of_ones_own():
