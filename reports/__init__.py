@@ -1,6 +1,5 @@
 """What a study's trials add up to: the ledger of finished trials, and the report made of it.
 
-from reports.ledger import Ledger, Record
-from reports.study_file import StudyInfo
+from reports.ledger import Ledger, Record, StudyInfo
 from reports.report import write_report
 """

@@ -9,17 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Ledger, Record, read_json
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.statistics import Measured, Noise
-from reports.study_file import FAILURES, LEDGER, StudyInfo
+from search_spaces.averages import averages
+from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
+from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
-from trainables.recipe import SCENES, Recipe, Value
-
-# Keys that say where something lies or how it is computed, not what is measured.
-_NO_DIFFERENCE = {"evaluation.senteval", "evaluation.tasks", "evaluation.heat_map", "optimisation.precision"}
-_WITHOUT_PAIRS = {"spans", "similar_pairs"}
-"""Values of `corpus.layout` that do not read `corpus.nli`."""
+from trainables.recipe import SCENES, Recipe, Value, keys
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ class Results:
     def failures(self) -> dict[str, str]:
         """Recipe hash to the reason why a trial of it failed."""
         files = sorted((self.folder / FAILURES).glob("*.json"))
-        kept = {file.stem.rpartition("-")[0]: read_json(file, "the reason of a failure") for file in files}
+        kept = {split_key(file.stem)[0]: read_json(file, "the reason of a failure") for file in files}
         return {recipe_hash: f"failed: {content.get('reason')}" for recipe_hash, content in kept.items()}
 
     def is_foreign(self, label: str) -> bool:
@@ -149,8 +146,16 @@ class Results:
         return self.over_seeds(records, lambda record: score(record, table, column))
 
     def average(self, records: Sequence[Record], name: str) -> Measured | None:
-        """One of the records' averages, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: record.averages.get(name))
+        """A paper's average over tasks, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: averages(record.scores)[name])
+
+    def goal(self, records: Sequence[Record], name: str) -> Measured | None:
+        """One of the space's goals, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: GOALS[name].of(record.scores))
+
+    def selection(self, records: Sequence[Record]) -> Measured | None:
+        """What a search for one goal maximises, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: selection(record.scores))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
@@ -203,7 +208,8 @@ class Results:
                 )
                 for table, column in self.topics
             ]
-        names = sorted({name for r in self.records for name, value in r.averages.items() if value is not None})
+        found = [averages(record.scores).items() for record in self.records]
+        names = sorted({name for items in found for name, value in items if value is not None})
         return [
             (name, functools.partial(self.average, name=name)) for name in names if not name.startswith("development_")
         ]
@@ -221,22 +227,24 @@ class Results:
         ]
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
-        if key in _NO_DIFFERENCE:
+        if not keys()[key].measures:
             return ours != SCENES
-        if key == "encoder.name":
-            return _same_names(paper, ours)
-        layouts = {r.recipe.get("corpus.layout", "rows") for r in self.records if r.recipe["optimisation.epochs"]}
-        if key == "corpus.documents":
-            return (bool(layouts) and "spans" not in layouts) or _same_names(paper, ours)
-        if key == "corpus.nli" and layouts and layouts <= _WITHOUT_PAIRS:
+        if keys()[key].place and _same_names(paper, ours):
             return True
-        if key == "corpus.nli" and _same_names(paper, ours):
+        sources = {layout.reads for layout in LAYOUTS.values()}
+        if self.sources_read and key in sources - self.sources_read:
             return True
         if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
             seen = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
             wanted = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))
             return ours != SCENES and wanted > 0 and abs(seen - wanted) <= 0.01 * wanted
         return False
+
+    @cached_property
+    def sources_read(self) -> set[str]:
+        """The recipe keys that name the data which the trained trials read."""
+        layouts = {r.recipe.get("corpus.layout", "rows") for r in self.records if r.recipe["optimisation.epochs"]}
+        return {LAYOUTS[layout].reads for layout in layouts}
 
     @property
     def comparable(self) -> bool:
@@ -274,7 +282,9 @@ def score(record: Record, table: Table, column: Column) -> float | None:
     """A record's figure for a column; a mean is None where a part of it is missing."""
     if not column.mean_of:
         task, name = column.score or ("", "")
-        value: Any = record.averages.get(column.average) if column.average else record.scores.get(task, {}).get(name)
+        value: Any = record.scores.get(task, {}).get(name)
+        if column.average:
+            value = averages(record.scores)[column.average]
         return None if value is None else float(value)
     parts = [score(record, table, table.column(name)) for name in column.mean_of]
     present = [part for part in parts if part is not None]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from reports.ledger import Ledger
+from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
 from reports.markdown import count
-from reports.study_file import LEDGER, NAME, StudyInfo
 from study.cluster import Allotment, Cluster
 from study.plan import Plan
 from trainables.recipe import SCENES, Recipe
@@ -55,7 +54,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
 
 def _explored_done(plan: Plan, ledger: Ledger) -> int:
     """Trials of recipes that Optuna asked for earlier."""
-    if not plan.explored or not (plan.results / NAME).is_file():
+    if not plan.explored or not (plan.results / STUDY).is_file():
         return 0
     rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
     asked = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]

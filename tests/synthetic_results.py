@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+import types
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Ledger, Record
-from reports.study_file import LEDGER, StudyInfo
+import pytest
+
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, write_whole
+from reports.plots import cosine_panels, curve_lines, goals_front, grid_panels, row_differences, search_course
 from search_spaces import Row, Space, spaces
 from trainables.recipe import Recipe
+from trainables.senteval.tasks import GROUPS, TASKS
 
+PLOTS = (row_differences, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
+"""The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -104,10 +111,10 @@ def make_record(
     recipe: Recipe, seed: int, figures: dict[Score, float], drop_task: str | None = None, status: Any = "finished"
 ) -> Record:
     """A record with these test scores, and development scores close to them."""
-    averages = {name: value for (task, name), value in figures.items() if not task}
-    figures = {score: value for score, value in figures.items() if score[0]}
     scores: dict[str, dict[str, Any]] = {}
     for (task, name), value in figures.items():
+        if not task:
+            continue
         numbers = scores.setdefault(task, {"examples": 1000})
         if task == drop_task:
             numbers |= {name: None, "reason": f"{task} is not in the folder"}
@@ -115,12 +122,11 @@ def make_record(
             numbers[name] = value
             numbers |= {"dev_accuracy": value + 0.5} if name == "test_accuracy" else {}
     sts = [value for (_, name), value in figures.items() if name.startswith(("spearman", "test_spearman"))]
-    accuracies = [numbers["dev_accuracy"] for numbers in scores.values() if "dev_accuracy" in numbers]
-    goals = {
-        "development_sts": sum(sts) / len(sts) if sts else None,
-        "development_transfer": sum(accuracies) / len(accuracies) if accuracies else None,
-    }
-    selection = sum(figures.values()) / len(figures) if figures else None
+    if sts:
+        scores.setdefault("STSBenchmark", {"examples": 1000}).setdefault("dev_spearman_cosine", sum(sts) / len(sts))
+    for (task, name), value in figures.items():
+        if not task:
+            _fill(scores, name, value)
     objective = recipe.objective
     return Record(
         recipe=dict(recipe.flat()),
@@ -128,9 +134,7 @@ def make_record(
         seed=seed,
         status=status,
         scores=scores,
-        averages={"liao_sts": 50.0, "liao_transfer": None, **goals, **averages},
         protocol=recipe.evaluation.protocol,
-        selection=selection,
         training={
             "loss": 0.8, "last_loss": 0.7, "steps": 90, "pairs": 5760, "anchors": 1935, "batches_without_anchor": 0,
             "positives_per_anchor": float(objective.positives or 1.4),
@@ -147,3 +151,36 @@ def make_record(
         },
         finished_at=f"2026-01-01T00:00:{seed:02d}Z",
     )  # fmt: skip
+
+
+def _fill(scores: dict[str, dict[str, Any]], average: str, value: float) -> None:
+    """Scores whose average is about this; what is there stays. The mean of the other two needs nothing of its own."""
+    if average.endswith("_all"):
+        return
+    probing = GROUPS["probing"]
+    for task in probing if "probing" in average else [task for task in TASKS if task not in probing]:
+        numbers = scores.setdefault(task, {"examples": 1000})
+        for name in ("dev_accuracy", "dev_pearson_regressor", "dev_recall", "spearman_mean"):
+            numbers.setdefault(name, value)
+
+
+def with_goals(record: Record, sts: float | None, transfer: float | None) -> Record:
+    """The record with these development scores for the two goals."""
+    scores = {task: dict(numbers) for task, numbers in record.scores.items()}
+    for task, number, value in [
+        ("STSBenchmark", "dev_spearman_cosine", sts),
+        *((task, "dev_accuracy", transfer) for task in GROUPS["transfer"]),
+    ]:
+        scores.setdefault(task, {})[number] = value
+    return dataclasses.replace(record, scores=scores)
+
+
+def undraw(monkeypatch: pytest.MonkeyPatch, modules: Iterable[types.ModuleType]) -> None:
+    """No pictures of these modules: drawing takes most of a report's time."""
+
+    def save(figure: Any, path: Path) -> Path:
+        write_whole(path, "picture")
+        return path
+
+    for module in modules:
+        monkeypatch.setattr(module, "save", save)

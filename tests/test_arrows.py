@@ -12,13 +12,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("study", "reports", "search_spaces", "trainables", "benchmarks")
-SHARED = ("trainables.recipe", "trainables.errors", "trainables.keys", "trainables.labels", "trainables.registry")
+SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files"))
 
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {
     "study": ("study", "reports", "search_spaces", "trainables"),
-    # The averages are rows of data, and a report says what they are the mean of.
-    "reports": ("reports", "search_spaces", "trainables.senteval.averages", *SHARED),
+    # A report loads a study's plugins, and knows the light registries of tasks and layouts, and what presets set.
+    "reports": (
+        "reports",
+        "search_spaces",
+        "trainables.corpora.layouts",
+        "trainables.fidelity",
+        "trainables.files",
+        "trainables.plugins",
+        "trainables.senteval.tasks",
+        *SHARED,
+    ),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (
         "search_spaces",
@@ -29,12 +38,13 @@ MAY_IMPORT = {
         "trainables.plugins",
         *SHARED,
     ),
-    "benchmarks": ("benchmarks", "tests.senteval_oracle", "study", "reports", "search_spaces", "trainables"),
+    "benchmarks": ("benchmarks", "study", "reports", "search_spaces", "trainables"),
     "trainables": ("trainables",),
     "trainables.recipe": SHARED,
     "trainables.keys": ("trainables.errors", "trainables.registry"),
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
+    "trainables.files": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),
     "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),

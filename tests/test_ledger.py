@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports import ledger as ledger_module
-from reports.ledger import Ledger, Record
-from reports.study_file import StudyInfo
+from reports.ledger import Ledger, Record, StudyInfo, split_key, trial_key
+from reports.trials_csv import write_trials_csv
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -32,9 +31,7 @@ records = st.builds(
     seed=st.integers(0, 10**6),
     status=st.sampled_from(["finished", "pruned"]),
     scores=st.dictionaries(names, figures, max_size=3),
-    averages=figures,
     protocol=st.sampled_from(["full", "fast"]),
-    selection=st.one_of(st.none(), st.floats(0, 100)),
     training=figures,
     cost=figures,
     versions=st.dictionaries(names, names, max_size=2),
@@ -81,16 +78,16 @@ def test_an_interrupted_write_leaves_the_old_record(cut: float, item: Record):
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_failing_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str):
     ledger = Ledger(tmp_path)
-    ledger.write(record(selection=1.0))
+    ledger.write(record(hardware="old"))
 
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(ledger_module.os, step, fail)
+    monkeypatch.setattr(os, step, fail)
     with pytest.raises(OSError, match="disk full"):
-        ledger.write(record(selection=2.0))
+        ledger.write(record(hardware="new"))
     monkeypatch.undo()
-    assert ledger.read() == [record(selection=1.0)]
+    assert ledger.read() == [record(hardware="old")]
     assert os.listdir(tmp_path) == ["0123456789ab-1.json"]
 
 
@@ -153,16 +150,53 @@ def test_other_files_are_passed_over(tmp_path: Path):
 
 def test_trials_csv(tmp_path: Path):
     ledger = Ledger(tmp_path / "ledger")
-    ledger.write(record(selection=None))
-    ledger.write(record(seed=2, cost={"seconds": 1.5}, scores={"STS12": {"spearman_wmean": 0.5}}))
+    ledger.write(record())
+    ledger.write(
+        record(
+            seed=2,
+            cost={"seconds": 1.5},
+            scores={"STS12": {"spearman_wmean": 0.5}, "STSBenchmark": {"dev_spearman_cosine": 61.0}},
+        )
+    )
     ledger.write(record(seed=3, status="pruned"))
-    ledger.trials_csv(tmp_path / "trials.csv", {"0123456789ab": "the baseline"})
+    write_trials_csv(tmp_path / "trials.csv", ledger.read(), {"0123456789ab": "the baseline"})
     with open(tmp_path / "trials.csv", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["row"], first["seed"], first["selection"]) == ("the baseline", "1", "")
+    assert (second["selection"], second["average.development_sts"], second["average.liao_sts"]) == ("61.0", "61.0", "")
     assert (first["MR.test_accuracy"], first["STS12.spearman_wmean"]) == ("60.0", "")
     assert (second["cost.seconds"], second["STS12.spearman_wmean"]) == ("1.5", "0.5")
     assert second["evaluation.tasks"] == "sts,transfer,STSBenchmark"
+
+
+def test_a_trials_key():
+    assert split_key(trial_key("0123456789ab", 12)) == ("0123456789ab", 12)
+    for wrong in ("0123456789ab", "0123456789ab-x", "-1", "0123456789ab-1.json", "row-3"):
+        with pytest.raises(UserError, match="not the key of a trial"):
+            split_key(wrong)
+
+
+def test_records_of_older_versions_are_read(tmp_path: Path):
+    """They stored averages, which are computed today."""
+    ledger = Ledger(tmp_path)
+    path = ledger.write(record())
+    content = json.loads(path.read_text()) | {"averages": {"liao_sts": 50.0}, "selection": 61.0}
+    path.write_text(json.dumps(content))
+    assert ledger.read()[0].scores == record().scores
+
+
+def test_a_studys_plugins_run_before_its_space(tmp_path: Path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "mine.py").write_text("import search_spaces\nsearch_spaces.ran_before = True\n")
+    (tmp_path / "space.py").write_text(
+        "import search_spaces\nfrom search_spaces import Space\nfrom trainables.recipe import Recipe\n"
+        "assert search_spaces.ran_before\n"
+        "SPACE = Space(name='mine', title='', paper='', base=Recipe())\n"
+    )
+    info = StudyInfo(space="mine", space_file="space.py", plugins=["mine.py"])
+    assert info.load_space(tmp_path).name == "mine"
+    with pytest.raises(UserError, match=r"plugin file .*gone.py does not exist"):
+        dataclasses.replace(info, plugins=["gone.py"]).load_space(tmp_path)
 
 
 def test_study_file(tmp_path: Path):

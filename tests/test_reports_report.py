@@ -11,16 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from reports import plots
-from reports.claims import judge
-from reports.ledger import Ledger, write_whole
+from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, write_whole
 from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
-from reports.study_file import FAILURES, LEDGER, StudyInfo
+from reports.verdicts import judge
 from search_spaces import Domain, Row, Space, spaces
-from tests.synthetic_results import make_record, make_results
+from tests.synthetic_results import PLOTS, make_record, make_results, undraw
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -47,7 +45,7 @@ def cells(report: str, heading: str, first: str, second: str | None = None) -> l
 def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of a report's time, so only the two studies with their own class have it done."""
     if request.cls is None:
-        monkeypatch.setattr(plots, "_save", lambda figure, path: write_whole(path, "picture") or path)
+        undraw(monkeypatch, PLOTS)
 
 
 @pytest.fixture(scope="module")
@@ -294,6 +292,11 @@ def test_a_persons_own_space(tmp_path: Path):
     )  # fmt: skip
     info = make_results(tmp_path, space, explored=2)
     dataclasses.replace(info, space_file="space.py").save(tmp_path)
+    ledger = Ledger(tmp_path / LEDGER)
+    for record in ledger.read():
+        ledger.write(
+            dataclasses.replace(record, scores={f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)})
+        )
     report = write_report(tmp_path).read_text()
     assert "# My own" in report
     assert "Space: `mine`, from `space.py`" in report
@@ -450,7 +453,7 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
     make_results(tmp_path, space, rows=[space.rows[0].label])
     ledger = Ledger(tmp_path / LEDGER)
     for record in ledger.read():
-        ledger.write(dataclasses.replace(record, averages={}, scores=scores))
+        ledger.write(dataclasses.replace(record, scores=scores))
     tables = write_report(tmp_path).read_text().split("### Table F2")
     under = tables[1]
     assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under

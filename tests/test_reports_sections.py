@@ -10,34 +10,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports import plots
-from reports.ledger import Ledger, Record, write_whole
-from reports.pareto import Point, front, near_front
-from reports.premises import _count
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.plots import cosine_panels, goals_front, grid_panels
 from reports.report import write_report
 from reports.results import Results
+from reports.sections.pareto import Point, front, near_front
+from reports.sections.premise_counts import _count
 from reports.statistics import Measured, Noise
-from reports.study_file import LEDGER, StudyInfo
 from search_spaces import Figure, Space, load_space, spaces
-from tests.synthetic_results import make_results
+from search_spaces.goals import GOALS
+from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
 from tests.test_reports_report import cells
 from trainables.errors import UserError
 
 BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
-DRAW = plots._save
 
 
 @pytest.fixture(autouse=True)
 def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
 
-    def save(figure: Any, path: Path) -> Path:
-        if "drawn" in request.fixturenames and path.name.startswith(("pareto", "heat-map", "figure-")):
-            return DRAW(figure, path)
-        write_whole(path, "picture")
-        return path
-
-    monkeypatch.setattr(plots, "_save", save)
+    own = {goals_front, cosine_panels, grid_panels} if "drawn" in request.fixturenames else set()
+    undraw(monkeypatch, [module for module in PLOTS if module not in own])
 
 
 @pytest.fixture
@@ -94,7 +88,7 @@ class TestPareto:
         text = section(report, "Two goals at once")
         results = Results.load(tmp_path)
         scores = {
-            key: (records[0].averages["development_sts"], records[0].averages["development_transfer"])
+            key: tuple(GOALS[goal].of(records[0].scores) or 0.0 for goal in ("sts", "transfer"))
             for key, records in results.recipes.items()
         }
         expected = {
@@ -144,10 +138,7 @@ class TestPareto:
 
     def test_one_goal_is_missing(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
-        rewrite(
-            tmp_path,
-            lambda record: dataclasses.replace(record, averages={**record.averages, "development_transfer": None}),
-        )
+        rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores), None))
         text = section(write_report(tmp_path).read_text(), "Two goals at once")
         assert "The goal transfer" in text
         assert "is missing: no finished trial has it" in text
@@ -157,14 +148,14 @@ class TestPareto:
 
     def test_no_goal_is_there(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
-        rewrite(tmp_path, lambda record: dataclasses.replace(record, averages={}))
+        rewrite(tmp_path, lambda record: with_goals(record, None, None))
         text = section(write_report(tmp_path).read_text(), "Two goals at once")
         assert "No finished trial has a development score" in text
 
     def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
         make_results(tmp_path, spaces()["contrastive_all"], explored=5)
-        goals = {"development_sts": 60.0, "development_transfer": 70.0}
-        rewrite(tmp_path, lambda record: dataclasses.replace(record, averages={**record.averages, **goals}))
+        measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
+        rewrite(tmp_path, lambda record: with_goals(dataclasses.replace(record, scores=measured), 60.0, 70.0))
         text = section(write_report(tmp_path).read_text(), "Two goals at once")
         assert "test: liao_sts" in text
         assert "test: development" not in text
@@ -190,11 +181,8 @@ def test_importance_of_conditional_domains_and_of_each_goal(tmp_path: Path):
     study(tmp_path, fewer, "contrastive_all", explored=40)
 
     def score(record: Record) -> Record:
-        goals = {
-            "development_sts": 60 + 10 * record.recipe["objective.temperature"],
-            "development_transfer": 70 + 5 * (record.recipe["head.kind"] == "none"),
-        }
-        return dataclasses.replace(record, selection=65.0, averages={**record.averages, **goals})
+        sts = 60 + 10 * record.recipe["objective.temperature"]
+        return with_goals(record, sts, 70 + 5 * (record.recipe["head.kind"] == "none"))
 
     rewrite(tmp_path, score)
     text = section(write_report(tmp_path).read_text(), "What the search found")

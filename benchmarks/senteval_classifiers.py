@@ -1,0 +1,118 @@
+"""Nested cross-validations: one stack of classifiers against the original's one-by-one fits.
+
+The one-by-one side (`_one_by_one.py`) is nn.Linear, autograd, torch.optim.Adam, deepcopy of the best model, as in
+the original toolkit. It would take hours, so a random sample of its 410 fits is timed (as many inner fits as asked
+for, and one refit) and scaled by count: 400 inner fits, 10 refits. The stack is timed whole. Processor time of one
+thread is counted on both sides, so that other work on the machine weighs equally on both. Embeddings are random
+words' averages of the size asked for: a fit does not get faster by knowing what it fits, but the number of epochs
+until it stops depends on the data, so the real tasks' labels are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trainables.errors import UserError
+
+
+def main(arguments: Sequence[str]) -> None:
+    asked = _parser().parse_args(arguments)
+    import torch
+
+    torch.set_num_threads(1)
+    print(
+        f"torch {torch.__version__}, {_processor()}, 1 thread, {asked.runs} runs, {asked.sample} inner fits sampled\n"
+    )
+    print("| task | dimensions | one by one, s | stack, s | ratio (least to most) | test accuracy |")
+    print("|---|---|---|---|---|---|")
+    for name in asked.tasks.split(","):
+        for dim in asked.dims:
+            runs = [_run(asked.data, name, dim, asked.sample, random) for random in range(asked.runs)]
+            ratios = sorted(run.one_by_one / run.stack for run in runs)
+            print(
+                f"| {name} | {dim} | {np.median([run.one_by_one for run in runs]):.0f} "
+                f"| {np.median([run.stack for run in runs]):.2f} "
+                f"| {np.median(ratios):.0f} ({ratios[0]:.0f} to {ratios[-1]:.0f}) | {runs[0].accuracy:.2f} |",
+                flush=True,
+            )
+
+
+@dataclass(frozen=True)
+class _Run:
+    one_by_one: float
+    stack: float
+    accuracy: float
+
+
+def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
+    import torch
+
+    from benchmarks import _one_by_one as one_by_one
+    from trainables.senteval.protocol import PROTOCOLS
+    from trainables.senteval.read import read_task
+    from trainables.senteval.score import Embedded, nested_cv
+    from trainables.senteval.tasks import TASKS
+
+    if name not in TASKS or TASKS[name].kind != "nested_cv":
+        raise UserError(f"{name!r} has no nested cross-validation; use MR, CR, SUBJ or MPQA")
+    protocol = PROTOCOLS["full"]
+    content = read_task(TASKS[name], data)
+    part = content.splits["all"]
+    x, y = _embeddings(part.left, dim), part.labels
+
+    random = np.random.RandomState(number)
+    outer = one_by_one.folds(y, protocol.folds)
+    inner = 0.0
+    for _ in range(sample):
+        train, _ = outer[random.randint(protocol.folds)]
+        fit, held = one_by_one.folds(y[train], protocol.folds)[random.randint(protocol.folds)]
+        classifier = one_by_one.OneByOne(dim, 2, protocol.decays[random.randint(len(protocol.decays))], protocol.fit)
+        xs, ys, dev = x[train][fit], y[train][fit], (x[train][held], y[train][held])
+        begin = time.process_time()
+        classifier.fit(xs, ys, dev)
+        inner += time.process_time() - begin
+    train, _ = outer[random.randint(protocol.folds)]
+    classifier = one_by_one.OneByOne(dim, 2, protocol.decays[random.randint(len(protocol.decays))], protocol.fit)
+    begin = time.process_time()
+    classifier.fit(x[train], y[train])
+    refit = time.process_time() - begin
+
+    def rows(texts: list[str]) -> torch.Tensor:
+        return torch.arange(len(texts))
+
+    begin = time.process_time()
+    scores = nested_cv(Embedded(TASKS[name], content, torch.from_numpy(x), rows), protocol, 1111)
+    stack = time.process_time() - begin
+    fits = protocol.folds**2 * len(protocol.decays)
+    return _Run(inner / sample * fits + refit * protocol.folds, stack, scores.numbers["test_accuracy"])
+
+
+def _embeddings(texts: Sequence[str], dim: int) -> np.ndarray:
+    """(texts, dim): averages of random word vectors."""
+    words = {word: number for number, word in enumerate(sorted({word for text in texts for word in text.split()}))}
+    vectors = np.random.RandomState(0).randn(len(words), dim).astype(np.float32)
+    return np.stack([vectors[[words[word] for word in text.split()]].mean(axis=0) for text in texts])
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown processor"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_classifiers", description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/senteval"), help="SentEval's data folder")
+    parser.add_argument("--tasks", default="CR,MR", help="of MR, CR, SUBJ and MPQA, joined by commas")
+    parser.add_argument("--dims", type=int, nargs="+", default=[50, 384], help="sizes of the embeddings")
+    parser.add_argument("--sample", type=int, default=6, help="inner fits that are timed one by one")
+    parser.add_argument("--runs", type=int, default=3)
+    return parser

@@ -1,0 +1,30 @@
+"""What a study left in its results folder: `study.json`, and one record for each finished trial.
+
+    info = StudyInfo.load(results)
+    records = Ledger(results / LEDGER).read()
+
+It is a study's truth: everything else in the folder can be made again, or is only of use while the study runs.
+"""
+
+from reports.ledger.files import plain, read_json, write_whole
+from reports.ledger.folders import FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, STUDY, split_key, trial_key
+from reports.ledger.ledger import Ledger
+from reports.ledger.record import Record
+from reports.ledger.study_info import StudyInfo
+
+__all__ = [
+    "FAILURES",
+    "LEDGER",
+    "MODELS",
+    "PLUGINS",
+    "PREDICTIONS",
+    "STUDY",
+    "Ledger",
+    "Record",
+    "StudyInfo",
+    "plain",
+    "read_json",
+    "split_key",
+    "trial_key",
+    "write_whole",
+]

@@ -1,0 +1,40 @@
+"""What a results folder holds, and the key that names a trial's files in it."""
+
+from __future__ import annotations
+
+import re
+
+from trainables.errors import UserError
+
+STUDY = "study.json"
+"""What the study was asked to do."""
+LEDGER = "ledger"
+"""The records of finished trials, `KEY.json` each."""
+FAILURES = "failures"
+"""Why trials could not run, `KEY.json` each."""
+MODELS = "models"
+"""Trained models, a folder called KEY each."""
+PREDICTIONS = "predictions"
+"""What trials predicted, and the gold labels, `KEY.npz` each."""
+PLUGINS = "plugins"
+"""Copies of the files that a person gave by `--plugin`."""
+
+_KEY = re.compile(r"(?P<hash>[0-9a-f]+)-(?P<seed>\d+)")
+
+
+def trial_key(recipe_hash: str, seed: int) -> str:
+    """What a trial's files are called: `0123456789ab-1`."""
+    return f"{recipe_hash}-{seed}"
+
+
+def split_key(key: str) -> tuple[str, int]:
+    """The recipe hash and the seed of a trial's key; `UserError` where it is none."""
+    found = _KEY.fullmatch(key)
+    if found is None:
+        raise UserError(f"{key!r} is not the key of a trial, which is a recipe's hash and a seed: 0123456789ab-1")
+    return found["hash"], int(found["seed"])
+
+
+def is_key(text: str) -> bool:
+    """Whether it names a trial, as `split_key` reads it."""
+    return _KEY.fullmatch(text) is not None

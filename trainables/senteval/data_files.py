@@ -1,0 +1,72 @@
+"""Which of a task's files are there, and what is in them, without reading them as text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainables.errors import UserError
+from trainables.senteval.readers import READERS
+from trainables.senteval.tasks import TASKS, Task
+
+_HASHED_WHOLE = 64 * 2**20
+"""Bytes; larger files (image features) are hashed by their size and their two ends."""
+
+
+class MissingData(Exception):  # noqa: N818
+    """A task of which no file is there: a dash, not an error."""
+
+
+def check_folder(data: Path, tasks: Sequence[str]) -> None:
+    """Refuse a folder that is no SentEval data at all, unless it is not needed for any of the tasks."""
+    if any((data / file).is_file() for name in tasks for file in TASKS[name].files):
+        return
+    if not data.is_dir():
+        raise UserError(f"SentEval data folder {data} does not exist")
+    if not (data / "downstream").is_dir() and not (data / "probing").is_dir():
+        raise UserError(f"{data} is no SentEval data folder: it holds neither downstream/ nor probing/")
+
+
+def check_task(task: Task, data: Path) -> None:
+    """`MissingData` where nothing is there, `UserError` where a part is, or a file repeats another's content."""
+    absent = [file for file in task.files if not (data / file).is_file()]
+    if len(absent) == len(task.files):
+        raise MissingData(f"no data: {data / task.files[0]} does not exist")
+    if absent:
+        more = f" and {len(absent) - 1} more files" if len(absent) > 1 else ""
+        raise UserError(f"{task.name}: {data / absent[0]}{more} missing")
+    for file in task.files:
+        if (data / file).stat().st_size == 0:
+            raise UserError(f"{data / file} is empty")
+
+
+def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
+    """Tasks of which a sentence file has the content of another file: name to a sentence that says so."""
+    owners: dict[str, tuple[str, str]] = {}
+    problems: dict[str, str] = {}
+    for name in tasks:
+        labels = READERS[TASKS[name].layout].label_files
+        for file in TASKS[name].files:
+            if not (data / file).is_file() or Path(file).name.startswith(labels) or not (data / file).stat().st_size:
+                continue
+            other_name, other = owners.setdefault(content_hash(data / file), (name, file))
+            if other != file:
+                problem = f"{data / file} ({name}) has the same content as {data / other} ({other_name})"
+                problems.setdefault(name, problem)
+                problems.setdefault(other_name, problem)
+    return problems
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file's content; of a large file, of its size and its two ends."""
+    digest = hashlib.sha256()
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= _HASHED_WHOLE:
+            digest.update(file.read())
+        else:
+            digest.update(str(size).encode() + file.read(2**20))
+            file.seek(-(2**20), 2)
+            digest.update(file.read())
+    return digest.hexdigest()
