@@ -423,7 +423,12 @@ def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: 
     from trainables.corpora import nli_layouts
 
     reads = []
-    monkeypatch.setattr(nli_layouts, "load_nli", lambda *given, real=load_nli: reads.append(given) or real(*given))
+
+    def read(*given: Any, **more: Any) -> NLIPairs:
+        reads.append(given)
+        return load_nli(*given, **more)
+
+    monkeypatch.setattr(nli_layouts, "load_nli", read)
     changes = [{"corpus.layout": layout, "objective.temperature": t} for layout in ("pairs", "groups") for t in (1, 2)]
     recipes = [recipe.override({"objective.name": "supmpn", **change}) for change in changes]
     check_recipes(recipes)
