@@ -14,13 +14,9 @@ from reports.statistics import Measured, Noise
 from search_spaces.averages import averages
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
+from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
-from trainables.recipe import SCENES, Recipe, Value
-
-# Keys that say where something lies or how it is computed, not what is measured.
-_NO_DIFFERENCE = {"evaluation.senteval", "evaluation.tasks", "evaluation.heat_map", "optimisation.precision"}
-_WITHOUT_PAIRS = {"spans", "similar_pairs"}
-"""Values of `corpus.layout` that do not read `corpus.nli`."""
+from trainables.recipe import SCENES, Recipe, Value, keys
 
 
 @dataclass(frozen=True)
@@ -231,22 +227,24 @@ class Results:
         ]
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
-        if key in _NO_DIFFERENCE:
+        if not keys()[key].measures:
             return ours != SCENES
-        if key == "encoder.name":
-            return _same_names(paper, ours)
-        layouts = {r.recipe.get("corpus.layout", "rows") for r in self.records if r.recipe["optimisation.epochs"]}
-        if key == "corpus.documents":
-            return (bool(layouts) and "spans" not in layouts) or _same_names(paper, ours)
-        if key == "corpus.nli" and layouts and layouts <= _WITHOUT_PAIRS:
+        if keys()[key].place and _same_names(paper, ours):
             return True
-        if key == "corpus.nli" and _same_names(paper, ours):
+        sources = {layout.reads for layout in LAYOUTS.values()}
+        if self.sources_read and key in sources - self.sources_read:
             return True
         if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
             seen = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
             wanted = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))
             return ours != SCENES and wanted > 0 and abs(seen - wanted) <= 0.01 * wanted
         return False
+
+    @cached_property
+    def sources_read(self) -> set[str]:
+        """The recipe keys that name the data which the trained trials read."""
+        layouts = {r.recipe.get("corpus.layout", "rows") for r in self.records if r.recipe["optimisation.epochs"]}
+        return {LAYOUTS[layout].reads for layout in layouts}
 
     @property
     def comparable(self) -> bool:

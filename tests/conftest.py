@@ -7,6 +7,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -109,7 +110,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     }
     gcs, dashboard = free_port(), free_port()
     start = ["ray", "start", "--head", "--block", f"--port={gcs}", "--dashboard-host=127.0.0.1", "--num-cpus=2"]
-    start += [f"--dashboard-port={dashboard}", f"--temp-dir=/tmp/ray-test-{os.getpid()}"]
+    session = Path(f"/tmp/ray-test-{os.getpid()}")  # short, as paths of sockets must be
+    start += [f"--dashboard-port={dashboard}", f"--temp-dir={session}"]
     # Ray's fixed ports may be taken by another cluster of this machine; an agent without its port takes no job.
     start += [f"--dashboard-agent-listen-port={free_port()}", f"--dashboard-agent-grpc-port={free_port()}"]
     start += [f"--metrics-export-port={free_port()}", f"--ray-client-server-port={free_port()}"]
@@ -129,8 +131,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
             "RAY_API_SERVER_ADDRESS": f"http://127.0.0.1:{dashboard}",
         }
     finally:
-        os.killpg(head.pid, signal.SIGTERM)
-        head.wait(timeout=60)
+        os.killpg(head.pid, signal.SIGKILL)  # there is nothing to be saved, and SIGTERM takes half a minute
+        head.wait()
+        shutil.rmtree(session, ignore_errors=True)
 
 
 def free_port() -> int:

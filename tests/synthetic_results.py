@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import types
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+import pytest
+
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, write_whole
+from reports.plots import cosine_panels, curve_lines, goals_front, grid_panels, row_differences, search_course
 from search_spaces import Row, Space, spaces
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
+PLOTS = (row_differences, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
+"""The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -167,3 +173,14 @@ def with_goals(record: Record, sts: float | None, transfer: float | None) -> Rec
     ]:
         scores.setdefault(task, {})[number] = value
     return dataclasses.replace(record, scores=scores)
+
+
+def undraw(monkeypatch: pytest.MonkeyPatch, modules: Iterable[types.ModuleType]) -> None:
+    """No pictures of these modules: drawing takes most of a report's time."""
+
+    def save(figure: Any, path: Path) -> Path:
+        write_whole(path, "picture")
+        return path
+
+    for module in modules:
+        monkeypatch.setattr(module, "save", save)

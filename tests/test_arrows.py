@@ -17,8 +17,17 @@ SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "re
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {
     "study": ("study", "reports", "search_spaces", "trainables"),
-    # The averages are rows of data, and a report says what they are the mean of.
-    "reports": ("reports", "search_spaces", "trainables.senteval.averages", *SHARED),
+    # A report loads a study's plugins, and knows the light registries of tasks and layouts, and what presets set.
+    "reports": (
+        "reports",
+        "search_spaces",
+        "trainables.corpora.layouts",
+        "trainables.fidelity",
+        "trainables.files",
+        "trainables.plugins",
+        "trainables.senteval.tasks",
+        *SHARED,
+    ),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (
         "search_spaces",

@@ -6,9 +6,9 @@ import dataclasses
 import random
 from pathlib import Path
 
-from reports.claims import judge
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.results import Results
+from reports.verdicts import judge
 from search_spaces import Claim, spaces
 from tests.synthetic_results import make_record, make_results
 from trainables.recipe import Recipe

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from reports import plots
-from reports.claims import judge
 from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, write_whole
 from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
+from reports.verdicts import judge
 from search_spaces import Domain, Row, Space, spaces
-from tests.synthetic_results import make_record, make_results
+from tests.synthetic_results import PLOTS, make_record, make_results, undraw
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -46,7 +45,7 @@ def cells(report: str, heading: str, first: str, second: str | None = None) -> l
 def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of a report's time, so only the two studies with their own class have it done."""
     if request.cls is None:
-        monkeypatch.setattr(plots, "_save", lambda figure, path: write_whole(path, "picture") or path)
+        undraw(monkeypatch, PLOTS)
 
 
 @pytest.fixture(scope="module")

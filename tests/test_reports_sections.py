@@ -10,34 +10,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports import plots
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo, write_whole
-from reports.pareto import Point, front, near_front
-from reports.premises import _count
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.plots import cosine_panels, goals_front, grid_panels
 from reports.report import write_report
 from reports.results import Results
+from reports.sections.pareto import Point, front, near_front
+from reports.sections.premise_counts import _count
 from reports.statistics import Measured, Noise
 from search_spaces import Figure, Space, load_space, spaces
 from search_spaces.goals import GOALS
-from tests.synthetic_results import make_results, with_goals
+from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
 from tests.test_reports_report import cells
 from trainables.errors import UserError
 
 BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
-DRAW = plots._save
 
 
 @pytest.fixture(autouse=True)
 def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
 
-    def save(figure: Any, path: Path) -> Path:
-        if "drawn" in request.fixturenames and path.name.startswith(("pareto", "heat-map", "figure-")):
-            return DRAW(figure, path)
-        write_whole(path, "picture")
-        return path
-
-    monkeypatch.setattr(plots, "_save", save)
+    own = {goals_front, cosine_panels, grid_panels} if "drawn" in request.fixturenames else set()
+    undraw(monkeypatch, [module for module in PLOTS if module not in own])
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from search_spaces.goals import selection
+
 pytestmark = pytest.mark.ray
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,20 +53,40 @@ from search_spaces import Domain, Row, Space
 from trainables.recipe import Recipe
 LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
 SPACE = Space(
-    "mine", "Mine", "nobody", Recipe().override({"optimisation.learning_rate": 5e-4}),
+    "mine", "Mine", "nobody", Recipe().override({"objective.name": "mine", "optimisation.learning_rate": 5e-4}),
     {**LAPTOP, "evaluation.protocol": "fast"},
     rows=(Row("too deep", {"encoder.layers": 99}), Row("good", {})),
     domains=(Domain("objective.temperature", low=0.1, high=2.0),),
 )
 """
+PLUGIN = """
+import dataclasses
+from trainables.objectives import OBJECTIVES
+
+OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="mine"))
+"""
 
 
 def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_path: Path) -> None:
-    """Workers 2, rows, Optuna and ASHA in one study of a person's own: a stopped trial frees its workers for the
-    next, and a trial that cannot work says why and disturbs no other."""
+    """Workers 2, rows, Optuna, ASHA and a plugin's objective in one study of a person's own: a stopped trial frees its
+    workers for the next, and a trial that cannot work says why and disturbs no other."""
     results = tmp_path / "results"
     (tmp_path / "mine.py").write_text(SPACE)
-    arguments = ("--space", "./mine.py", "--workers", "2", "--search", "optuna", "--trials", "3", "--scheduler", "asha")
+    (tmp_path / "objective.py").write_text(PLUGIN)
+    arguments = (
+        "--space",
+        "./mine.py",
+        "--plugin",
+        "objective.py",
+        "--workers",
+        "2",
+        "--search",
+        "optuna",
+        "--trials",
+        "3",
+        "--scheduler",
+        "asha",
+    )
     done = run(cluster, results, *arguments)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED: encoder.layers is 99, but 'scenes-small' has 2 layers" in done.stdout
@@ -79,10 +101,12 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     for record in found.values():
         assert record["cost"]["workers"] == 2
         stopped = record["status"] == "pruned"
-        assert (record["selection"] is None) == stopped
+        assert (selection(record["scores"]) is None) == stopped
+        assert record["versions"]["plugins"]
         assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
     assert (results / "report.md").is_file()
     assert "[5/5]" in done.stdout
+    assert done.stdout.count("dev: the development score") == 1
     assert "Traceback" not in done.stdout + done.stderr
     assert len(done.stdout.splitlines()) < 15  # no flood
     finished = next(record for record in found.values() if record["status"] == "finished")
@@ -111,7 +135,7 @@ def test_a_space_of_each_paper(
     seeds = 2 if "--seeds" in more else 1
     assert len(found) == len(rows) - 1 + seeds  # an encoder that is evaluated as it is has one seed
     assert {record["status"] for record in found.values()} == {"finished"}
-    assert all(0 < record["averages"]["development_sts"] <= 100 for record in found.values())
+    assert all(0 < (selection(record["scores"]) or 0) <= 100 for record in found.values())
     trained = [record for record in found.values() if record["training"].get("steps")]
     assert len(trained) == seeds
     assert all((results / record["checkpoint"] / "modules.json").is_file() for record in trained)

@@ -42,6 +42,8 @@ class Layout:
     """The training sentences in corpus order, repeated ones too; None for a layout without sentences."""
     check_sentences: Union[Check, str, None] = None
     """Refuses what `sentences` would, as `check` does."""
+    reads: str = "corpus.nli"
+    """The recipe key that names the data it reads."""
     positives: int | None = None
     """Most positives of an anchor that a batch has; None for any number."""
     positives_key: str | None = None
@@ -82,6 +84,7 @@ LAYOUTS = Registry(
         stsb_pairs.check_similar,
         stsb_pairs.sentences,
         stsb_pairs.check_source,
+        reads="evaluation.senteval",
         positives=1,
         negatives=False,
     ),
@@ -98,6 +101,7 @@ LAYOUTS = Registry(
         "spans",
         spans.make_span_sampler,
         spans.check_span_sampler,
+        reads="corpus.documents",
         positives_key="spans.positives",
         negatives=False,
         released={"spans.places": "blocks", "objective.workers": "mean"},

@@ -1,0 +1,1 @@
+"""The report's pictures, a file for each kind."""

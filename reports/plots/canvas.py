@@ -1,0 +1,56 @@
+"""What all pictures share: colours, a figure with panels, its legend, and the one place that writes a file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reports.ledger import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OURS, PUBLISHED, QUIET = "#0b5fa5", "#d1600a", "#8a8a8a"
+LINES = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
+LETTER = 0.085
+"""Width of a letter of an axis's labels, in inches."""
+
+
+def make_figure(panels: int, height: float, width: float | None = None, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure and its panels side by side; sizes in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, panels, squeeze=False, **options)
+    return figure, list(axes[0])
+
+
+def once(axis: Axes, label: str) -> str | None:
+    """The label for the legend, unless the panel has it already."""
+    return None if label in axis.get_legend_handles_labels()[1] else label
+
+
+def legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Below the panels, in as many columns as the names leave room for."""
+    found: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    letters = 11 * float(figure.get_figwidth())
+    columns = int(letters // (max(map(len, found), default=0) + 7))
+    figure.legend(
+        found.values(), found.keys(), loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False
+    )
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write the picture whole; the same figure gives the same bytes."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=130, metadata={"Software": None})
+    write_whole(path, picture.getvalue())
+    return path

@@ -1,0 +1,82 @@
+"""The parts of a report, in their order. A plugin adds one:
+
+    from reports.sections import SECTIONS, Section
+
+    def lengths(results, pictures):
+        return f"{len(results.records)} trials."
+
+    SECTIONS.add(Section("lengths", "How long it took", lengths, after="what_was_run"))
+
+`python -m reports RESULTS --plugin my_section.py` shows it; a study that was given the plugin shows it by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainables.registry import Registry, load
+
+if TYPE_CHECKING:
+    from reports.results import Results
+
+Write = Callable[["Results", Path], str]
+"""From the results and the folder for pictures to markdown; empty where the section does not apply."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report under a heading of its own."""
+
+    name: str
+    heading: str
+    """Empty for what stands right under the title."""
+    write: Write | str
+    """The function that writes it, or `"module:function"`.
+
+    It makes its pictures in the folder that it is given, returns markdown whose own headings begin with `###`, and
+    gives the same text for the same ledger. Where the study has nothing for it, it returns an empty text, and the
+    section is left out.
+    """
+    after: str = ""
+    """The section that it follows, by name; without one it stands at the end."""
+
+    def text(self, results: Results, pictures: Path) -> str:
+        """The section with its heading, or an empty text where it does not apply."""
+        write: Write = load(self.write)
+        content = write(results, pictures).strip("\n")
+        return f"## {self.heading}\n\n{content}" if content and self.heading else content
+
+
+def _own(name: str, heading: str) -> Section:
+    return Section(name, heading, f"reports.sections.{name}:write")
+
+
+SECTIONS = Registry(
+    "section of a report",
+    _own("setting", ""),
+    _own("in_short", "In short"),
+    _own("what_was_run", "What was run"),
+    _own("premise_counts", "Premises by entailments and contradictions"),
+    _own("paper_tables", "Tables"),
+    _own("further_tasks", "Further tasks"),
+    _own("curves", "Curves"),
+    _own("paper_figures", "Figures"),
+    _own("heat_map", "Sentences before and after training"),
+    _own("explored", "What the search found"),
+    _own("pareto", "Two goals at once"),
+    _own("claims", "The paper's claims"),
+    _own("oddities", "Oddities of the published figures"),
+)
+"""What a report is made of."""
+
+
+def in_order() -> list[Section]:
+    """Every section where it stands; `UserError` where one follows a section that does not exist."""
+    ordered: list[Section] = []
+    for section in SECTIONS.values():
+        place = ordered.index(SECTIONS[section.after]) + 1 if section.after else len(ordered)
+        ordered.insert(place, section)
+    return ordered

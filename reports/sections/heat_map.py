@@ -1,0 +1,144 @@
+"""Cosines of a few sentences before and after training (SupMPN, Figure 2), from the trials' stored predictions."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.ledger import Record
+from reports.markdown import bullets, spread, table
+from reports.plots.cosine_panels import heat_map_picture
+from reports.results import Results
+from reports.statistics import Measured
+from trainables.errors import UserError
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+TOPICS = "topics"
+"""`evaluation.heat_map` of twelve sentences, three a topic: an anchor, one that agrees, one that does not."""
+LONGEST = 60
+WHEN = {"before": "before training", "after": "after training"}
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A row's cosines by seed, each `before` and `after` (whichever is there), (sentences, sentences)."""
+
+    label: str
+    selection: float
+    seeds: list[dict[str, ndarray]]
+
+
+def write(results: Results, pictures: Path) -> str:
+    """A picture of the baseline and the best row, and what the topics' cosines say of every row; empty without any."""
+    asked = next(((label, listed) for label in results.asked_rows if (listed := _sentences(results, label))), None)
+    if asked is None:
+        return ""
+    sentences = asked[1]
+    maps = [found for label in results.asked_rows if (found := _read(results, label, sentences)) is not None]
+    if not maps:
+        return "The stored cosines are gone: the trials' prediction files are not in the results folder."
+    maps = [item for item in maps if not results.is_untrained(item.label)] or maps
+    first = next((item for item in maps if item.label == results.space.baseline), maps[0])
+    best = max(maps, key=lambda item: item.selection)
+    shown = list({item.label: item for item in (first, best)}.values())
+    topics = results.recipe(asked[0]).get("evaluation.heat_map") == TOPICS
+    names = [f"{1 + n // 3}{'abc'[n % 3]}" if topics else f"{n + 1}" for n in range(len(sentences))]
+    labels = [f"{name}  {_short(sentence)}" for name, sentence in zip(names, sentences, strict=True)]
+    path = heat_map_picture(_panels(shown), labels, pictures / "heat-map.png")
+    of_best = f" and `{best.label}`, the row with the best development score" if best.label != first.label else ""
+    parts = [
+        f"Cosines of {len(sentences)} sentences under `{first.label}`{of_best}; of several seeds the first is drawn.",
+        f"![Cosines before and after training]({path.parent.name}/{path.name})",
+    ]
+    if topics:
+        parts.append(
+            "In each topic, b agrees with the anchor a, and c does not. In the first two topics that is plain; in the "
+            "last two, c shares most words with a, and b few."
+        )
+        parts.append(_table(maps))
+    if any(len(sentence) > LONGEST for sentence in sentences):
+        parts.append(bullets(f"{name}: {sentence}" for name, sentence in zip(names, sentences, strict=True)))
+    return "\n\n".join(parts)
+
+
+def _sentences(results: Results, label: str) -> list[str]:
+    return next((listed for record in results.of_row(label) if (listed := _of(record))), [])
+
+
+def _of(record: Record) -> list[str]:
+    return list(record.data.get("heat_map", {}).get("sentences", []))
+
+
+def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
+    """A row's heat maps, if it has some of these sentences."""
+    records = [record for record in results.of_row(label) if _of(record) == sentences]
+    seeds = [arrays for record in records if (arrays := _arrays(results, record, len(sentences)))]
+    if not seeds:
+        return None
+    selection = results.selection(records)
+    return HeatMap(label, selection.mean if selection else float("-inf"), seeds)
+
+
+def _arrays(results: Results, record: Record, size: int) -> dict[str, ndarray]:
+    import numpy as np
+
+    if record.predictions is None or not (results.folder / record.predictions).is_file():
+        return {}
+    path = results.folder / record.predictions
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            found = {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is not a file of a trial's predictions ({error})") from None
+    for name, values in found.items():
+        if values.shape != (size, size):
+            raise UserError(f"{path}: heat_map.{name} has shape {values.shape}, not that of {size} sentences")
+    return found
+
+
+def _panels(shown: list[HeatMap]) -> list[tuple[str, ndarray]]:
+    """Of the first seed; rows that start from the same encoder share their panel before training."""
+    panels: list[tuple[str, ndarray]] = []
+    for when, words in WHEN.items():
+        for item in shown:
+            values = item.seeds[0].get(when)
+            if values is None:
+                continue
+            if when == "before" and any((values == other).all() for _, other in panels):
+                panels = [(words, other) for _, other in panels]
+            else:
+                panels.append((f"{item.label}, {words}", values))
+    return panels
+
+
+def _table(maps: list[HeatMap]) -> str:
+    """Means over seeds. Rows that start from the same encoder share their line before training."""
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for when, words in WHEN.items():
+        for item in maps:
+            found = [_pairs(arrays[when]) for arrays in item.seeds if when in arrays]
+            if found:
+                figures = tuple(spread(Measured.of(values)) for values in zip(*found, strict=True))
+                lines.setdefault((words, *figures), []).append(item.label)
+    head = ["Mean cosine", "", "anchor and agreeing", "anchor and disagreeing", "across topics"]
+    rows = [[names[0] if len(names) < 2 else f"{len(names)} rows", *cells] for cells, names in lines.items()]
+    return table([*head, "topics with the agreeing one closer"], rows, left=2)
+
+
+def _pairs(values: ndarray) -> tuple[float, float, float, float]:
+    """Anchor with what agrees, with what does not, sentences of different topics; topics in the right order."""
+    import numpy as np
+
+    anchors = np.arange(0, len(values), 3)
+    agreeing, other = values[anchors, anchors + 1], values[anchors, anchors + 2]
+    topic = np.arange(len(values)) // 3
+    across = values[topic[:, None] != topic]
+    return float(agreeing.mean()), float(other.mean()), float(across.mean()), float((agreeing > other).sum())
+
+
+def _short(sentence: str) -> str:
+    return sentence if len(sentence) <= LONGEST else sentence[: LONGEST - 1].rstrip() + "…"

@@ -1,0 +1,55 @@
+"""How many positives and negatives the anchors really had, beside the caps that the recipes set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.markdown import DASH, number, table
+from reports.results import Results
+
+HOW = (
+    "N+ and N- as measured are what the loss compares an anchor with: N- counts every candidate of the batch, "
+    "other anchors' too, and of a memory bank. A cap is on an anchor's own: an upper bound, of which it takes what "
+    "its batch offers; in the layout `groups` it is exact, and what is missing is filled in. Counts are of the "
+    "whole training, means over seeds; a recipe hash names its files in the ledger."
+)
+
+
+def measured_counts(results: Results) -> str:
+    """A line for each row, under a heading of its own."""
+    return f"### Positives and negatives per anchor, as measured\n\n{HOW}\n\n{_table(results)}"
+
+
+def _table(results: Results) -> str:
+    lines = []
+    for label in results.asked_rows:
+        records, recipe = results.of_row(label), results.recipe(label)
+        if results.is_foreign(label) and not records:
+            continue
+        capped = recipe["objective.name"] not in ("ce", "mlm") and recipe["optimisation.epochs"]
+
+        def mean(name: str, digits: int, records: Sequence = records) -> str:
+            values = [r.training[name] for r in records if r.training.get(name) is not None]
+            return number(sum(values) / len(values) if values else None, digits)
+
+        lines.append(
+            [
+                label,
+                _cap(recipe["objective.positives"]) if capped else DASH,
+                mean("positives_per_anchor", 2),
+                _cap(recipe["objective.negatives"]) if capped else DASH,
+                mean("negatives_per_anchor", 2),
+                mean("anchors", 0),
+                mean("batches_without_anchor", 0),
+                mean("steps", 0),
+                mean("pairs", 0),
+                mean("last_loss", 4),
+                f"`{results.info.row_hashes[label]}`" if results.info.row_hashes[label] else DASH,
+            ]
+        )
+    head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", "anchors", "batches without anchor"]
+    return table([*head, "steps", "pairs seen", "last loss", "recipe hash"], lines)
+
+
+def _cap(value: int | None) -> str:
+    return "all" if value is None else str(value)

@@ -1,0 +1,90 @@
+"""How many premises have how many entailments and contradictions (SupMPN, Table 1): ours beside the published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.markdown import DASH, bullets, count, number, places, table
+from reports.results import Results
+from search_spaces.space import PremiseCount
+
+MOST = 5
+"""Counts of so many stand for as many or more (see `Record.data["corpus"]["premises"]`)."""
+Range = tuple[int, int | None]
+
+
+def write(results: Results, pictures: Path) -> str:
+    """One line for each published figure, and the same counts of sources that the paper does not have."""
+    if not results.space.premise_counts:
+        return ""
+    ours = _ours(results)
+    published = results.space.premise_counts
+    lines = []
+    known: set[str] = set()
+    for item in published:
+        matching = [source for source in ours if item.source.lower() in source.lower()]
+        known.update(matching)
+        counts = [_count(ours[source], item.entailments, item.contradictions) for source in matching]
+        total = sum(n for n in counts if n is not None) if counts and None not in counts else None
+        lines.append(
+            [
+                item.name,
+                _in_words(item),
+                ", ".join(map(places, matching)) or DASH,
+                number(total, 0),
+                number(item.published, 0),
+            ]
+        )
+    ranges = dict.fromkeys((item.entailments, item.contradictions) for item in published)
+    words = {(item.entailments, item.contradictions): _in_words(item) for item in published}
+    for source in ours:
+        if source not in known:
+            for both in ranges:
+                lines.append([DASH, words[both], places(source), number(_count(ours[source], *both), 0), DASH])
+    head = ["In print", "Premises with", "Ours are of", "ours", "published"]
+    notes = [
+        "The paper's words are taken at their word: `exactly` is neither more nor fewer, `two, three, or four "
+        "entailments and contradictions` asks each of the two numbers for that, and `or more` has no upper end.",
+    ]
+    if not ours:
+        notes.append("No finished trial has counted its premises.")
+    elif any(item.key.startswith("corpus.") for item in results.differences):
+        notes.append(
+            "The published counts are of the paper's data; this study's data differ, so the two do not compare."
+        )
+    return f"{table(head, lines, left=3)}\n\n{bullets(notes)}"
+
+
+def _ours(results: Results) -> dict[str, list[list[int]]]:
+    """By source, `[entailments, contradictions, premises]` of the first trial that counted it."""
+    found: dict[str, list[list[int]]] = {}
+    for record in results.records:
+        for source, counts in (record.data.get("corpus", {}).get("premises") or {}).items():
+            found.setdefault(source, counts)
+    return found
+
+
+def _count(counts: Sequence[Sequence[int]], entailments: Range, contradictions: Range) -> int | None:
+    """Premises within both ranges; None where the counts, which end at `MOST`, cannot tell."""
+    if any(high is not None and high >= MOST for _, high in (entailments, contradictions)):
+        return None
+    if any(low > MOST for low, _ in (entailments, contradictions)):
+        return None
+    return sum(count for e, c, count in counts if _within(e, entailments) and _within(c, contradictions))
+
+
+def _within(value: int, bounds: Range) -> bool:
+    low, high = bounds
+    return low <= value and (high is None or value <= high)
+
+
+def _in_words(item: PremiseCount) -> str:
+    return f"{_range(item.entailments, 'entailment')} and {_range(item.contradictions, 'contradiction')}"
+
+
+def _range(bounds: Range, noun: str) -> str:
+    low, high = bounds
+    if high is None:
+        return f"{low} or more {noun}s"
+    return f"exactly {count(low, noun)}" if low == high else f"{low} to {high} {noun}s"

@@ -1,0 +1,100 @@
+"""What was run: the command, its cost, the data, the base recipe, the time to train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.ledger import Record
+from reports.markdown import DASH, bullets, code, count, number, table
+from reports.results import Results
+from reports.sections.data_read import data_section
+
+
+def write(results: Results, pictures: Path) -> str:
+    info = results.info
+    finished = [record for record in results.records if record.status == "finished"]
+    pruned = len(results.records) - len(finished)
+    facts = [
+        f"Paper: {results.space.paper}",
+        f"Space: `{info.space}`" + (f", from `{info.space_file}`" if info.space_file else ""),
+        f"Search: {info.search}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
+        f"Seeds: {', '.join(map(str, info.seeds))}",
+        *(f"Command: `{command}`" for command in info.commands),
+        f"Started: {info.created_at}" if info.created_at else "",
+        f"Trials: {len(finished)} finished, {pruned} stopped early"
+        + "".join(
+            f", {n} {name}" for name, n in sorted(info.status_counts.items()) if name not in ("finished", "pruned")
+        ),
+        f"Cost: {_cost(finished + [r for r in results.records if r.status == 'pruned'])}",
+        f"Hardware: {'; '.join(_distinct([info.hardware, *(r.hardware for r in results.records)]))}",
+        f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(info.versions.items()))}",
+    ]
+    said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
+    parts = [said, _mixed_versions(results), data_section(results), _recipe(results)]
+    training = _training_time(results)
+    return "\n\n".join(part for part in [*parts, training] if part)
+
+
+def _mixed_versions(results: Results) -> str:
+    """A warning where trials of one study ran different code."""
+    found: dict[str, set[str]] = {}
+    for record in results.records:
+        for name, version in record.versions.items():
+            found.setdefault(name, set()).add(version)
+    mixed = [f"{name} {' and '.join(sorted(those))}" for name, those in sorted(found.items()) if len(those) > 1]
+    if not mixed:
+        return ""
+    return (
+        f"**Trials of this study ran different code ({'; '.join(mixed)}). That can change scores: compare those trials "
+        "with care, or repeat the study in a new folder.**"
+    )
+
+
+def _cost(records: Sequence[Record]) -> str:
+    def total(name: str) -> float:
+        return sum(float(record.cost.get(name) or 0) for record in records) / 3600
+
+    peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)
+    text = (
+        f"{number(total('seconds'))} trial hours ({number(total('train_seconds'))} training, "
+        f"{number(total('evaluation_seconds'))} evaluation), {number(total('gpu_seconds'))} GPU hours"
+    )
+    return text + (f", at most {number(peak, 0)} MB of memory" if peak else "")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _recipe(results: Results) -> str:
+    paper, ours = results.space.base.flat(), {**results.space.base.flat(), **results.info.base}
+    lines = [[f"`{key}`", code(paper[key]), code(ours[key]) if ours[key] != paper[key] else "same"] for key in paper]
+    head = ["Base recipe", "The paper" if results.has_paper else "The space", "This study"]
+    changed = [line for line in lines if line[2] != "same"]
+    whole = f"<details><summary>The whole base recipe</summary>\n\n{table(head, lines, left=3)}\n\n</details>"
+    said = "Rows differ from the base recipe only in what they name. "
+    if not changed:
+        return f"{said}It is unchanged in this study.\n\n{whole}"
+    return f"{said}This study changes it in:\n\n{table(head, changed, left=3)}\n\n{whole}"
+
+
+def _training_time(results: Results) -> str:
+    """Rows whose training time the paper prints, beside ours, as multiples of the baseline's."""
+
+    def seconds(label: str) -> float | None:
+        values = [float(value) for r in results.of_row(label) if (value := r.cost.get("train_seconds"))]
+        return sum(values) / len(values) if values else None
+
+    base = next((row for row in results.space.rows if row.label == results.space.baseline), None)
+    if base is None or base.minutes is None:
+        return ""
+    lines = []
+    for row in results.space.rows:
+        if row.minutes is not None:
+            ours, reference = seconds(row.label), seconds(base.label)
+            ratio = ours / reference if ours and reference else None
+            printed = f"{number(row.minutes, 0)} min ({number(row.minutes / base.minutes)})"
+            lines.append([row.label, f"{number(ours / 60)} min ({number(ratio)})" if ours else DASH, printed])
+    head = ["Training time (multiple of the baseline's)", "ours", "published"]
+    return table(head, lines)

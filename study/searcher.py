@@ -1,0 +1,267 @@
+"""What runs next: the paper's rows first, then whatever Optuna asks for. A thin Tune `Searcher` over ask and tell.
+
+Ray's own `OptunaSearch` keeps its study in memory, tells a stopped trial's partial score as if it were complete, and
+knows nothing of seeds; here the study is a journal file, stopped trials are pruned, and all seeds of a
+recipe are one Optuna trial whose value is their mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.trial import TrialState
+from ray.tune.search import Searcher
+
+from reports.distributions import contains, distribution, suggest
+from reports.ledger import Ledger, Record, split_key
+from search_spaces.goals import GOALS, selection
+from study.journal import open_journal
+from study.plan import Plan, PlannedTrial, applies
+from study.samplers import SAMPLERS
+from study.schedulers import SCHEDULERS
+from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
+from trainables.population import population_key
+from trainables.recipe import Recipe, Value
+
+LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
+"""Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
+batch 512 has 64 members. Further trials go to the next free place in the cluster."""
+ASKED_TOGETHER = 8
+"""Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
+RECIPE_KEY = "recipe"
+
+
+@dataclass
+class _Group:
+    """The seeds of one explored recipe, which are one Optuna trial."""
+
+    number: int
+    waiting: set[int]
+    scores: dict[int, list[float] | None] = field(default_factory=dict)
+    pruned: bool = False
+    failed: bool = False
+
+
+class StudySearcher(Searcher):
+    """Hands out the trials that the ledger does not hold yet."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        ledger: Ledger,
+        spec_of: Callable[[PlannedTrial], TrialSpec],
+        asked: Callable[[list[str]], object] = lambda hashes: None,
+    ) -> None:
+        """`asked` is told all explored recipes whenever there is one more."""
+        super().__init__(metric=None, mode=None)
+        self.plan, self.ledger, self.spec_of, self.asked = plan, ledger, spec_of, asked
+        self.scheduled = SCHEDULERS[plan.request.scheduler].stops
+        fixed = plan.fixed_trials()
+        self.queue = deque(trial for trial in fixed if not self._done(trial))
+        self.running: dict[str, list[PlannedTrial]] = {}
+        self.groups: dict[str, _Group] = {}
+        self.optuna = self._open() if plan.explored else None
+        self.explored: list[str] = []
+        if self.optuna is not None:
+            self._tell_rows(fixed)
+            self._continue_asked()
+        self.interrupted = deque(self._interrupted())
+
+    @property
+    def remaining(self) -> int:
+        """Trials still to run, as far as is known now."""
+        open_recipes = max(0, self.plan.explored - len(self.explored))
+        begun = [trial for members in (*self.interrupted, *self.running.values()) for trial in members]
+        undone = sum(not self._done(trial) for trial in begun)
+        return len(self.queue) + undone + open_recipes * len(self.plan.seeds)
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+        while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
+            self._ask()
+        if not self.queue and not self.interrupted:
+            return Searcher.FINISHED
+        members = self.interrupted.popleft() if self.interrupted else self._next()
+        self.running[trial_id] = members
+        return to_config(files_key(members), [self.spec_of(planned) for planned in members])
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        for planned in self.running.pop(trial_id):
+            record = self.ledger.get(planned.recipe.hash, planned.seed)
+            if planned.recipe.hash in self.groups:
+                self._seed_finished(planned.recipe, planned.seed, record)
+            elif self.optuna is not None and planned.row:
+                self._tell_row(planned.recipe)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing: the ledger and the journal already hold it all."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing: a study is continued from the ledger."""
+
+    def _done(self, trial: PlannedTrial) -> bool:
+        return self.ledger.has(trial.recipe.hash, trial.seed)
+
+    def _next(self) -> list[PlannedTrial]:
+        """The next trial, and with it those that can train beside it in one population."""
+        key = self._population(self.queue[0])
+        if key is None:
+            return [self.queue.popleft()]
+        while len(self.queue) < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
+            self._ask()
+        first = self.queue.popleft()
+        largest = min(LARGEST_POPULATION, max(1, ANCHORS_TOGETHER // first.recipe.optimisation.batch_size))
+        beside = [trial for trial in self.queue if self._population(trial) == key][: largest - 1]
+        self.queue = deque(trial for trial in self.queue if trial not in beside)
+        return [first, *beside]
+
+    def _interrupted(self) -> Iterator[list[PlannedTrial]]:
+        """Populations of an earlier run that have members without a record: only whole can they resume."""
+        queued = {trial.key: trial for trial in self.queue if self._population(trial)}
+        for path in sorted((self.plan.results / TRAIN).glob(f"*{MEMBERS}")):
+            members = [queued.get(key) or self._recorded(key) for key in json.loads(path.read_text())]
+            waiting = [trial for trial in members if trial and trial.key in queued]
+            if waiting and None not in members:
+                self.queue = deque(trial for trial in self.queue if trial not in waiting)
+                yield members  # type: ignore[misc]
+
+    def _recorded(self, key: str) -> PlannedTrial | None:
+        record = self.ledger.get(*split_key(key))
+        return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
+
+    def _population(self, trial: PlannedTrial) -> str | None:
+        """Trials of one key may train together. Workers and a scheduler both need a trial by itself."""
+        alone = self.plan.request.workers > 1 or (self.scheduled and not trial.row)
+        return None if alone else population_key(trial.recipe)
+
+    # --- Optuna
+
+    def _open(self) -> optuna.Study:
+        plan = self.plan
+        return open_journal(plan.results, plan.space.name, SAMPLERS[plan.request.sampler].build, plan.space.goals)
+
+    def _continue_asked(self) -> None:
+        """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
+        assert self.optuna is not None
+        for trial in self.optuna.get_trials(deepcopy=False):
+            flat = trial.user_attrs.get(RECIPE_KEY)
+            if flat is None:
+                continue
+            recipe = Recipe.from_flat(flat)
+            self.explored.append(recipe.hash)
+            done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
+            if trial.state == TrialState.RUNNING or len(done) < len(self.plan.seeds):
+                self._start_group(trial.number, recipe, running=trial.state == TrialState.RUNNING)
+
+    def _ask(self) -> None:
+        assert self.optuna is not None
+        trial = self.optuna.ask()
+        chosen: dict[str, Value] = {}
+        for domain in self.plan.space.domains:
+            if applies(domain, chosen, self.plan.base):
+                chosen[domain.key] = suggest(trial, domain)
+        recipe = self.plan.base.override(chosen)
+        trial.set_user_attr(RECIPE_KEY, recipe.flat())
+        self.explored.append(recipe.hash)
+        self.asked(self.explored)
+        if recipe.hash in self.groups:  # asked for twice while the first still runs
+            self.optuna.tell(trial.number, state=TrialState.FAIL)
+            return
+        self._start_group(trial.number, recipe, running=True)
+
+    def _start_group(self, number: int, recipe: Recipe, running: bool) -> None:
+        seeds = set(self.plan.seeds)
+        if running:
+            self.groups[recipe.hash] = _Group(number, set(seeds))
+        open_now = [*self.queue, *itertools.chain.from_iterable(self.running.values())]  # a row may be the same
+        coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
+        for seed in sorted(seeds):
+            if self.ledger.has(recipe.hash, seed):
+                self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
+            elif seed not in coming:
+                name = f"optuna {self.explored.index(recipe.hash) + 1}"
+                self.queue.append(PlannedTrial(recipe, seed, name, row=False))
+
+    def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
+        group = self.groups.get(recipe.hash)
+        if group is None:
+            return
+        group.waiting.discard(seed)
+        group.failed |= record is None
+        group.pruned |= record is not None and record.status == "pruned"
+        group.scores[seed] = self._values(record) if record else None
+        if group.waiting:
+            return
+        del self.groups[recipe.hash]
+        assert self.optuna is not None
+        values = [scores for scores in group.scores.values() if scores is not None]
+        if group.pruned:
+            self.optuna.tell(group.number, state=TrialState.PRUNED)
+        elif group.failed or len(values) < len(group.scores):
+            self.optuna.tell(group.number, state=TrialState.FAIL)
+        else:
+            self.optuna.tell(group.number, _means(values))
+
+    def _values(self, record: Record) -> list[float] | None:
+        """What is maximised: the selection score, or the space's goals. None where a part is missing."""
+        goals = self.plan.space.goals
+        values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
+        there = [value for value in values if value is not None]
+        return there if len(there) == len(values) else None
+
+    def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
+        for recipe in {trial.recipe.hash: trial.recipe for trial in fixed}.values():
+            self._tell_row(recipe)
+
+    def _tell_row(self, recipe: Recipe) -> None:
+        """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
+        assert self.optuna is not None
+        records = [self.ledger.get(recipe.hash, seed) for seed in self.plan.seeds]
+        found = [self._values(record) for record in records if record is not None]
+        values = [scores for scores in found if scores is not None]
+        told = {trial.user_attrs.get("row") for trial in self.optuna.get_trials(deepcopy=False)}
+        params = _parameters(recipe, self.plan)
+        if len(values) < len(records) or recipe.hash in told or params is None:
+            return
+        chosen, distributions = params
+        self.optuna.add_trial(
+            optuna.trial.create_trial(
+                params=chosen,
+                distributions=distributions,
+                values=_means(values),
+                user_attrs={"row": recipe.hash},
+            )
+        )
+
+
+def files_key(members: Sequence[PlannedTrial]) -> str:
+    """Names the files of trials that run together; of one alone, its own key."""
+    if len(members) == 1:
+        return members[0].key
+    return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]
+
+
+def _means(scores: Sequence[Sequence[float]]) -> list[float]:
+    """The mean over seeds of every goal."""
+    return [sum(values) / len(values) for values in zip(*scores, strict=True)]
+
+
+def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Value], dict[str, BaseDistribution]] | None:
+    """A recipe as a point of the search space; None where it is not one."""
+    flat = recipe.flat()
+    chosen: dict[str, Value] = {}
+    distributions: dict[str, BaseDistribution] = {}
+    for domain in plan.space.domains:
+        if not applies(domain, chosen, plan.base):
+            continue
+        if not contains(domain, flat[domain.key]):
+            return None
+        chosen[domain.key], distributions[domain.key] = flat[domain.key], distribution(domain)
+    return (chosen, distributions) if plan.base.override(chosen) == recipe else None
