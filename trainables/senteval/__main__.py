@@ -17,8 +17,9 @@ from trainables.files import write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES, EncoderConfig, EvaluationConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
-from trainables.senteval.evaluation import Evaluation, Numbers, evaluate
+from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
+from trainables.senteval.scorers import Numbers
 from trainables.senteval.tasks import TASKS, groups, task_names
 
 if TYPE_CHECKING:
