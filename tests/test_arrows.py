@@ -64,7 +64,13 @@ MAY_IMPORT = {
     ),
     "trainables.senteval": ("trainables.senteval", *SHARED),
     # The front doors name data and encoders, and may load them.
-    "trainables.senteval.__main__": ("trainables.senteval", "trainables.encoders", "trainables.corpora", *SHARED),
+    "trainables.senteval.__main__": (
+        "trainables.senteval",
+        "trainables.encoders",
+        "trainables.corpora",
+        "trainables.plugins",
+        *SHARED,
+    ),
 }
 DOORS = (
     ["study/run.py"],
