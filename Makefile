@@ -10,7 +10,7 @@ study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
 
 test: $(VENV)/.installed-dev lint types
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .

@@ -21,7 +21,8 @@ def main() -> int:
         print("usage: python -m benchmarks NAME [options]\n")
         for benchmark, summary in found.items():
             print(f"  {benchmark:<20} {summary}")
-        print("\nexamples:\n  python -m benchmarks senteval_heads\n  python -m benchmarks senteval_heads --help")
+        print("\nexamples:")
+        print("  python -m benchmarks senteval_classifiers\n  python -m benchmarks senteval_classifiers --help")
         return 0
     if name not in found:
         raise UserError(f"{name!r} is no benchmark; use {choices(found)}")
@@ -39,5 +40,10 @@ def benchmarks() -> dict[str, str]:
     return summaries
 
 
+def command() -> int:
+    """What the console script `ses-benchmark` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

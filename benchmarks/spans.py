@@ -33,16 +33,18 @@ def main(arguments: Sequence[str]) -> None:
     print("|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         documents = _documents(Path(folder), asked.documents)
-        for strategy, released in (("default", False), ("default", True), ("adjacent", False), ("subsuming", False)):
-            spans = SpansConfig(strategy=strategy)  # type: ignore[arg-type]
-            sampler = SpanSampler(
-                documents, spans, batch_size=16, seed=0, wrap=lambda ids: [0, *ids[:510], 2], released=released
-            )
+        for spans in (
+            SpansConfig(places="apart"),
+            SpansConfig(places="blocks"),
+            SpansConfig(strategy="adjacent"),
+            SpansConfig(strategy="subsuming"),
+        ):
+            sampler = SpanSampler(documents, spans, batch_size=16, seed=0, wrap=lambda ids: [0, *ids[:510], 2])
             a_batch = len(sampler.batch(0).tokens or ())
             rates = sorted(asked.steps / _seconds(sampler, asked.steps, run) for run in range(asked.runs))
             median = float(np.median(rates))
             print(
-                f"| {strategy} | {'released code' if released else 'paper'} "
+                f"| {spans.strategy} | {'released code' if spans.places == 'blocks' else 'paper'} "
                 f"| {a_batch * median:,.0f} ({a_batch * rates[0]:,.0f} to {a_batch * rates[-1]:,.0f}) "
                 f"| {median:,.0f} |",
                 flush=True,

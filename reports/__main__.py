@@ -41,5 +41,10 @@ def main() -> None:
     print(write_report(asked.results))
 
 
+def command() -> int:
+    """What the console script `ses-report` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

@@ -1,6 +1,6 @@
-"""Which trials a study may run: every module of this folder that has a `SPACES` tuple adds its spaces.
+"""Which trials a study may run: a folder for each paper, and spaces that belong to none.
 
-`spaces()` lists them; `load_space` also takes a person's own file outside the repository.
+`spaces()` lists every space of this folder; `load_space` also takes a person's own file outside the repository.
 """
 
 from __future__ import annotations
@@ -8,26 +8,33 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-import sys
-import traceback
-import types
+from collections.abc import Iterator
 from pathlib import Path
 
 from search_spaces.space import Claim, Column, Domain, Figure, PremiseCount, Row, Space, Table
 from trainables.errors import UserError, choices
+from trainables.plugins import read_source, run_source
 
 __all__ = ["Claim", "Column", "Domain", "Figure", "PremiseCount", "Row", "Space", "Table", "load_space", "spaces"]
 
 
 def spaces() -> dict[str, Space]:
-    """Every registered space by name, in the order of the modules' names."""
+    """Every registered space by name, in the order of the names of the modules' first spaces."""
     found: dict[str, Space] = {}
-    for info in pkgutil.iter_modules(__path__):
-        for space in getattr(importlib.import_module(f"{__name__}.{info.name}"), "SPACES", ()):
+    for module, its_spaces in sorted(_modules(), key=lambda item: item[1][0].name):
+        for space in its_spaces:
             if space.name in found:
-                raise UserError(f"two spaces are called {space.name!r}; the second is in {__name__}/{info.name}.py")
+                raise UserError(f"two spaces are called {space.name!r}; the second is in {module}")
             found[space.name] = space
     return found
+
+
+def _modules() -> Iterator[tuple[str, tuple[Space, ...]]]:
+    """The `SPACES` of every module of this folder, and of the module `spaces` of every folder in it."""
+    for info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{info.name}{'.spaces' if info.ispkg else ''}")
+        if getattr(module, "SPACES", ()):
+            yield module.__name__, module.SPACES
 
 
 def load_space(name_or_path: str | Path) -> Space:
@@ -54,24 +61,7 @@ def load_space(name_or_path: str | Path) -> Space:
 
 def _spaces_of(path: Path) -> tuple[Space, ...]:
     """Runs the file and returns its `SPACES`, or its `SPACE` alone."""
-    try:
-        source = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"the space file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the space file {path} cannot be read: {error}") from None
-    module = types.ModuleType(f"space_file_{path.stem}")
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # dataclasses look their module up
-    try:
-        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-    except SyntaxError as error:
-        raise UserError(f"{path}, line {error.lineno}: {error.msg}") from None
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), 1)
-        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-        raise UserError(f"{path}, line {line}: {kind}{error}") from None
+    module = run_source(read_source(path, "space"), str(path), "space")
     found = getattr(module, "SPACES", None) or getattr(module, "SPACE", None)
     found = (found,) if isinstance(found, Space) else found
     if not isinstance(found, tuple | list) or not found or not all(isinstance(space, Space) for space in found):

@@ -1,102 +1,46 @@
-"""The four papers' averages over stored scores, each under its own name. A missing score makes a missing average.
+"""The papers' averages by name. They are computed when asked, from the scores that a record holds.
 
-They are computed when asked, from the scores that a record holds, so that a new average needs no new trial.
+So a new average needs no new trial. Each paper's own stand in its folder; a plugin adds one with
+`AVERAGES.add(Average("mine", cells(("MR", "CR"), "test_accuracy")))`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from search_spaces.dehghan2022.averages import DEHGHAN
+from search_spaces.giorgi2020.averages import GIORGI
+from search_spaces.liao2021.averages import LIAO, STS_AVERAGE, TRANSFER_AVERAGE
+from search_spaces.paper import Average, Scores
+from search_spaces.qiu2022.averages import QIU
+from trainables.registry import Registry
 
-from trainables.senteval.tasks import GROUPS
-
-Cell = tuple[str, tuple[str, ...]]
-"""A task and the number, or the numbers to be averaged first, that stand for it."""
-
-
-@dataclass(frozen=True)
-class Average:
-    name: str
-    cells: tuple[Cell, ...]
-
-
-def _same(tasks: tuple[str, ...], number: str) -> tuple[Cell, ...]:
-    return tuple((task, (number,)) for task in tasks)
-
-
-_STS = GROUPS["sts"]
-_TRANSFER = GROUPS["transfer"]
-_PROBING = _same(GROUPS["probing"], "test_accuracy")
-_DECLUTR_DOWNSTREAM: tuple[Cell, ...] = (
-    *_same(("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICKEntailment"), "test_accuracy"),
-    ("MRPC", ("test_accuracy", "test_f1")),
-    ("SICKRelatedness", ("test_spearman_regressor",)),
-    ("STSBenchmark", ("test_spearman_regressor",)),
-    ("ImageCaptionRetrieval", ("test_recall",)),
-    *_same(_STS, "spearman_mean"),
+_PAPERS = (*LIAO, *QIU, *GIORGI, *DEHGHAN)
+AVERAGES: Registry[Average] = Registry(
+    "average",
+    *(average for average in _PAPERS if not average.parts),
+    *(average for average in _PAPERS if average.parts),
 )
-# The same 18 tasks on their development parts. SentEval reports no F1 for MRPC there, and Pearson for the regressors;
-# STS12 to 16 have no development part and stand with their test scores.
-_DEVELOPMENT_NUMBERS = {
-    "MRPC": "dev_accuracy",
-    "SICKRelatedness": "dev_pearson_regressor",
-    "STSBenchmark": "dev_pearson_regressor",
-    "ImageCaptionRetrieval": "dev_recall",
-}
-_DECLUTR_DEVELOPMENT: tuple[Cell, ...] = tuple(
-    (task, numbers if task in _STS else (_DEVELOPMENT_NUMBERS.get(task, "dev_accuracy"),))
-    for task, numbers in _DECLUTR_DOWNSTREAM
-)
-_UNSUPERVISED: tuple[Cell, ...] = _same(("STSBenchmark",), "test_spearman_cosine")
+"""Those over tasks, then those over averages."""
 
-AVERAGES: tuple[Average, ...] = (
-    # Liao 2021, tables 2 and 3.
-    Average("liao_sts", _same(_STS, "spearman_wmean")),
-    Average("liao_transfer", _same(_TRANSFER, "test_accuracy")),
-    # Qiu et al. 2022, table 3: STS12 to 16 and STS-B by cosine over all pairs of a year.
-    Average("clsr_sts", _same(_STS, "spearman_all") + _UNSUPERVISED),
-    # Giorgi et al. 2020, table 1: 18 downstream tasks, 10 probing tasks; the mean of the two is `declutr_all`.
-    Average("declutr_downstream", _DECLUTR_DOWNSTREAM),
-    Average("declutr_probing", _PROBING),
-    # Its tables S1, S5 and S6, and its figures.
-    Average("development_declutr_downstream", _DECLUTR_DEVELOPMENT),
-    Average("development_declutr_probing", _same(GROUPS["probing"], "dev_accuracy")),
-    Average("development_declutr_without_snli", tuple(cell for cell in _DECLUTR_DEVELOPMENT if cell[0] != "SNLI")),
-    # Dehghan and Amasyali 2022, tables 2 and 3.
-    Average(
-        "supmpn_sts",
-        _same(_STS, "spearman_all") + _UNSUPERVISED + _same(("SICKRelatedness",), "test_spearman_cosine"),
-    ),
-    Average("supmpn_transfer", _same(("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"), "test_accuracy")),
-)
+USUAL = (("STS", STS_AVERAGE.name), ("transfer", TRANSFER_AVERAGE.name))
+"""What is shown of a trial where a space says nothing else: STS12 to 16, and SentEval's eight transfer tasks."""
 
 
-def averages(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
-    """Every aggregate by name; None where one of its scores is missing."""
-    found = {average.name: _mean([_cell(tasks, cell) for cell in average.cells]) for average in AVERAGES}
-    for prefix in ("", "development_"):
-        halves = [found[f"{prefix}declutr_{half}"] for half in ("downstream", "probing")]
-        found[f"{prefix}declutr_all"] = _mean(halves)
-    return found
+def average(name: str, scores: Scores) -> float | None:
+    """The average of that name; None where one of its scores is missing. `UserError` for an unknown name."""
+    return AVERAGES[name].of(scores)
+
+
+def averages(scores: Scores) -> dict[str, float | None]:
+    """Every average by name; None where one of its scores is missing."""
+    return {name: average.of(scores) for name, average in AVERAGES.items()}
 
 
 def describe(name: str) -> str:
     """What an average is the mean of: "`test_accuracy` of MR, CR"."""
-    halves = [average.name for average in AVERAGES if average.name.startswith(name.removesuffix("all"))]
-    if name.endswith("declutr_all"):
-        return f"`{halves[0]}` and `{halves[1]}`"
+    average = AVERAGES[name]
     by_number: dict[str, list[str]] = {}
-    for task, numbers in next(average.cells for average in AVERAGES if average.name == name):
+    for task, numbers in average.cells:
         by_number.setdefault(" and ".join(f"`{number}`" for number in numbers), []).append(task)
-    return "; ".join(f"{numbers} of {', '.join(tasks)}" for numbers, tasks in by_number.items())
-
-
-def _cell(tasks: Mapping[str, Mapping[str, Any]], cell: Cell) -> float | None:
-    task, numbers = cell
-    return _mean([tasks.get(task, {}).get(number) for number in numbers])
-
-
-def _mean(values: list[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    return sum(present) / len(present) if len(present) == len(values) else None
+    over_tasks = [f"{numbers} of {', '.join(tasks)}" for numbers, tasks in by_number.items()]
+    parts = " and ".join(f"`{part.name}`" for part in average.parts)
+    return "; ".join([*over_tasks, *([parts] if parts else [])])

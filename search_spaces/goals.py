@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from search_spaces.paper import Scores
 from trainables.registry import Registry
 from trainables.senteval.tasks import GROUPS
-
-Scores = Mapping[str, Mapping[str, Any]]
-"""By task, its numbers, as a record holds them."""
 
 
 @dataclass(frozen=True)

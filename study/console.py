@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,24 @@ from ray.tune import Callback
 from reports.ledger import Ledger, Record
 from search_spaces.averages import averages
 from search_spaces.goals import selection
-from study.search import StudySearcher
-from study.worker import Task, why_failed
+from study.failures import why_failed
+from study.searcher import StudySearcher
+from study.spec import TrialSpec, from_config
 
-SHOWN = {
-    "STS": ("liao_sts", "supmpn_sts"),
-    "transfer": ("liao_transfer", "supmpn_transfer"),
-    "downstream": ("declutr_downstream",),
-    "probing": ("declutr_probing",),
-}
-"""What a finished trial's line says: of each group the first average that its tasks give."""
+LEGEND = (
+    "dev: the development score that searches look at; the other names: averages of test scores. Both in percent, of "
+    "the tasks that were asked for."
+)
+
+
+SHOWN = (
+    ("STS", "liao_sts"),
+    ("STS", "supmpn_sts"),
+    ("transfer", "liao_transfer"),
+    ("transfer", "supmpn_transfer"),
+    ("downstream", "declutr_downstream"),
+    ("probing", "declutr_probing"),
+)
 
 
 def say(text: str) -> None:
@@ -32,8 +41,9 @@ def say(text: str) -> None:
 class Console(Callback):
     """Prints a line when a trial starts (on a terminal) and when it ends."""
 
-    def __init__(self, searcher: StudySearcher, ledger: Ledger) -> None:
-        self.searcher, self.ledger = searcher, ledger
+    def __init__(self, searcher: StudySearcher, ledger: Ledger, shown: Sequence[tuple[str, str]]) -> None:
+        """`shown`: labels and names of the averages that a finished trial's line has."""
+        self.searcher, self.ledger, self.shown = searcher, ledger, shown
         self.total = searcher.remaining
         self.ended = 0
         self.before: set[str] = set()  # members of an interrupted population that were done when it went on
@@ -43,58 +53,58 @@ class Console(Callback):
         self.width = max([len(trial.name) for trial in searcher.queue] + [len("optuna 999")])
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        self.before |= {task.key for task in _tasks(trial) if self.ledger.has(task.recipe_hash, task.seed)}
+        specs = from_config(trial.config)
+        self.before |= {spec.key for spec in specs if self.ledger.has(spec.recipe_hash, spec.seed)}
         if self.live:
             running = [other for other in trials if other.status == "RUNNING" and other is not trial]
-            names = [task.name for other in [*running, trial] for task in _tasks(other)]
+            names = [spec.name for other in [*running, trial] for spec in from_config(other.config)]
             more = f" and {len(names) - 4} more" if len(names) > 4 else ""
             print(f"\r\033[K  running: {', '.join(names[:4])}{more}", end="", flush=True)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        for task in _tasks(trial):
-            self._ended(task, why_failed(Path(task.results), task.key))
+        for spec in from_config(trial.config):
+            self._ended(spec, why_failed(Path(spec.results), spec.key))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        for task in _tasks(trial):
-            self._ended(task, "its driver died; see the log in Ray's session folder")
+        for spec in from_config(trial.config):
+            self._ended(spec, "its driver died; see the log in Ray's session folder")
 
-    def _ended(self, task: Task, reason: str) -> None:
+    def _ended(self, spec: TrialSpec, reason: str) -> None:
         """`reason` is why it failed, if there is no record. Of a population that died some may have one."""
-        if task.key in self.before:
+        if spec.key in self.before:
             return
-        record = self.ledger.get(task.recipe_hash, task.seed)
+        record = self.ledger.get(spec.recipe_hash, spec.seed)
         if record is None:
             self.failed += 1
-        self._line(task, describe(record) if record else f"FAILED: {reason}")
+        self._line(spec, describe(record, self.shown) if record else f"FAILED: {reason}")
 
-    def _line(self, task: Task, text: str) -> None:
+    def _line(self, spec: TrialSpec, text: str) -> None:
+        clear = "\r\033[K" if self.live else ""
+        if not self.ended:
+            say(f"{clear}{LEGEND}")
         self.ended += 1
         total = max(self.total, self.ended)
         minutes = (time.monotonic() - self.began) / 60
         left = minutes / self.ended * (total - self.ended)
-        clear = "\r\033[K" if self.live else ""
         say(
-            f"{clear}[{self.ended:>{len(str(total))}}/{total}] {task.name:<{self.width}} seed {task.seed}  {text}"
+            f"{clear}[{self.ended:>{len(str(total))}}/{total}] {spec.name:<{self.width}} seed {spec.seed}  {text}"
             f"  ({minutes:.1f} min, about {left:.1f} left)"
         )
 
 
-def _tasks(trial: Any) -> list[Task]:
-    return [Task(**task) for task in trial.config["tasks"]]
-
-
-def describe(record: Record) -> str:
-    """`dev 61.2  STS 55.1  transfer 70.2  24 s`."""
+def describe(record: Record, shown: Sequence[tuple[str, str]]) -> str:
+    """`dev 61.20  STS 55.10  transfer 70.20  24 s`; of averages with one label the first that its tasks give."""
     seconds = record.cost.get("seconds")
     took = "" if seconds is None else f"  {seconds:.0f} s"
     if record.status == "pruned":
         return f"{record.training.get('stopped') or 'stopped early'}{took}"
-    shown = [f"dev {number(selection(record.scores))}"]
-    for name, names in SHOWN.items():
-        found = averages(record.scores)
-        values = [found[key] for key in names if found[key] is not None]
-        shown += [f"{name} {number(values[0])}"] if values else []
-    return "  ".join(shown) + took
+    known = averages(record.scores)
+    values: dict[str, float] = {}
+    for label, name in shown:
+        if (value := known[name]) is not None:
+            values.setdefault(label, value)
+    numbers = [("dev", selection(record.scores)), *values.items()]
+    return "  ".join(f"{label} {number(value)}" for label, value in numbers) + took
 
 
 def number(value: float | None) -> str:

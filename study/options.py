@@ -1,23 +1,33 @@
-"""The command line of `study/run.py`, and nothing else: no heavy import, so that `--help` answers at once."""
+"""The command line of `study/run.py`, and nothing else. It imports nothing heavy, so `--help` answers at once."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from study.samplers import SAMPLERS
+from study.schedulers import SCHEDULERS
 from trainables.errors import UserError
+from trainables.registry import Registry
+
+PACKAGE = "sentence-embedding-studies"
 
 EXAMPLES = """examples:
-  python study/run.py --list
+  python study/run.py --list                                        the spaces
+  python study/run.py --keys                                        what --set can change
   python study/run.py --space scl_ablation                          the paper's rows, at the scale that fits here
   python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 3
   python study/run.py --space scl_lambda --scale laptop --dry-run
   python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
-  python study/run.py --space ./my_space.py --nli mine.jsonl --set encoder.name=distilroberta-base
+  python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
+  python study/run.py --space scl_ablation --plugin my_objective.py --set objective.name=mine
   ray job submit --working-dir . -- python study/run.py --space scl_ablation
 
 Running the same command again continues: finished trials are skipped, unfinished ones resume, and a larger
@@ -30,6 +40,7 @@ class Request:
     """What a person asked for."""
 
     space: str
+    """A name or a file; empty where `list` or `keys` is asked for."""
     scale: str
     search: str
     trials: int
@@ -39,20 +50,26 @@ class Request:
     gpus_per_worker: float | None
     cpus_per_worker: int | None
     concurrent: int | None
+    sampler: str
     scheduler: str
     nli: str | None
+    columns: str | None
+    labels: str | None
     senteval: str | None
     documents: str | None
     word_vectors: str | None
     evaluate: tuple[str, ...]
     set: tuple[str, ...]
     only: tuple[str, ...]
+    plugins: tuple[Path, ...]
     list: bool
+    keys: bool
     dry_run: bool
 
 
 def parse(arguments: Sequence[str] | None = None) -> Request:
-    """Read the command line; a mistake ends in one sentence and exit code 2."""
+    """Read the command line; a mistake ends in one sentence and exit code 2. Without arguments it prints the help."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(
         prog="study/run.py",
         description="Run, continue or extend a hyperparameter study, and write its report.",
@@ -60,8 +77,10 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_argument_group("what to run")
-    what.add_argument("--space", default="scl_ablation", help="a space's name, or a file of your own: ./my_space.py")
+    what.add_argument("--space", default="", help="a space's name, or a file of your own: ./my_space.py")
     what.add_argument("--list", action="store_true", help="print the spaces and stop")
+    what.add_argument("--keys", action="store_true", help="print every key that --set can change, and stop")
+    what.add_argument("--version", action="version", version=f"{PACKAGE} {own_version()}")
     what.add_argument("--dry-run", action="store_true", help="print trials, resources and an estimate; run nothing")
     what.add_argument(
         "--scale",
@@ -79,8 +98,21 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
     what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
+    what.add_argument(
+        "--plugin",
+        type=Path,
+        action="append",
+        default=[],
+        dest="plugins",
+        metavar="FILE",
+        help="run this Python file first: it adds objectives, tasks and the like; may be repeated",
+    )
     data = parser.add_argument_group("data")
     data.add_argument("--nli", metavar="PATH", help="hub id, folder or files (JSONL, CSV, Parquet) of NLI pairs")
+    data.add_argument(
+        "--columns", metavar="OURS=YOURS,...", help="its columns: premise=text_a,hypothesis=text_b,label=y"
+    )
+    data.add_argument("--labels", metavar="OURS=YOURS,...", help="its labels: entailment=yes,neutral=maybe,...")
     data.add_argument("--senteval", metavar="DIR", help="folder in SentEval's layout (it holds downstream/)")
     data.add_argument("--documents", metavar="PATH", help="hub id, folder, text or JSONL file of documents")
     data.add_argument(
@@ -97,22 +129,46 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     where.add_argument("--gpus-per-worker", type=float, metavar="X", help="default: 1 where the cluster has GPUs")
     where.add_argument("--cpus-per-worker", type=int, metavar="N", help="default: a fair share of the node's cores")
     where.add_argument("--concurrent", type=int, metavar="N", help="trials at once (default: all that fit)")
-    where.add_argument(
-        "--scheduler", choices=("none", "asha"), default="none", help="stop explored trials early (never the rows)"
-    )
+    _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
+    _add_names(where, "--scheduler", SCHEDULERS, "none", "stop explored trials early (never the rows)")
+    if not arguments:
+        parser.print_help()
+        parser.exit()
     values: dict[str, Any] = vars(parser.parse_args(arguments))
+    if not (values["space"] or values["list"] or values["keys"]):
+        raise UserError(
+            "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py"
+        )
     for name, least in (("trials", 1), ("seeds", 1), ("workers", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
         raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
-    if values["trials"] is not None and values["search"] != "optuna":
-        raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
+    if values["search"] != "optuna":
+        if values["trials"] is not None:
+            raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
+        if values["sampler"] != "tpe":
+            raise UserError("--sampler is how Optuna chooses; add --search optuna")
     if values["scheduler"] != "none" and values["search"] == "paper":
         raise UserError(
             "--scheduler stops explored trials, never the paper's rows; add --search optuna or --search grid"
         )
     values["trials"] = values["trials"] or 20
-    for name in ("set", "only", "evaluate"):
+    for name in ("set", "only", "evaluate", "plugins"):
         values[name] = tuple(values[name])
     return Request(**values)
+
+
+def own_version() -> str:
+    """This project's version, installed or run from its checkout."""
+    try:
+        return version(PACKAGE)
+    except PackageNotFoundError:
+        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+        return str(project["project"]["version"])
+
+
+def _add_names(group: Any, option: str, names: Registry[Any], default: str, meaning: str) -> None:
+    """An option that takes a name from a registry. It is looked up later: a plugin may add to the registry."""
+    known = "; ".join(f"{entry.name}: {entry.meaning}" for entry in names.values())
+    group.add_argument(option, default=default, metavar="NAME", help=f"{meaning}. {known}")

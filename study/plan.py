@@ -1,32 +1,57 @@
-"""From what a person asked to the trials of the study. Pure: it starts nothing and writes nothing."""
+"""From what a person asked to the trials of the study. It starts nothing and writes nothing.
+
+draft = read_request(request)     # what does not depend on the cluster: mistakes in names and values show here
+plan = decide(draft, cluster.gpus)
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from reports.ledger import trial_key
 from search_spaces import load_space
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_job
 from study.options import Request
+from study.samplers import SAMPLERS
+from study.schedulers import SCHEDULERS
+from study.spec import SourceFile
 from trainables.errors import UserError, choices
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, parse_assignment
+from trainables.plugins import load_plugin, read_source
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
 
 LARGEST_GRID = 10_000
-_PLACES = {
-    "corpus.nli",
-    "corpus.documents",
-    "corpus.paraphraser",
-    "evaluation.senteval",
-    "evaluation.heat_map",
-    "encoder.name",
-}
-_MODEL = {"encoder.name", "encoder.kind"}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A request that is read, checked and resolved as far as it can be without knowing the cluster."""
+
+    request: Request
+    plugins: tuple[SourceFile, ...]
+    space_file: SourceFile | None
+    """The person's own space file, if the space is not one of this repository's."""
+    space: Space
+    """Without the domains of keys that `--set` gives: what a person has set is no longer searched."""
+    fixed: Mapping[str, Value]
+    """What `--set` gives."""
+    overrides: Mapping[str, Value]
+    """What changes the base of every recipe: `fixed`, and the options for data; paths are absolute."""
+    rows: tuple[Row, ...]
+    """Those that `--only` leaves."""
+    models: Mapping[str, str]
+    """Row label to the model that `--evaluate` names for it."""
+
+    @property
+    def sources(self) -> tuple[SourceFile, ...]:
+        """What a worker runs before it builds a recipe."""
+        return (*self.plugins, *([self.space_file] if self.space_file else []))
 
 
 @dataclass(frozen=True)
@@ -42,33 +67,62 @@ class PlannedTrial:
     @property
     def key(self) -> str:
         """Names the trial's files."""
-        return f"{self.recipe.hash}-{self.seed}"
+        return trial_key(self.recipe.hash, self.seed)
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything that a study will do, decided before anything starts."""
 
-    request: Request
-    space: Space
+    draft: Draft
     scale: str
     reason: str
+    """Why it has that scale."""
     base: Recipe
     rows: Mapping[str, Recipe | None]
     """Label to recipe; None where an input that the row needs cannot be had."""
     missing: Mapping[str, str]
     """Label to the reason, for those."""
-    grid: tuple[Recipe, ...]
+
+    @property
+    def request(self) -> Request:
+        return self.draft.request
+
+    @property
+    def space(self) -> Space:
+        return self.draft.space
 
     @property
     def results(self) -> Path:
-        """The study's folder, absolute. A Ray job's working directory is thrown away, so there it is under home."""
-        default = (Path.home() if inside_job() else Path()) / "results" / f"{self.space.name}-{self.scale}"
-        return (self.request.results or default).expanduser().absolute()
+        """The study's folder, absolute. A Ray job's working directory is thrown away, so there it is below the home
+        folder."""
+        folder = self.request.results or Path("results") / f"{self.space.name}-{self.scale}"
+        return ((Path.home() if inside_job() else Path()) / folder.expanduser()).absolute()
 
     @property
     def seeds(self) -> range:
         return range(self.request.seeds)
+
+    @property
+    def explored(self) -> int:
+        """Recipes that Optuna will ask for."""
+        return self.request.trials if self.request.search == "optuna" else 0
+
+    @functools.cached_property
+    def grid(self) -> tuple[Recipe, ...]:
+        """Every combination of the domains' grid values; a conditional key only where its condition holds."""
+        if self.request.search != "grid":
+            return ()
+        domains = _grid_domains(self.space)
+        recipes: dict[str, Recipe] = {}
+        for values in itertools.product(*(domain.grid_values for domain in domains)):
+            chosen: dict[str, Value] = {}
+            for domain, value in zip(domains, values, strict=True):
+                if applies(domain, chosen, self.base):
+                    chosen[domain.key] = value
+            recipe = self.base.override(chosen)
+            recipes.setdefault(recipe.hash, recipe)
+        return tuple(recipes.values())
 
     def fixed_trials(self) -> list[PlannedTrial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""
@@ -84,40 +138,50 @@ class Plan:
             for seed in (self.seeds if recipe.uses_seed else [0])
         ]
 
-    @property
-    def explored(self) -> int:
-        """Recipes that Optuna will ask for."""
-        return self.request.trials if self.request.search == "optuna" else 0
 
-
-def make_plan(request: Request, gpus: float) -> Plan:
-    """Decide the scale, the base recipe and every fixed trial. `gpus`: how many the cluster has."""
+def read_request(request: Request) -> Draft:
+    """Run plugins, load the space, read assignments. `UserError` for a mistake in names and values."""
+    plugins = tuple(map(_plugin, request.plugins))
+    names = [Path(plugin.path).name for plugin in plugins]
+    if len(set(names)) < len(names):
+        raise UserError(f"two plugins have the same file name ({', '.join(names)}); rename one of them")
     space = load_space(request.space)
-    changed = dict(map(parse_assignment, request.set))
-    # What a person has set is no longer searched.
-    space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in changed))
+    fixed = dict(map(parse_assignment, request.set))
+    space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed))
+    overrides = _overrides(request, fixed)
+    space.base.override(overrides)  # a value that no recipe can have shows now
+    _check_search(request, space)
+    return Draft(
+        request,
+        plugins,
+        _space_file(request.space),
+        space,
+        fixed,
+        overrides,
+        _chosen(space, request.only),
+        _models(space, request.evaluate),
+    )
+
+
+def decide(draft: Draft, gpus: float) -> Plan:
+    """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
+    request, space = draft.request, draft.space
     scale, reason = _scale(request.scale, gpus)
-    base = space.base.override(space.laptop if scale == "laptop" else {})
-    base = base.override(_overrides(request))
+    base = space.base.override({**(space.laptop if scale == "laptop" else {}), **draft.overrides})
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
-    models = _models(space, request.evaluate)
-    for row in _chosen(space, request.only):
-        found = _inputs(row, base, models.get(row.label), request.word_vectors, scale)
+    for row in draft.rows:
+        found = _inputs(row, base, draft.models.get(row.label), request.word_vectors, scale)
         if isinstance(found, str):
             rows[row.label], missing[row.label] = None, found
             continue
         recipe = rows[row.label] = base.override({**row.overrides, **found})
-        own = set(row.overrides) - (_MODEL if row.needs == "checkpoint" else set())
-        clash = sorted(set(changed) & own) if recipe.trains else []  # one that is evaluated only stays what it is
+        # A model that is given is not what the row varies; a row that is evaluated only stays what it is.
+        own = set(row.overrides) - ({"encoder.name", "encoder.kind"} if row.needs == "checkpoint" else set())
+        clash = sorted(set(draft.fixed) & own) if recipe.trains else []
         if clash:
             raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")
-    if request.search == "optuna" and not space.domains:
-        raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
-    if space.goals and request.scheduler != "none":
-        raise UserError(f"the scheduler judges by one score, and {space.name!r} has two goals; leave --scheduler out")
-    grid = tuple(_grid(space, base)) if request.search == "grid" else ()
-    return Plan(request, space, scale, reason, base, rows, missing, grid)
+    return Plan(draft, scale, reason, base, rows, missing)
 
 
 def check_plan(plan: Plan) -> None:
@@ -149,6 +213,50 @@ def _extremes(plan: Plan) -> list[Recipe]:
     return [plan.base, plan.base.override({domain.key: largest})]
 
 
+def _plugin(path: Path) -> SourceFile:
+    """Runs it; it may add what the space names."""
+    path = path.expanduser().absolute()
+    return SourceFile("plugin", str(path), load_plugin(path))
+
+
+def _space_file(name: str) -> SourceFile | None:
+    path, marker, _ = name.partition(".py")
+    if not marker:
+        return None
+    file = Path(path + marker).absolute()
+    return SourceFile("space", str(file), read_source(file, "space"))
+
+
+def _check_search(request: Request, space: Space) -> None:
+    """`UserError` where the space cannot be searched as asked."""
+    sampler, scheduler = SAMPLERS[request.sampler], SCHEDULERS[request.scheduler]
+    if request.search == "optuna":
+        if not space.domains:
+            raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
+        if space.goals and not sampler.several_goals:
+            raise UserError(f"--sampler {sampler.name} searches for one goal, and {space.name!r} has several")
+        if not sampler.conditional and any(domain.when for domain in space.domains):
+            raise UserError(f"--sampler {sampler.name} cannot search conditional domains, and {space.name!r} has some")
+    if space.goals and not scheduler.several_goals:
+        raise UserError(
+            f"--scheduler {scheduler.name} judges by one score, and {space.name!r} has several goals; leave it out"
+        )
+    if request.search == "grid":
+        points = math.prod(len(domain.grid_values) for domain in _grid_domains(space))
+        if points > LARGEST_GRID:
+            raise UserError(
+                f"the grid of {space.name!r} has up to {points:,} points, more than the {LARGEST_GRID:,} that anybody "
+                "would run; take a smaller space, or --search optuna"
+            )
+
+
+def _grid_domains(space: Space) -> list[Domain]:
+    domains = [domain for domain in space.domains if domain.grid_values]
+    if not domains:
+        raise UserError(f"the space {space.name!r} has no grid: none of its domains lists values")
+    return domains
+
+
 def _models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
     """Row label to the model that `--evaluate` names for it."""
     labels = {row.label for row in space.rows}
@@ -163,7 +271,7 @@ def _models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
     return models
 
 
-def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str) -> dict[str, Any] | str:
+def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str) -> dict[str, Value] | str:
     """What the row needs beyond its overrides, or the reason why it cannot be had."""
     if row.needs == "word_vectors":
         model = model or (str(Path(word_vectors).expanduser().absolute()) if word_vectors else None)
@@ -190,7 +298,7 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
     return available(Recipe().override(row.overrides).encoder) or {}
 
 
-def _kind(row: Row, model: str) -> dict[str, Any]:
+def _kind(row: Row, model: str) -> dict[str, Value]:
     """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
     from trainables.encoders import WORD_VECTORS, available
 
@@ -202,7 +310,7 @@ def _kind(row: Row, model: str) -> dict[str, Any]:
     return {"encoder.kind": kind, "encoder.name": model}
 
 
-def resolve(domain: Domain, chosen: Mapping[str, Any], base: Recipe) -> bool:
+def applies(domain: Domain, chosen: Mapping[str, Value], base: Recipe) -> bool:
     """Whether a conditional domain is asked for, given the keys chosen before it."""
     if domain.when is None:
         return True
@@ -218,20 +326,20 @@ def _scale(wish: str, gpus: float) -> tuple[str, str]:
     return "laptop", "auto: the cluster has no GPU"
 
 
-def _overrides(request: Request) -> dict[str, Any]:
-    named = {
+def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
+    options = {
         "corpus.nli": request.nli,
+        "corpus.columns": request.columns,
+        "corpus.labels": request.labels,
         "corpus.documents": request.documents,
         "evaluation.senteval": request.senteval,
     }
-    overrides: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
-    for assignment in request.set:
-        key, value = parse_assignment(assignment)
-        overrides[key] = value
-    for key in _PLACES & set(overrides):
-        if isinstance(overrides[key], str):
-            overrides[key] = _absolute(overrides[key])
-    return overrides
+    given = (parse_assignment(f"{key}={text}") for key, text in options.items() if text is not None)
+    overrides = {**dict(given), **fixed}
+    places = {item.name for item in keys().values() if item.place}
+    return {
+        key: _absolute(value) if key in places and isinstance(value, str) else value for key, value in overrides.items()
+    }
 
 
 def _absolute(text: str) -> str:
@@ -244,32 +352,10 @@ def _absolute(text: str) -> str:
     return text
 
 
-def _chosen(space: Space, only: tuple[str, ...]) -> list[Row]:
+def _chosen(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
     unknown = [label for label in only if label not in {row.label for row in space.rows}]
     if unknown:
         raise UserError(
             f"--only {unknown[0]!r} is no row of {space.name!r}; its rows are {choices(r.label for r in space.rows)}"
         )
-    return [row for row in space.rows if not only or row.label in only]
-
-
-def _grid(space: Space, base: Recipe) -> list[Recipe]:
-    """Every combination of the domains' grid values; a conditional key only where its condition holds."""
-    domains = [domain for domain in space.domains if domain.grid_values]
-    if not domains:
-        raise UserError(f"the space {space.name!r} has no grid: none of its domains lists values")
-    points = math.prod(len(domain.grid_values) for domain in domains)
-    if points > LARGEST_GRID:
-        raise UserError(
-            f"the grid of {space.name!r} has up to {points:,} points, more than the {LARGEST_GRID:,} that anybody "
-            "would run; take a smaller space, or --search optuna"
-        )
-    recipes: dict[str, Recipe] = {}
-    for values in itertools.product(*(domain.grid_values for domain in domains)):
-        chosen: dict[str, Any] = {}
-        for domain, value in zip(domains, values, strict=True):
-            if resolve(domain, chosen, base):
-                chosen[domain.key] = value
-        recipe = base.override(chosen)
-        recipes.setdefault(recipe.hash, recipe)
-    return list(recipes.values())
+    return tuple(row for row in space.rows if not only or row.label in only)

@@ -9,28 +9,42 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if __package__ in (None, ""):
-    # Run as a file, from a plain checkout or a job's working directory: the rooms lie beside this one, and this
-    # folder itself must not hide standard modules.
+    # Run as a file, from a plain checkout or a job's working directory: the other packages lie beside this one, and
+    # this folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from study.options import parse
 from trainables.errors import UserError, answer_user_errors
 
+if TYPE_CHECKING:
+    from study.plan import Plan
+
+
+def command() -> int:
+    """The command line: runs `main` and returns the exit code, 2 for a mistake of the person's."""
+    return answer_user_errors(main)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The front door. `UserError` for a mistake of the person's, else the exit code."""
+    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
     request = parse(arguments)
-    if request.list:
-        return list_spaces()
-    from study.cluster import allot, find_cluster
-    from study.plan import check_plan, make_plan
+    if request.list or request.keys:
+        from study.listing import list_keys, list_spaces
 
-    make_plan(request, gpus=0)  # mistakes in names and values show before a cluster is looked for
+        return list_keys(request.plugins) if request.keys else list_spaces()
+    from study.plan import check_plan, decide, read_request
+
+    draft = read_request(request)
+    from study.cluster import allot, find_cluster, inside_job
+
     cluster = find_cluster()
-    plan = make_plan(request, cluster.gpus)
+    plan = decide(draft, cluster.gpus)
     print(f"scale {plan.scale} ({plan.reason})", flush=True)
+    if request.results and inside_job() and not request.results.expanduser().is_absolute():
+        print(f"results in {plan.results}: a Ray job's working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_plan(plan)
     from study.study import check_results, run_study
@@ -46,40 +60,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failed = run_study(plan, cluster, allotment)
     except KeyboardInterrupt:
         print("\nstopped; finished trials are kept. Run the same command again to continue.", flush=True)
+        report(plan)
         return 130
-    return report(plan.results, failed)
-
-
-def list_spaces() -> int:
-    """Every space, with its numbers of rows and domains."""
-    from reports.markdown import count
-    from search_spaces import spaces
-
-    for space in spaces().values():
-        rows, domains = count(len(space.rows), "row"), count(len(space.domains), "domain")
-        tables = ", ".join(table.number for table in space.tables) or "none"
-        print(f"{space.name}: {space.title}")
-        print(f"    {space.paper}; {rows}, {domains}; tables: {tables}")
-    return 0
-
-
-def report(results: Path, failed: int) -> int:
-    """Write the report and say where it is."""
-    from reports.ledger import LEDGER, Ledger
-
     if failed:
         print(
-            f"{failed} trial{'s' if failed > 1 else ''} failed; the reasons are above and in {results / 'failures'}. "
-            "Run the same command again to retry.",
+            f"{failed} trial{'s' if failed > 1 else ''} failed; the reasons are above and in "
+            f"{plan.results / 'failures'}. Run the same command again to retry.",
             file=sys.stderr,
         )
-    if not Ledger(results / LEDGER).read():
-        raise UserError(f"no trial of the study in {results} finished, so there is nothing to report")
-    from reports.report import write_report
-
-    print(f"report: {write_report(results)}", flush=True)
+    if not report(plan):
+        raise UserError(f"no trial of the study in {plan.results} finished, so there is nothing to report")
     return 1 if failed else 0
 
 
+def report(plan: Plan) -> bool:
+    """Write the report of what is done and say where it is; False if nothing is."""
+    from reports.ledger import LEDGER, Ledger
+
+    if not Ledger(plan.results / LEDGER).read():
+        return False
+    from reports.report import write_report
+
+    print(f"report: {write_report(plan.results)}", flush=True)
+    return True
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

@@ -5,16 +5,23 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import shlex
-import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo
+from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from study.cluster import Allotment, Cluster, hardware, start_cluster
 from study.plan import Plan, PlannedTrial
+from study.schedulers import SCHEDULERS
+from study.spec import TrialSpec, from_config
+from study.versions import versions
 from trainables.errors import UserError
+from trainables.files import write_whole
+from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
+
+if TYPE_CHECKING:
+    from study.searcher import StudySearcher
 
 DRIVER = {"node:__internal_head__": 0.001}
 """What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
@@ -28,34 +35,31 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
     """
     info = prepare_results(plan, hardware(cluster))
     ledger = Ledger(plan.results / LEDGER)
-    from study.search import StudySearcher
+    from study.searcher import StudySearcher
 
-    def task_of(trial: PlannedTrial) -> dict[str, Any]:
-        from study.worker import Task
-
-        scheduled = plan.request.scheduler != "none" and not trial.row
-        return dataclasses.asdict(
-            Task(
-                recipe=trial.recipe.flat(),
-                recipe_hash=trial.recipe.hash,
-                seed=trial.seed,
-                name=trial.name,
-                results=str(plan.results),
-                per_worker=allotment.per_worker,
-                workers=allotment.workers,
-                scheduled=scheduled,
-                hardware=info.hardware,
-            )
+    def spec_of(trial: PlannedTrial) -> TrialSpec:
+        return TrialSpec(
+            recipe=trial.recipe.flat(),
+            recipe_hash=trial.recipe.hash,
+            seed=trial.seed,
+            name=trial.name,
+            results=str(plan.results),
+            per_worker=allotment.per_worker,
+            workers=allotment.workers,
+            scheduled=SCHEDULERS[plan.request.scheduler].stops and not trial.row,
+            hardware=info.hardware,
+            sources=plan.draft.sources,
         )
 
     # A report has what Optuna asks for from then on, also if the study never comes to its end.
-    searcher = StudySearcher(plan, ledger, task_of, lambda asked: _with_explored(info, asked).save(plan.results))
-    failed = 0
-    if searcher.remaining:
+    searcher = StudySearcher(plan, ledger, spec_of, lambda asked: _with_explored(info, asked).save(plan.results))
+    try:
+        if not searcher.remaining:
+            return 0
         start_cluster(cluster)
-        failed = _tune(plan, allotment, searcher, ledger)
-    save_info(plan, info, searcher.explored, ledger)
-    return failed
+        return _tune(plan, allotment, searcher, ledger)
+    finally:  # also where a person stops it: what is done is reported
+        save_info(plan, info, searcher.explored, ledger)
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
@@ -63,9 +67,8 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
 
     `UserError` where it cannot be written.
     """
-    from study.worker import versions
-
-    own = _own_file(plan)
+    own = plan.draft.space_file
+    plugins = {Path(plugin.path).name: plugin for plugin in plan.draft.plugins}
     info = StudyInfo(
         space=plan.space.name,
         space_file="space.py" if own else None,
@@ -79,13 +82,14 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         missing=dict(plan.missing),
         searched=[domain.key for domain in plan.space.domains],
         explored=[recipe.hash for recipe in plan.grid],
-        versions=versions(),
+        versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),
         commands=[shlex.join(["python", "study/run.py", *sys.argv[1:]])],
+        plugins=list(plugins),
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    if (plan.results / "study.json").is_file():
+    if (plan.results / STUDY).is_file():
         before = StudyInfo.load(plan.results)
         rows = {**info.row_hashes, **before.row_hashes}
         rows |= {label: value for label, value in info.row_hashes.items() if value}
@@ -102,11 +106,14 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             seeds=seeds,
             search=search,
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
+            plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
         )
     try:
         plan.results.mkdir(parents=True, exist_ok=True)
         if own is not None:
-            shutil.copyfile(own, plan.results / "space.py")
+            write_whole(plan.results / "space.py", own.text)
+        for name, plugin in plugins.items():
+            write_whole(plan.results / PLUGINS / name, plugin.text)
         info.save(plan.results)
     except OSError as error:
         why = error.strerror or error
@@ -121,7 +128,7 @@ def check_results(plan: Plan) -> None:
     results = plan.results
     if results.exists() and not results.is_dir():
         raise UserError(f"--results {results} is a file; name a folder")
-    if (results / "study.json").is_file():
+    if (results / STUDY).is_file():
         before = StudyInfo.load(results)
         if before.space != plan.space.name or before.scale != plan.scale:
             raise UserError(
@@ -136,8 +143,17 @@ def check_results(plan: Plan) -> None:
                 f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
             )
+        _load_earlier_plugins(plan, before)
     elif results.is_dir() and any(results.iterdir()):
         raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
+
+
+def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:
+    """The report needs them too; two plugins that cannot go together are refused before a trial runs."""
+    given = {Path(plugin.path).name for plugin in plan.draft.plugins}
+    for name in before.plugins:
+        if name not in given:
+            load_plugin(plan.results / PLUGINS / name)
 
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
@@ -156,30 +172,27 @@ def _with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
     return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
 
 
-def _tune(plan: Plan, allotment: Allotment, searcher: Any, ledger: Ledger) -> int:
+def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger) -> int:
     from ray import tune
     from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-    from study.console import Console
+    from study.console import SHOWN, Console
+    from study.polling import PolledScheduler
     from study.trackers import trackers
     from study.worker import drive
 
-    scheduler = None
-    if plan.request.scheduler == "asha":
-        from study.scheduler import PolledASHA
-
-        scheduler = PolledASHA(plan.results)
-    console = Console(searcher, ledger)
+    entry = SCHEDULERS[plan.request.scheduler]
+    console = Console(searcher, ledger, SHOWN)
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
     tuner = tune.Tuner(
         tune.with_resources(drive, PlacementGroupFactory([DRIVER])),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
-            scheduler=scheduler,
+            scheduler=PolledScheduler(plan.results, entry.build()) if entry.stops else None,
             num_samples=-1,  # the searcher says when there is nothing left
             max_concurrent_trials=allotment.concurrent,
             reuse_actors=True,
-            trial_name_creator=lambda trial: trial.config["tasks"][0]["name"].replace("/", "_"),
+            trial_name_creator=lambda trial: from_config(trial.config)[0].name.replace("/", "_"),
             trial_dirname_creator=lambda trial: f"{trial.config['key']}-{trial.trial_id[-4:]}",
         ),
         run_config=tune.RunConfig(
@@ -202,9 +215,3 @@ def _notes(plan: Plan) -> list[str]:
             "them), so rows differ less than they would from a plain language model"
         ]
     return []
-
-
-def _own_file(plan: Plan) -> Path | None:
-    """The person's own space file, if the space is no registered one."""
-    path, marker, _ = plan.request.space.partition(".py")
-    return Path(path + marker) if marker else None

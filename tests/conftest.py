@@ -7,6 +7,13 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +56,16 @@ ROWS = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For `pytest -n 2 --dist loadgroup`: the tests of a file stay in one process, as they share fixtures, and so do
+    all tests on Ray. Those come first, for they are the longest."""
+    for item in items:
+        group = "ray" if item.get_closest_marker("ray") else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.get_closest_marker("ray") is None)
+
+
 @pytest.fixture(scope="session")
 def tiny_pairs() -> NLIPairs:
     """`ROWS` as a corpus."""
@@ -75,6 +92,54 @@ def make_encoder() -> Any:
         return encoder.eval()
 
     return make
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """`ray start --head` with token authentication, as the README says; the environment of those who use it."""
+    folder = tmp_path_factory.mktemp("ray")
+    token = folder / "token"
+    token.write_text("a-token-for-this-test-only-0123456789abcdef")
+    shared = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
+        "HF_HUB_OFFLINE": "1",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    gcs, dashboard = free_port(), free_port()
+    start = ["ray", "start", "--head", "--block", f"--port={gcs}", "--dashboard-host=127.0.0.1", "--num-cpus=2"]
+    session = Path(f"/tmp/ray-test-{os.getpid()}")  # short, as paths of sockets must be
+    start += [f"--dashboard-port={dashboard}", f"--temp-dir={session}"]
+    # Ray's fixed ports may be taken by another cluster of this machine; an agent without its port takes no job.
+    start += [f"--dashboard-agent-listen-port={free_port()}", f"--dashboard-agent-grpc-port={free_port()}"]
+    start += [f"--metrics-export-port={free_port()}", f"--ray-client-server-port={free_port()}"]
+    # --block and a process group of its own: `ray stop` would end every other cluster of this machine too.
+    head = subprocess.Popen(
+        start, env=shared, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while socket.socket().connect_ex(("127.0.0.1", dashboard)):
+            assert head.poll() is None, "ray start ended"
+            assert time.monotonic() < deadline, "the dashboard does not answer"
+            time.sleep(0.5)
+        yield {
+            **shared,
+            "RAY_ADDRESS": f"127.0.0.1:{gcs}",
+            "RAY_API_SERVER_ADDRESS": f"http://127.0.0.1:{dashboard}",
+        }
+    finally:
+        os.killpg(head.pid, signal.SIGKILL)  # there is nothing to be saved, and SIGTERM takes half a minute
+        head.wait()
+        shutil.rmtree(session, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,17 @@ from hypothesis import strategies as st
 
 from tests.conftest import pairs_of
 from trainables.corpora.batch import Batch
-from trainables.corpora.layouts import LAYOUTS, census
-from trainables.corpora.nli import NLIPairs, load_nli
+from trainables.corpora.layouts import (
+    LAYOUTS,
+    SamplerRequest,
+    check_layout,
+    check_sentences,
+    make_sampler,
+    training_sentences,
+)
+from trainables.corpora.nli import NLIPairs, census, load_nli
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
-from trainables.data import check_data, load_sampler, training_sentences
+from trainables.data import check_data
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -255,13 +263,15 @@ STS = {
 
 
 @pytest.fixture
-def recipe(tmp_path: Path) -> Recipe:
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return recipe_of(tmp_path, NLI)
 
 
 def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Recipe:
     records = [dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "docs.txt").write_text(("word " * 40 + "\n") * 3 + "too short\n")
     place = folder / "senteval" / "downstream" / "STS" / "STSBenchmark"
     place.mkdir(parents=True, exist_ok=True)
     for split, lines in STS.items():
@@ -273,16 +283,58 @@ def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Re
             "evaluation.senteval": str(folder / "senteval"),
             "evaluation.tasks": ("STSBenchmark",),
             "optimisation.batch_size": 2,
+            "corpus.documents": str(folder / "docs.txt"),
+            "spans.shortest": 2,
+            "spans.longest": 8,
             **more,
         }
     )
 
 
 def load(recipe: Recipe, positives: int | None = None, negatives: int | None = None) -> tuple[Any, dict[str, Any]]:
-    return load_sampler(recipe, Path(recipe.evaluation.senteval), 1, positives, negatives)
+    return make_sampler(recipe.corpus.layout, request_of(recipe, positives, negatives))
 
 
-UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11}
+def request_of(recipe: Recipe, positives: int | None = None, negatives: int | None = None) -> SamplerRequest:
+    return SamplerRequest(
+        recipe.corpus,
+        recipe.spans,
+        recipe.optimisation.batch_size,
+        seed=1,
+        positives=positives,
+        negatives=negatives,
+        senteval=Path(recipe.evaluation.senteval),
+        max_length=recipe.encoder.max_length,
+        encoder=ENCODER,
+    )
+
+
+class Words:
+    """A tokenizer that numbers words, with what a document cache asks of one."""
+
+    def get_vocab(self) -> dict[str, int]:
+        return {}
+
+    def __len__(self) -> int:
+        return 1000
+
+    def __call__(self, texts: list[str], **_: Any) -> dict[str, list[list[int]]]:
+        return {"input_ids": [[len(word) for word in text.split()] for text in texts]}
+
+
+class WordEncoder:
+    tokenizer = Words()
+    max_length = 128
+    specials = 2
+
+    def wrap(self, ids: Sequence[int]) -> list[int]:
+        return [0, *ids, 1]
+
+
+ENCODER = WordEncoder()
+
+
+UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11, "spans": 3}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -290,18 +342,22 @@ def test_every_layout_by_its_name(recipe: Recipe, layout: str):
     recipe = recipe.override({"corpus.layout": layout})
     sampler, description = load(recipe)
     assert sampler.steps_per_epoch == -(-UNITS[layout] // 2) if layout == "rows" else UNITS[layout] // 2
-    well_formed(sampler.batch(0))
+    if layout != "spans":
+        well_formed(sampler.batch(0))
+    assert next(iter(description.items())) == ("layout", layout)
     assert json.loads(json.dumps(description)) == description
     assert len(description["fingerprint"]) == 12
-    check_data([recipe])
+    check_layout(layout, request_of(recipe))
     assert equal(sampler.batch(1 % sampler.steps_per_epoch), load(recipe)[0].batch(1 % sampler.steps_per_epoch))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_batch_larger_than_the_corpus(recipe: Recipe, layout: str):
     recipe = recipe.override({"corpus.layout": layout, "optimisation.batch_size": UNITS[layout] + 1})
-    for ask in (load, lambda recipe: check_data([recipe])):
-        with pytest.raises(UserError, match=rf"batch_size={UNITS[layout] + 1} is more than .* has: {UNITS[layout]} "):
+    for ask in (load, lambda recipe: check_layout(layout, request_of(recipe))):
+        with pytest.raises(
+            UserError, match=rf"batch_size={UNITS[layout] + 1} is more than .* has: (at most )?{UNITS[layout]} "
+        ):
             ask(recipe)
 
 
@@ -359,10 +415,10 @@ def test_broken_stsbenchmark(recipe: Recipe, file: str, content: str | None, sen
 
 
 def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
-    from trainables.corpora import nli
+    from trainables.corpora import nli_layouts
 
     reads = []
-    monkeypatch.setattr(nli, "load_nli", lambda *given, real=load_nli: reads.append(given) or real(*given))
+    monkeypatch.setattr(nli_layouts, "load_nli", lambda *given, real=load_nli: reads.append(given) or real(*given))
     changes = [{"corpus.layout": layout, "objective.temperature": t} for layout in ("pairs", "groups") for t in (1, 2)]
     recipes = [recipe.override({"objective.name": "supmpn", **change}) for change in changes]
     check_data(recipes)
@@ -371,14 +427,15 @@ def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: 
 
 
 def test_training_sentences(recipe: Recipe):
-    told = training_sentences(recipe, Path(recipe.evaluation.senteval))
+    told = training_sentences("rows", request_of(recipe), 100)
     assert told[:4] == ["a man runs", "a person moves", "a man sleeps", "a man is late"]
     assert len(told) == len(set(told)) == census(load_nli(recipe.corpus.nli)).sentences
-    assert training_sentences(recipe, Path(), limit=3) == told[:3]
-    similar = recipe.override({"corpus.layout": "similar_pairs"})
-    assert training_sentences(similar, Path(recipe.evaluation.senteval))[:3] == ["one", "the one", "two"]
-    with pytest.raises(UserError, match="is fitted on sentences"):
-        training_sentences(recipe.override({"corpus.layout": "spans"}), Path())
+    assert training_sentences("groups", request_of(recipe), 3) == told[:3]
+    assert training_sentences("similar_pairs", request_of(recipe), 3) == ["one", "the one", "two"]
+    refused = lambda request: training_sentences("spans", request, 3), lambda request: check_sentences("spans", request)
+    for ask in refused:
+        with pytest.raises(UserError, match=r"is fitted on sentences, and corpus.layout=spans holds none"):
+            ask(request_of(recipe))
 
 
 def test_speed_and_memory_of_a_batch():

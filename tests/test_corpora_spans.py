@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trainables.corpora.documents import Documents
+from trainables.corpora.request import SamplerRequest
 from trainables.corpora.spans import (
     Spans,
     SpanSampler,
@@ -39,6 +41,7 @@ def configurations(draw: st.DrawFn) -> SpansConfig:
         shortest=draw(st.integers(1, longest)),
         longest=longest,
         strategy=draw(st.sampled_from(STRATEGIES)),
+        places=draw(st.sampled_from(("apart", "blocks"))),
     )
 
 
@@ -56,11 +59,10 @@ def equal(one: Spans, other: Spans) -> bool:
     extra=st.lists(st.integers(0, 400), min_size=1, max_size=6),
     seed=st.integers(0, 2**31),
     epoch=st.integers(0, 9),
-    released=st.booleans(),
 )
-def test_spans_keep_every_bound_that_the_paper_states(spans, extra, seed, epoch, released):
+def test_spans_keep_every_bound_that_the_paper_states(spans, extra, seed, epoch):
     n = lengths_for(spans, extra)
-    drawn = sample_spans(n, np.arange(len(n)), spans, seed, epoch, released=released)
+    drawn = sample_spans(n, np.arange(len(n)), spans, seed, epoch)
     start, length = drawn.anchor_start, drawn.anchor_length
     end = start + length
     begins, lengths = drawn.positive_start, drawn.positive_length
@@ -84,12 +86,12 @@ def test_spans_keep_every_bound_that_the_paper_states(spans, extra, seed, epoch,
 
 
 @settings(max_examples=50)
-@given(spans=configurations(), seed=st.integers(0, 2**31), epoch=st.integers(0, 9), released=st.booleans())
-def test_a_documents_spans_depend_on_seed_epoch_and_document_only(spans, seed, epoch, released):
+@given(spans=configurations(), seed=st.integers(0, 2**31), epoch=st.integers(0, 9))
+def test_a_documents_spans_depend_on_seed_epoch_and_document_only(spans, seed, epoch):
     n, numbers = lengths_for(spans, [0, 7, 300, 300, 50]), np.array([4, 0, 9, 2**40, 3])
 
     def draw(which: Any, seed: int = seed, epoch: int = epoch) -> Spans:
-        return sample_spans(n[which], numbers[which], spans, seed, epoch, released=released)
+        return sample_spans(n[which], numbers[which], spans, seed, epoch)
 
     together = draw(slice(None))
     assert equal(together, draw(slice(None)))
@@ -109,8 +111,8 @@ MANY = 20_000
 PAPER = {"shortest": 32, "longest": 512}
 
 
-def draws(n: int, released: bool = False, **config: Any) -> Spans:
-    return sample_spans(np.full(MANY, n), np.arange(MANY), SpansConfig(**PAPER | config), 3, 0, released=released)
+def draws(n: int, **config: Any) -> Spans:
+    return sample_spans(np.full(MANY, n), np.arange(MANY), SpansConfig(**PAPER | config), 3, 0)
 
 
 def fits(sample: np.ndarray, expected: np.ndarray) -> bool:
@@ -122,10 +124,10 @@ def fits(sample: np.ndarray, expected: np.ndarray) -> bool:
     return bool(stats.chi2_contingency(np.stack(counts)).pvalue > 1e-4)
 
 
-@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("places", ["apart", "blocks"])
 @pytest.mark.parametrize(("part", "a", "b"), [("anchor_length", 4, 2), ("positive_length", 2, 4)])
-def test_lengths_follow_the_papers_beta_distributions(part, a, b, released):
-    length = getattr(draws(2048, released), part).ravel()
+def test_lengths_follow_the_papers_beta_distributions(part, a, b, places):
+    length = getattr(draws(2048, places=places), part).ravel()
     low, high = PAPER["shortest"], PAPER["longest"]
     grid = np.arange(low, high)
     # P(floor(p (high - low) + low) <= x) = P(p < (x + 1 - low) / (high - low))
@@ -213,8 +215,8 @@ def rejected_until_apart(rng: np.random.RandomState, lengths: list[int], n: int,
             return starts
 
 
-def test_released_anchors_lie_within_blocks():
-    drawn = draws(2048 + 300, released=True)
+def test_anchors_in_blocks_lie_within_blocks():
+    drawn = draws(2048 + 300, places="blocks")
     first = drawn.anchor_start // 512
     assert np.array_equal(first, (drawn.anchor_start + drawn.anchor_length - 1) // 512)
     assert set(first.ravel().tolist()) == {0, 1, 2, 3}
@@ -360,9 +362,21 @@ SCENES = {
 }
 
 
-def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def request_of(recipe: Recipe, encoder: Any) -> SamplerRequest:
+    size = recipe.optimisation.batch_size
+    return SamplerRequest(recipe.corpus, recipe.spans, size, 1, None, None, Path(), recipe.encoder.max_length, encoder)
+
+
+def test_a_request_becomes_a_sampler_and_a_description(encoder):
     recipe = Recipe().override(SCENES)
-    made, description = make_span_sampler(recipe, encoder, seed=1, cache=tmp_path)
+    made, description = make_span_sampler(request_of(recipe, encoder))
     assert description["source"] == "scenes"
     assert description["documents"] + description["too_short"] == description["read"] == 200
     assert description["shortest"] == 2 * 2 * 48
@@ -370,14 +384,14 @@ def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
     tokens = made.batch(0).tokens
     assert len(tokens) == 8 * 2 * 3
     assert all(item[0] == encoder.tokenizer.cls_token_id and len(item) <= 128 for item in tokens)
-    half, _ = make_span_sampler(recipe.override({"corpus.share": 0.5}), encoder, seed=1, cache=tmp_path)
+    half, _ = make_span_sampler(request_of(recipe.override({"corpus.share": 0.5}), encoder))
     assert half.steps_per_epoch == round(description["documents"] / 2) // 8
     assert encoder.specials == 2
     brimful = recipe.override({"spans.longest": 128, "spans.shortest": 127, "spans.anchors": 1})
-    cut, _ = make_span_sampler(brimful, encoder, seed=1, cache=tmp_path)
+    cut, _ = make_span_sampler(request_of(brimful, encoder))
     assert {len(item) for item in cut.batch(0).tokens} == {128}  # of 127 + 2
-    released = recipe.override({"objective.fidelity": "released"})
-    assert make_span_sampler(released, encoder, seed=1, cache=tmp_path)[0].batch(0).tokens != tokens
+    blocks = recipe.override({"spans.places": "blocks"})
+    assert make_span_sampler(request_of(blocks, encoder))[0].batch(0).tokens != tokens
 
 
 @pytest.mark.parametrize(
@@ -389,9 +403,9 @@ def test_a_recipe_becomes_a_feed_and_a_description(encoder, tmp_path):
         ({"corpus.share": 0.001}, "corpus.share 0.001 of"),
     ],
 )
-def test_what_cannot_be_drawn_is_one_sentence(change, says, encoder, tmp_path):
+def test_what_cannot_be_drawn_is_one_sentence(change, says, encoder):
     with pytest.raises(UserError, match=says):
-        make_span_sampler(Recipe().override(SCENES | change), encoder, seed=0, cache=tmp_path)
+        make_span_sampler(request_of(Recipe().override(SCENES | change), encoder))
 
 
 def test_the_papers_setting_is_allowed():

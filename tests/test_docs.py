@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+@pytest.mark.ray
 def test_the_tutorials_commands_run(tmp_path: Path) -> None:
     """In a folder with links to the rooms, so that nothing is written into the checkout."""
     text = (ROOT / "docs" / "tutorial.md").read_text()

@@ -1,4 +1,4 @@
-"""Stacked heads against the original's one-by-one fits, in value, uneven sizes included."""
+"""Stacked classifiers against the original's one-by-one fits, in value, uneven sizes included."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests import senteval_oracle as oracle
-from trainables.senteval.classifier import Fold, fit_heads, hold_out, initial_weights
+from benchmarks import _one_by_one as oracle
+from trainables.senteval.classifier import Fold, fit_classifiers, hold_out, initial_weights
 from trainables.senteval.features import Pairs, Singles
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import PROTOCOLS, Fit
@@ -38,14 +38,14 @@ def singles(x: np.ndarray) -> Singles:
 def test_one_fold_repeats_the_original_fit(name: str, count: int) -> None:
     x, y = blobs(count + 40, 7, 4)
     fold = Fold(np.arange(count), np.arange(count, count + 40))
-    heads = fit_heads(singles(x), y, 4, [fold], DECAYS, FITS[name], seed=1111)
+    classifiers = fit_classifiers(singles(x), y, 4, [fold], DECAYS, FITS[name], seed=1111)
     for number, decay in enumerate(DECAYS):
-        head = oracle.OneByOne(7, 4, decay, FITS[name])
-        best = head.fit(x[fold.train], y[fold.train], (x[fold.dev], y[fold.dev]))
-        assert heads.dev_correct[number] == round(best * 40)
-        linear = head.model[0]
-        torch.testing.assert_close(heads.weights[number][:, :7], linear.weight.data, atol=2e-4, rtol=1e-3)
-        torch.testing.assert_close(heads.weights[number][:, 7], linear.bias.data, atol=2e-4, rtol=1e-3)
+        classifier = oracle.OneByOne(7, 4, decay, FITS[name])
+        best = classifier.fit(x[fold.train], y[fold.train], (x[fold.dev], y[fold.dev]))
+        assert classifiers.dev_correct[number] == round(best * 40)
+        linear = classifier.model[0]
+        torch.testing.assert_close(classifiers.weights[number][:, :7], linear.weight.data, atol=2e-4, rtol=1e-3)
+        torch.testing.assert_close(classifiers.weights[number][:, 7], linear.bias.data, atol=2e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -54,13 +54,13 @@ def test_one_column_is_an_antisymmetric_pair_of_columns(name: str) -> None:
     x, y = blobs(150, 6, 2)
     fold = Fold(np.arange(110), np.arange(110, 150))
     decay = 1e-2
-    heads = fit_heads(singles(x), y, 2, [fold], [decay], FITS[name], seed=1111)
-    head = oracle.OneByOne(6, 2, decay, FITS[name])
-    antisymmetric(head)
-    best = head.fit(x[fold.train], y[fold.train], (x[fold.dev], y[fold.dev]))
-    assert heads.dev_correct[0] == round(best * 40)
-    torch.testing.assert_close(heads.weights[0, 0, :6], head.model[0].weight.data[1], atol=2e-4, rtol=1e-3)
-    torch.testing.assert_close(-heads.weights[0, 0, :6], head.model[0].weight.data[0], atol=2e-4, rtol=1e-3)
+    classifiers = fit_classifiers(singles(x), y, 2, [fold], [decay], FITS[name], seed=1111)
+    classifier = oracle.OneByOne(6, 2, decay, FITS[name])
+    antisymmetric(classifier)
+    best = classifier.fit(x[fold.train], y[fold.train], (x[fold.dev], y[fold.dev]))
+    assert classifiers.dev_correct[0] == round(best * 40)
+    torch.testing.assert_close(classifiers.weights[0, 0, :6], classifier.model[0].weight.data[1], atol=2e-4, rtol=1e-3)
+    torch.testing.assert_close(-classifiers.weights[0, 0, :6], classifier.model[0].weight.data[0], atol=2e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -69,19 +69,19 @@ def test_folds_apart_repeat_the_original_fits(classes: int) -> None:
     x, y = blobs(103, 5, classes)
     parts = oracle.folds(y, 4)
     folds = [Fold(train, dev) for train, dev in parts]
-    heads = fit_heads(singles(x), y, classes, folds, DECAYS, FITS["adam"], seed=1111, apart=True)
+    classifiers = fit_classifiers(singles(x), y, classes, folds, DECAYS, FITS["adam"], seed=1111, apart=True)
     for number, (train, dev) in enumerate(parts):
         for i, decay in enumerate(DECAYS):
-            head = oracle.OneByOne(5, classes, decay, FITS["adam"])
+            classifier = oracle.OneByOne(5, classes, decay, FITS["adam"])
             if classes == 2:
-                antisymmetric(head)
-            best = head.fit(x[train], y[train], (x[dev], y[dev]))
-            assert heads.dev_correct[number * len(DECAYS) + i] == round(best * len(dev))
+                antisymmetric(classifier)
+            best = classifier.fit(x[train], y[train], (x[dev], y[dev]))
+            assert classifiers.dev_correct[number * len(DECAYS) + i] == round(best * len(dev))
 
 
-def antisymmetric(head: oracle.OneByOne) -> None:
+def antisymmetric(classifier: oracle.OneByOne) -> None:
     with torch.no_grad():
-        for parameter in head.model[0].parameters():
+        for parameter in classifier.model[0].parameters():
             half = (parameter[1] - parameter[0]) / 2
             parameter.copy_(torch.stack([-half, half]))
 
@@ -89,24 +89,24 @@ def antisymmetric(head: oracle.OneByOne) -> None:
 def test_refit_holds_out_what_the_original_holds_out() -> None:
     x, y = blobs(203, 5, 3)
     folds = [hold_out(train, 1111) for train, _ in oracle.folds(y, 3)]
-    heads = fit_heads(singles(x), y, 3, folds, [[1e-4], [1e-3], [1e-2]], FITS["adam"], 1111, apart=True)
+    classifiers = fit_classifiers(singles(x), y, 3, folds, [[1e-4], [1e-3], [1e-2]], FITS["adam"], 1111, apart=True)
     for number, (train, dev) in enumerate(oracle.folds(y, 3)):
-        head = oracle.OneByOne(5, 3, 10.0 ** (number - 4), FITS["adam"])
-        head.fit(x[train], y[train])
+        classifier = oracle.OneByOne(5, 3, 10.0 ** (number - 4), FITS["adam"])
+        classifier.fit(x[train], y[train])
         rows = singles(x).take(torch.from_numpy(dev))
-        assert (heads.predict(rows, [number])[:, 0] == head.predict(x[dev])).all()
+        assert (classifiers.predict(rows, [number])[:, 0] == classifier.predict(x[dev])).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_shared_stack_equals_a_loop_over_heads(classes: int) -> None:
-    """Step by step: each head sees its own rows of the step, and the mean is over those."""
+def test_shared_stack_equals_a_loop_over_classifiers(classes: int) -> None:
+    """Step by step: each classifier sees its own rows of the step, and the mean is over those."""
     x, y = blobs(83, 5, classes)
     folds = [Fold(train, dev) for train, dev in oracle.folds(y, 5)]
     fit = Fit("adam", batch=16, tenacity=0, epoch_size=3, max_epochs=0)
-    heads = fit_heads(singles(x), y, classes, folds, DECAYS, fit, seed=7)
-    assert max_difference(heads.weights, looped(x, y, classes, folds, fit, masked=True)) < 1e-4
+    classifiers = fit_classifiers(singles(x), y, classes, folds, DECAYS, fit, seed=7)
+    assert max_difference(classifiers.weights, looped(x, y, classes, folds, fit, masked=True)) < 1e-4
     # A stack that forgot the masks would be seen.
-    assert max_difference(heads.weights, looped(x, y, classes, folds, fit, masked=False)) > 1e-3
+    assert max_difference(classifiers.weights, looped(x, y, classes, folds, fit, masked=False)) > 1e-3
 
 
 def max_difference(stacked: torch.Tensor, plain: torch.Tensor) -> float:
@@ -115,7 +115,7 @@ def max_difference(stacked: torch.Tensor, plain: torch.Tensor) -> float:
 
 def looped(
     x: np.ndarray, y: np.ndarray, classes: int, folds: list[Fold], fit: Fit, masked: bool
-) -> torch.Tensor:  # (heads, columns, dim + 1)
+) -> torch.Tensor:  # (classifiers, columns, dim + 1)
     inputs = torch.from_numpy(np.c_[x, np.ones(len(x), np.float32)])
     step = round(fit.batch * len(x) / np.mean([len(fold.train) for fold in folds]))
     found = []
@@ -139,19 +139,19 @@ def looped(
     return torch.stack(found)
 
 
-def test_a_head_does_not_notice_when_others_stop() -> None:
+def test_a_classifier_does_not_notice_when_others_stop() -> None:
     x, y = blobs(120, 6, 3)
     fold = Fold(np.arange(80), np.arange(80, 120))
-    together = fit_heads(singles(x), y, 3, [fold], DECAYS, FITS["adam"], seed=1)
+    together = fit_classifiers(singles(x), y, 3, [fold], DECAYS, FITS["adam"], seed=1)
     for number, decay in enumerate(DECAYS):
-        alone = fit_heads(singles(x), y, 3, [fold], [decay], FITS["adam"], seed=1)
+        alone = fit_classifiers(singles(x), y, 3, [fold], [decay], FITS["adam"], seed=1)
         torch.testing.assert_close(together.weights[number], alone.weights[0], atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
-    from trainables.senteval.read import Split, TaskData
-    from trainables.senteval.scorers import Embedded, nested_cv
+    from trainables.senteval.examples import Split, TaskData
+    from trainables.senteval.score import Embedded, nested_cv
     from trainables.senteval.tasks import TASKS
 
     x, y = blobs(220, 8, 2, noise=3.0)
@@ -170,7 +170,7 @@ def test_bf16_products_choose_alike() -> None:
     x, y = blobs(300, 12, 2, noise=3.0)
     folds = [Fold(train, dev) for train, dev in oracle.folds(y, 5)]
     exact, low = (
-        fit_heads(singles(x), y, 2, folds, DECAYS, FITS["adam"], 1, precision=precision)
+        fit_classifiers(singles(x), y, 2, folds, DECAYS, FITS["adam"], 1, precision=precision)
         for precision in (torch.float32, torch.bfloat16)
     )
     assert abs(exact.dev_correct.mean() - low.dev_correct.mean()) < 0.6

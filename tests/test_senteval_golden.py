@@ -20,7 +20,7 @@ SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 DATA, GOLDEN = SHARED / "data" / "senteval", SHARED / "golden"
 
 LOOSE = {"TREC": 1.5, "MRPC": 1.5, "CR": 1.5}
-"""Tolerance of a head in points; 1.0 where nothing is said. The original's own shuffling moves these three most."""
+"""Tolerance of a classifier in points; 1.0 where nothing is said. The original's shuffling moves these most."""
 
 
 def golden(name: str) -> dict[str, dict[str, Any]]:
@@ -61,15 +61,15 @@ def differences(result: Evaluation, expected: dict[str, dict[str, Any]]) -> dict
 
 
 def check(result: Evaluation, expected: dict[str, dict[str, Any]]) -> None:
-    heads = []
+    classifiers = []
     for (task, number), difference in differences(result, expected).items():
         if task.startswith("STS1"):
             assert abs(difference) < 0.01, (task, number, difference)
         else:
             assert abs(difference) < LOOSE.get(task, 1.0), (task, number, difference)
-            heads += [difference] if number == "test_accuracy" else []
-    if len(heads) > 2:
-        assert abs(np.mean(heads)) < 0.3
+            classifiers += [difference] if number == "test_accuracy" else []
+    if len(classifiers) > 2:
+        assert abs(np.mean(classifiers)) < 0.3
     for task, scores in expected.items():
         if task in result.tasks:
             assert result.tasks[task]["examples"] == scores["examples"], task

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces import Space, spaces
-from search_spaces.clsr import STS
+from search_spaces.qiu2022.tables import STS
 
 SPACES = spaces()
 MAIN, DATA, BATCH, POOLING = (SPACES[f"clsr_{name}"] for name in ("main", "data", "batch_size", "pooling"))

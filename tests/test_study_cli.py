@@ -1,4 +1,4 @@
-"""The front door: what a person may get wrong, and that each mistake is one sentence and exit code 2."""
+"""The command line: what a person may get wrong, and that each mistake is one sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from reports.ledger import Ledger, Record, StudyInfo
+from study.cluster import Allotment, Cluster
+from study.plan import Plan
 from study.run import main
+from study.searcher import StudySearcher
 from trainables.errors import answer_user_errors
+from trainables.objectives import OBJECTIVES
+from trainables.recipe import keys
 
 ROOT = Path(__file__).resolve().parents[1]
-TINY = ("--scale", "laptop", "--only", "SBERT baseline")
+TINY = ("--space", "scl_ablation", "--scale", "laptop", "--only", "SBERT baseline")
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Exit code and stderr of the front door."""
+    """Exit code and stderr of the command line."""
     code = answer_user_errors(lambda: main(arguments))
     return code, capsys.readouterr().err
 
@@ -57,6 +63,7 @@ def foreign_results(folder: Path) -> list[str]:
 
 
 MISTAKES = {
+    "no space": (["--space", ""], "--space is missing"),
     "unknown space": (["--space", "scl_ablatoin"], "did you mean 'scl_ablation'"),
     "space file missing": (["--space", "./mine.py"], "mine.py does not exist"),
     "misspelt key": (["--set", "objective.temprature=1"], "did you mean 'objective.temperature'"),
@@ -94,7 +101,7 @@ def test_a_mistake_is_one_clear_sentence_and_writes_nothing(
     made, expected = MISTAKES[name]
     mistake = made(tmp_path) if callable(made) else made
     own_rows = any(argument in mistake for argument in ("--only", "--word-vectors", "--space"))
-    scope = ("--scale", "laptop") if own_rows or "unknown objective" in name else TINY
+    scope = TINY[:4] if own_rows or "unknown objective" in name else TINY
     code, stderr = answer(capsys, *scope, *mistake)
     assert code == 2, stderr
     assert expected in stderr
@@ -107,7 +114,7 @@ def test_a_mistake_is_one_clear_sentence_and_writes_nothing(
 def test_the_papers_scale_without_hub_or_data_is_a_sentence_and_never_the_scenes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code, stderr = answer(capsys, "--scale", "paper")
+    code, stderr = answer(capsys, "--space", "scl_ablation", "--scale", "paper")
     assert code == 2
     assert "google/bert_uncased_L-8_H-512_A-8" in stderr
 
@@ -115,9 +122,9 @@ def test_the_papers_scale_without_hub_or_data_is_a_sentence_and_never_the_scenes
 def test_a_results_folder_of_another_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from reports.ledger import StudyInfo
     from study.options import parse
-    from study.plan import make_plan
+    from study.plan import decide, read_request
 
-    base = make_plan(parse(TINY), 0).base
+    base = decide(read_request(parse(TINY)), 0).base
     results = tmp_path / "results"
     StudyInfo(space="scl_tau", scale="laptop", base=base.flat()).save(results)
     code, stderr = answer(capsys, *TINY, "--results", str(results))
@@ -132,7 +139,7 @@ def test_a_results_folder_of_another_study_is_refused(tmp_path: Path, capsys: py
 def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--scale", "laptop", "--search", "optuna", "--trials", "7", "--seeds", "2", "--dry-run"]) == 0
+    assert main([*TINY[:4], "--search", "optuna", "--trials", "7", "--seeds", "2", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("scale laptop (asked for with --scale laptop)")
     assert "50 trials (36 fixed, 7 recipes from Optuna, 2 seeds), 0 of them done" in out
@@ -161,3 +168,100 @@ def test_from_a_plain_checkout_as_a_file(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.startswith("error: there is no space 'nothing'")
+
+
+def test_a_bare_command_prints_its_help(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    assert "examples:" in capsys.readouterr().out
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--list", "--keys", "--version"])
+def test_what_only_prints_loads_nothing_heavy(option: str) -> None:
+    """Also: `python -m study` is the same command line."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "study", option],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "argparse" in loaded  # the trace was read
+    assert loaded.isdisjoint({"ray", "torch", "transformers", "optuna", "pandas", "scipy", "sklearn", "datasets"})
+
+
+def test_keys_are_all_listed_with_what_they_say_of_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text(
+        "import dataclasses\nfrom trainables.objectives import OBJECTIVES\n"
+        "OBJECTIVES.add(dataclasses.replace(OBJECTIVES['scl'], name='from_outside'))\n"
+    )
+    assert main(["--keys", "--plugin", str(tmp_path / "own.py")]) == 0
+    OBJECTIVES.remove("from_outside")
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    text = " ".join(out.split())
+    for item in keys().values():
+        assert f"  {item.name} = " in out
+        assert item.meaning in text
+    assert "objective.temperature = 1.0 a number; or tau" in text
+    assert "; or lambda" in text
+    assert "; or lr" in text
+    assert "'from_outside'" in text
+    assert "evaluation.tasks = sts,transfer,STSBenchmark a list of names" in text
+
+
+def test_in_a_ray_job_results_lie_below_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from study.options import parse
+    from study.plan import decide, read_request
+
+    def results(*more: str) -> Path:
+        return decide(read_request(parse([*TINY, *more])), 0).results
+
+    assert results("--results", "mine") == Path("mine").absolute()
+    assert results() == Path("results/scl_ablation-laptop").absolute()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    assert results("--results", "mine") == tmp_path / "home" / "mine"
+    assert results("--results", "~/mine") == tmp_path / "home" / "mine"
+    assert results("--results", "/tmp/mine") == Path("/tmp/mine")
+    assert results() == tmp_path / "home" / "results" / "scl_ablation-laptop"
+
+
+def test_a_ray_job_says_where_its_results_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("study.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    for more, said in ((("--results", "mine"), 1), (("--results", str(tmp_path / "mine")), 0), ((), 0)):
+        assert main([*TINY, "--dry-run", *more]) == 0
+        out = capsys.readouterr().out
+        assert out.count(f"results in {tmp_path / 'home' / 'mine'}: a Ray job's working directory is") == said
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_after_ctrl_c_there_is_a_report_of_what_is_done(
+    finished: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger) -> int:
+        if finished:
+            trial = plan.fixed_trials()[0]
+            scores = {"STSBenchmark": {"dev_spearman_cosine": 61.0}}
+            ledger.write(Record(trial.recipe.flat(), trial.recipe.hash, trial.seed, scores=scores))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("study.study._tune", interrupted)
+    monkeypatch.setattr("study.study.start_cluster", lambda cluster: None)
+    results = tmp_path / "results"
+    assert main([*TINY, "--results", str(results)]) == 130
+    out = capsys.readouterr().out
+    assert "stopped; finished trials are kept" in out
+    assert (f"report: {results / 'report.md'}" in out) == finished == (results / "report.md").is_file()
+    assert StudyInfo.load(results).status_counts["finished"] == finished

@@ -12,16 +12,21 @@ import pytest
 from search_spaces import spaces
 from search_spaces.space import Domain, Row, Space
 from study.cluster import Cluster, allot
-from study.options import parse
-from study.plan import check_plan, make_plan
+from study.options import Request, parse
+from study.plan import Plan, check_plan, decide, read_request
 from study.preview import preview
 from study.study import prepare_results
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
 
-def plan_of(*arguments: str, gpus: float = 0):
-    return make_plan(parse(arguments), gpus)
+def plan_of(*arguments: str, gpus: float = 0) -> Plan:
+    named = () if "--space" in arguments else ("--space", "scl_ablation")
+    return decide(read_request(parse([*named, *arguments])), gpus)
+
+
+def request_of(*arguments: str) -> Request:
+    return parse(["--space", "scl_ablation", *arguments])
 
 
 def cluster_of(*nodes: tuple[float, float]) -> Cluster:
@@ -153,9 +158,9 @@ def test_rows_with_one_recipe_are_one_trial() -> None:
 
 
 def test_defaults_fill_a_cpu_machine_and_a_gpu_cluster() -> None:
-    laptop = allot(cluster_of((2, 0)), parse([]))
+    laptop = allot(cluster_of((2, 0)), request_of())
     assert (laptop.workers, laptop.cpus_per_worker, laptop.gpus_per_worker, laptop.concurrent) == (1, 1, 0, 2)
-    cluster = allot(cluster_of((8, 0), (64, 8), (64, 8)), parse([]))
+    cluster = allot(cluster_of((8, 0), (64, 8), (64, 8)), request_of())
     assert (cluster.cpus_per_worker, cluster.gpus_per_worker, cluster.concurrent) == (8, 1, 16)
     assert cluster.per_worker == {"CPU": 8, "GPU": 1}
 
@@ -164,7 +169,7 @@ def test_defaults_fill_a_cpu_machine_and_a_gpu_cluster() -> None:
 def test_trials_never_ask_for_more_than_there_is(workers: int) -> None:
     for cpus, gpus, nodes in itertools.product((2, 5, 16), (0, 1, 4), (1, 3)):
         cluster = cluster_of(*[(cpus, gpus)] * nodes)
-        request = parse(["--workers", str(workers)])
+        request = request_of("--workers", str(workers))
         try:
             allotment = allot(cluster, request)
         except UserError:
@@ -177,22 +182,22 @@ def test_trials_never_ask_for_more_than_there_is(workers: int) -> None:
 
 
 def test_half_a_gpu_a_worker() -> None:
-    allotment = allot(cluster_of((16, 2)), parse(["--gpus-per-worker", "0.5"]))
+    allotment = allot(cluster_of((16, 2)), request_of("--gpus-per-worker", "0.5"))
     assert (allotment.concurrent, allotment.cpus_per_worker) == (4, 4)
 
 
 def test_concurrent_is_a_ceiling_and_never_more_than_fits() -> None:
-    assert allot(cluster_of((8, 0)), parse(["--concurrent", "3"])).concurrent == 3
-    assert allot(cluster_of((8, 0)), parse(["--concurrent", "30"])).concurrent == 8
+    assert allot(cluster_of((8, 0)), request_of("--concurrent", "3")).concurrent == 3
+    assert allot(cluster_of((8, 0)), request_of("--concurrent", "30")).concurrent == 8
 
 
 def test_a_worker_that_never_fits_is_one_clear_sentence() -> None:
     with pytest.raises(UserError, match=r"needs 5 workers of 1 CPU each, but the cluster .* holds 2 such workers"):
-        allot(cluster_of((2, 0)), parse(["--workers", "5"]))
+        allot(cluster_of((2, 0)), request_of("--workers", "5"))
     with pytest.raises(UserError, match="and 1 GPU each"):
-        allot(cluster_of((2, 0)), parse(["--gpus-per-worker", "1", "--workers", "2"]))
+        allot(cluster_of((2, 0)), request_of("--gpus-per-worker", "1", "--workers", "2"))
     with pytest.raises(UserError, match="needs 1 worker of 64 CPU"):
-        allot(cluster_of((2, 0), (2, 0)), parse(["--cpus-per-worker", "64"]))
+        allot(cluster_of((2, 0), (2, 0)), request_of("--cpus-per-worker", "64"))
 
 
 MODELS = """

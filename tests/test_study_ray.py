@@ -1,21 +1,23 @@
 """Real studies on a real Ray cluster, as small as they can be. Each test starts processes, so there are few.
 
-The studies run as a person would run them, in processes of their own: kill -9 included.
+The studies run as a person would run them, in processes of their own: kill -9 included. They join one cluster that all
+tests share, which asks for a token; that a study can also start Ray by itself is tested by the tutorial's.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from search_spaces.goals import selection
+
+pytestmark = pytest.mark.ray
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = (
@@ -29,16 +31,12 @@ def command(results: Path, *arguments: str) -> list[str]:
     return [sys.executable, str(ROOT / "study" / "run.py"), *SMALL, "--results", str(results), *arguments]
 
 
-def environment(**more: str) -> dict[str, str]:
-    """No cluster of somebody else's, no hub."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
-    return {**kept, "HF_HUB_OFFLINE": "1", **more}
-
-
-def run(results: Path, *arguments: str, timeout: float = 280) -> subprocess.CompletedProcess[str]:
+def run(
+    cluster: dict[str, str], results: Path, *arguments: str, timeout: float = 280
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(results, *arguments),
-        env=environment(),
+        env=cluster,
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -55,21 +53,41 @@ from search_spaces import Domain, Row, Space
 from trainables.recipe import Recipe
 LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
 SPACE = Space(
-    "mine", "Mine", "nobody", Recipe().override({"optimisation.learning_rate": 5e-4}),
+    "mine", "Mine", "nobody", Recipe().override({"objective.name": "mine", "optimisation.learning_rate": 5e-4}),
     {**LAPTOP, "evaluation.protocol": "fast"},
     rows=(Row("too deep", {"encoder.layers": 99}), Row("good", {})),
     domains=(Domain("objective.temperature", low=0.1, high=2.0),),
 )
 """
+PLUGIN = """
+import dataclasses
+from trainables.objectives import OBJECTIVES
+
+OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="mine"))
+"""
 
 
-def test_two_workers_explore_stop_fail_and_report(tmp_path: Path) -> None:
-    """Workers 2, rows, Optuna and ASHA in one study of a person's own: a stopped trial frees its workers for the
-    next, and a trial that cannot work says why and disturbs no other."""
+def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_path: Path) -> None:
+    """Workers 2, rows, Optuna, ASHA and a plugin's objective in one study of a person's own: a stopped trial frees its
+    workers for the next, and a trial that cannot work says why and disturbs no other."""
     results = tmp_path / "results"
     (tmp_path / "mine.py").write_text(SPACE)
-    arguments = ("--space", "./mine.py", "--workers", "2", "--search", "optuna", "--trials", "3", "--scheduler", "asha")
-    done = run(results, *arguments)
+    (tmp_path / "objective.py").write_text(PLUGIN)
+    arguments = (
+        "--space",
+        "./mine.py",
+        "--plugin",
+        "objective.py",
+        "--workers",
+        "2",
+        "--search",
+        "optuna",
+        "--trials",
+        "3",
+        "--scheduler",
+        "asha",
+    )
+    done = run(cluster, results, *arguments)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED: encoder.layers is 99, but 'scenes-small' has 2 layers" in done.stdout
     assert "1 trial failed" in done.stderr
@@ -83,10 +101,12 @@ def test_two_workers_explore_stop_fail_and_report(tmp_path: Path) -> None:
     for record in found.values():
         assert record["cost"]["workers"] == 2
         stopped = record["status"] == "pruned"
-        assert (record["selection"] is None) == stopped
+        assert (selection(record["scores"]) is None) == stopped
+        assert record["versions"]["plugins"]
         assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
     assert (results / "report.md").is_file()
     assert "[5/5]" in done.stdout
+    assert done.stdout.count("dev: the development score") == 1
     assert "Traceback" not in done.stdout + done.stderr
     assert len(done.stdout.splitlines()) < 15  # no flood
     finished = next(record for record in found.values() if record["status"] == "finished")
@@ -103,17 +123,19 @@ def test_two_workers_explore_stop_fail_and_report(tmp_path: Path) -> None:
         ("declutr_sampling", ("small A=2 P=2 tau=5e-2 subsuming",), ("--set", "objective.mlm=1.0")),
     ],
 )
-def test_a_space_of_each_paper(space: str, rows: tuple[str, ...], more: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_space_of_each_paper(
+    space: str, rows: tuple[str, ...], more: tuple[str, ...], cluster: dict[str, str], tmp_path: Path
+) -> None:
     """A population over a frozen base, groups with a heat map, spans with masked language modelling."""
     results = tmp_path / "results"
     only = [part for row in rows for part in ("--only", row)]
-    done = run(results, "--space", space, *only, *more)
+    done = run(cluster, results, "--space", space, *only, *more)
     assert done.returncode == 0, done.stdout + done.stderr
     found = records(results)
     seeds = 2 if "--seeds" in more else 1
     assert len(found) == len(rows) - 1 + seeds  # an encoder that is evaluated as it is has one seed
     assert {record["status"] for record in found.values()} == {"finished"}
-    assert all(0 < record["averages"]["development_sts"] <= 100 for record in found.values())
+    assert all(0 < (selection(record["scores"]) or 0) <= 100 for record in found.values())
     trained = [record for record in found.values() if record["training"].get("steps")]
     assert len(trained) == seeds
     assert all((results / record["checkpoint"] / "modules.json").is_file() for record in trained)
@@ -123,13 +145,13 @@ def test_a_space_of_each_paper(space: str, rows: tuple[str, ...], more: tuple[st
     assert (results / "pictures" / "heat-map.png").is_file() == (space == "supmpn_main")
 
 
-def test_kill_9_half_way_loses_no_finished_trial(tmp_path: Path) -> None:
+def test_kill_9_half_way_loses_no_finished_trial(cluster: dict[str, str], tmp_path: Path) -> None:
     results = tmp_path / "results"
     rows = ("SBERT baseline", "3p3n-lambda0.5-SCL", "allpalln-lambda0.5-SCL", "allpalln-lambda1.0-SCL")
     arguments = ("--space", "scl_npos_nneg", *(part for row in rows for part in ("--only", row)), "--concurrent", "1")
     study = subprocess.Popen(
         command(results, *arguments),
-        env=environment(),
+        env=cluster,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -149,7 +171,7 @@ def test_kill_9_half_way_loses_no_finished_trial(tmp_path: Path) -> None:
     assert 1 <= len(before) < 4
     time.sleep(3)  # Ray's own processes end with the one that was killed
 
-    done = run(results, *arguments)
+    done = run(cluster, results, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"4 trials (4 fixed, 0 recipes from Optuna, 1 seed), {len(before)} of them done" in done.stdout
     after = records(results)
@@ -161,52 +183,12 @@ def test_kill_9_half_way_loses_no_finished_trial(tmp_path: Path) -> None:
     assert "4 of 9 rows finished" in report or "4 of 4 rows finished" in report
     assert not [path for path in results.rglob("*.tmp*") if "ledger" in path.parts]
 
-    again = run(results, *arguments, timeout=90)  # nothing left: no Ray, only the report
+    again = run(cluster, results, *arguments, timeout=90)  # nothing left: no Ray, only the report
     assert again.returncode == 0
     assert records(results) == after
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def head(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """`ray start --head` with token authentication, as the README says; yields the environment of its users."""
-    token = tmp_path / "token"
-    token.write_text("a-token-for-this-test-only-0123456789abcdef")
-    ray = str(Path(sys.executable).parent / "ray")
-    dashboard = free_port()
-    shared = environment(
-        RAY_AUTH_MODE="token",
-        RAY_AUTH_TOKEN_PATH=str(token),
-        RAY_ENABLE_UV_RUN_RUNTIME_ENV="0",
-        PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    )
-    start = [ray, "start", "--head", "--block", f"--port={free_port()}", "--dashboard-host=127.0.0.1"]
-    # Ray's fixed ports may be taken by another cluster of this machine; an agent without its port takes no job.
-    start += [f"--dashboard-agent-listen-port={free_port()}", f"--dashboard-agent-grpc-port={free_port()}"]
-    start += [f"--metrics-export-port={free_port()}", f"--ray-client-server-port={free_port()}"]
-    start += [f"--dashboard-port={dashboard}", "--num-cpus=2", f"--temp-dir=/tmp/ray-test-{os.getpid()}"]
-    # --block and a process group of its own: `ray stop` would end every other cluster of this machine too.
-    head = subprocess.Popen(
-        start, env=shared, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        deadline = time.monotonic() + 120
-        while socket.socket().connect_ex(("127.0.0.1", dashboard)):
-            assert head.poll() is None, "ray start ended"
-            assert time.monotonic() < deadline, "the dashboard does not answer"
-            time.sleep(0.5)
-        yield {**shared, "RAY_API_SERVER_ADDRESS": f"http://127.0.0.1:{dashboard}"}
-    finally:
-        os.killpg(head.pid, signal.SIGTERM)
-        head.wait(timeout=60)
-
-
-def test_ray_job_submit_with_token_authentication(head: dict[str, str], tmp_path: Path) -> None:
+def test_ray_job_submit_with_token_authentication(cluster: dict[str, str], tmp_path: Path) -> None:
     """The README's line, from a bare checkout, to its end."""
     results = tmp_path / "results"
     job = [
@@ -223,11 +205,11 @@ def test_ray_job_submit_with_token_authentication(head: dict[str, str], tmp_path
     ]
     job += [*SMALL, "--only", "SBERT baseline", "--only", "3p3n-Augment", "--results", str(results)]
     denied = subprocess.run(
-        job, env={**head, "RAY_AUTH_MODE": "disabled"}, capture_output=True, text=True, timeout=120, cwd=tmp_path
+        job, env={**cluster, "RAY_AUTH_MODE": "disabled"}, capture_output=True, text=True, timeout=120, cwd=tmp_path
     )
     assert denied.returncode != 0  # the token is really asked for
     for _ in range(20):  # a head that has just started has no agent for jobs yet, and says so
-        done = subprocess.run(job, env=head, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+        done = subprocess.run(job, env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path)
         if "No available agent" not in done.stdout + done.stderr:
             break
         time.sleep(3)

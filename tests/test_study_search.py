@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,13 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
 from study.cluster import Cluster, allot
+from study.failures import failure_path, why_failed
 from study.options import parse
-from study.plan import Plan, make_plan
+from study.plan import Plan, PlannedTrial, decide, read_request
 from study.preview import preview
-from study.search import StudySearcher
+from study.searcher import StudySearcher
+from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
 from study.study import prepare_results, save_info
-from study.worker import MEMBERS, TRAIN
 from trainables.errors import UserError
 from trainables.population import population_key
 from trainables.recipe import Recipe
@@ -27,29 +27,31 @@ from trainables.recipe import Recipe
 
 def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
     results.mkdir(exist_ok=True)
-    plan = make_plan(parse([*arguments, "--scale", "laptop", "--results", str(results)]), 0)
+    plan = decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
     ledger = Ledger(results / "ledger")
-    return plan, ledger, StudySearcher(plan, ledger, lambda trial: dataclasses.asdict(_Told.of(trial)))
+    return plan, ledger, StudySearcher(plan, ledger, spec_of)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Told:
-    recipe: dict[str, Any]
-    seed: int
-    name: str
+def spec_of(planned: PlannedTrial, results: str = "", scheduled: bool = False) -> TrialSpec:
+    """What the searcher hands out, without resources."""
+    recipe = planned.recipe
+    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, results, {"CPU": 1}, 1, scheduled, "")
 
-    @classmethod
-    def of(cls, trial: Any) -> _Told:
-        return cls(trial.recipe.flat(), trial.seed, trial.name)
+
+def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
+    """Scores whose selection is `score`, or with two goals."""
+    scores: dict[str, Any] = {"STSBenchmark": {"dev_spearman_cosine": score}}
+    return scores if transfer is None else {**scores, "MR": {"dev_accuracy": transfer}}
 
 
 def finish(
     searcher: StudySearcher, ledger: Ledger, trial_id: str, config: Any, score: float | None, **more: Any
 ) -> None:
-    task = config["tasks"][0]
+    task = config["trials"][0]
     if score is not None or more:
         recipe = Recipe.from_flat(task["recipe"])
-        ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], selection=score, **more))
+        more = {"scores": dev(score)} | more if score is not None else more
+        ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **more))
     searcher.on_trial_complete(trial_id, {}, error=score is None and not more)
 
 
@@ -60,7 +62,7 @@ def run_all(searcher: StudySearcher, ledger: Ledger, score: Any = lambda task: 5
         if config == Searcher.FINISHED:
             break
         ran.append(config)
-        finish(searcher, ledger, f"t{number}", config, score(config["tasks"][0]))
+        finish(searcher, ledger, f"t{number}", config, score(config["trials"][0]))
     return ran
 
 
@@ -69,10 +71,10 @@ def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Pa
     assert searcher.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
     ran = run_all(searcher, ledger)
     rows = len(plan.fixed_trials())
-    assert [config["tasks"][0]["name"].startswith("optuna") for config in ran] == [False] * rows + [True] * 6
+    assert [config["trials"][0]["name"].startswith("optuna") for config in ran] == [False] * rows + [True] * 6
     for first, second in zip(ran[::2], ran[1::2], strict=True):
-        assert first["tasks"][0]["recipe"] == second["tasks"][0]["recipe"]
-        assert (first["tasks"][0]["seed"], second["tasks"][0]["seed"]) == (0, 1)
+        assert first["trials"][0]["recipe"] == second["trials"][0]["recipe"]
+        assert (first["trials"][0]["seed"], second["trials"][0]["seed"]) == (0, 1)
     assert searcher.remaining == 0
 
 
@@ -92,9 +94,7 @@ def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> Non
     """So that a report has it even if the study never comes to its end."""
     plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
     told: list[list[str]] = []
-    searcher = StudySearcher(
-        plan, ledger, lambda trial: dataclasses.asdict(_Told.of(trial)), lambda asked: told.append(list(asked))
-    )
+    searcher = StudySearcher(plan, ledger, spec_of, lambda asked: told.append(list(asked)))
     run_all(searcher, ledger)
     assert [len(asked) for asked in told] == [1, 2, 3]
     assert told[-1] == searcher.explored
@@ -116,7 +116,7 @@ def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> Non
     assert len(more) == 2
     assert not {c["key"] for c in first} & {c["key"] for c in more}
     _, ledger, searcher = make(tmp_path, *arguments, "4", "--seeds", "2")
-    assert {config["tasks"][0]["seed"] for config in run_all(searcher, ledger)} == {1}
+    assert {config["trials"][0]["seed"] for config in run_all(searcher, ledger)} == {1}
 
 
 def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         config = searcher.suggest(f"t{number}")
         if config == Searcher.FINISHED:
             break
-        explored = config["tasks"][0]["name"].startswith("optuna")  # type: ignore[index]
+        explored = config["trials"][0]["name"].startswith("optuna")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, f"t{number}", config, outcome.pop("score", None), **outcome)
     assert searcher.optuna is not None
@@ -154,9 +154,9 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
 def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
     recipes = [
-        Recipe.from_flat(c["tasks"][0]["recipe"])
+        Recipe.from_flat(c["trials"][0]["recipe"])
         for c in run_all(searcher, ledger)
-        if "optuna" in c["tasks"][0]["name"]
+        if "optuna" in c["trials"][0]["name"]
     ]
     assert len({recipe.hash for recipe in recipes}) == len(recipes)
     assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}
@@ -179,19 +179,19 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, *arguments)
     config = searcher.suggest("t0")
     assert isinstance(config, dict)
-    assert [task["seed"] for task in config["tasks"]] == [0, 1, 2]
+    assert [task["seed"] for task in config["trials"]] == [0, 1, 2]
     assert config["key"].startswith("population-")
     assert searcher.remaining == 3
-    finish(searcher, ledger, "t0", {"tasks": config["tasks"][:1]}, 50.0)  # the others left no record
+    finish(searcher, ledger, "t0", {"trials": config["trials"][:1]}, 50.0)  # the others left no record
     assert searcher.remaining == 0
     _, _, searcher = make(tmp_path, *arguments)
     again = searcher.suggest("t0")
     assert isinstance(again, dict)
-    assert [task["seed"] for task in again["tasks"]] == [1, 2]
+    assert [task["seed"] for task in again["trials"]] == [1, 2]
     _, _, searcher = make(tmp_path / "workers", *arguments, "--workers", "2")
     alone = searcher.suggest("t0")
     assert isinstance(alone, dict)
-    assert len(alone["tasks"]) == 1
+    assert len(alone["trials"]) == 1
     assert alone["key"] == plan.fixed_trials()[0].key
 
 
@@ -201,7 +201,7 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, *arguments)
     begun = searcher.suggest("t0")
     assert isinstance(begun, dict)
-    finish(searcher, ledger, "t0", {"tasks": begun["tasks"][1:]}, 50.0)
+    finish(searcher, ledger, "t0", {"trials": begun["trials"][1:]}, 50.0)
     members = tmp_path / TRAIN / f"{begun['key']}{MEMBERS}"
     members.parent.mkdir()
     members.write_text(json.dumps([f"{plan.fixed_trials()[0].recipe.hash}-{seed}" for seed in (0, 1, 2)]))
@@ -212,8 +212,8 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     assert isinstance(again, dict)
     assert isinstance(further, dict)
     assert again["key"] == begun["key"]
-    assert [task["seed"] for task in again["tasks"]] == [0, 1, 2]
-    assert [task["seed"] for task in further["tasks"]] == [3]
+    assert [task["seed"] for task in again["trials"]] == [0, 1, 2]
+    assert [task["seed"] for task in further["trials"]] == [3]
     assert searcher.suggest("t2") == Searcher.FINISHED
     for index, trial_id in enumerate(("t0", "t1")):
         finish(searcher, ledger, trial_id, (again, further)[index], 50.0)
@@ -223,7 +223,7 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
         _, _, searcher = make(tmp_path, *arguments, change)
         alone = searcher.suggest("t0")
         assert isinstance(alone, dict)
-        assert len(alone["tasks"]) == 1
+        assert len(alone["trials"]) == 1
 
 
 @pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
@@ -231,7 +231,7 @@ def test_a_population_is_bounded(tmp_path: Path, batch_size: int, members: int) 
     asked = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
     config = make(tmp_path, *asked)[2].suggest("t0")
     assert isinstance(config, dict)
-    assert len(config["tasks"]) == members
+    assert len(config["trials"]) == members
 
 
 def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
@@ -242,11 +242,11 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
         if config == Searcher.FINISHED:
             break
         assert isinstance(config, dict)
-        assert len({population_key(Recipe.from_flat(task["recipe"])) for task in config["tasks"]}) == 1
-        for task in config["tasks"]:
+        assert len({population_key(Recipe.from_flat(task["recipe"])) for task in config["trials"]}) == 1
+        for task in config["trials"]:
             recipe = Recipe.from_flat(task["recipe"])
-            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], selection=50.0))
-        sizes.append(len(config["tasks"]))
+            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], scores=dev(50.0)))
+        sizes.append(len(config["trials"]))
         searcher.on_trial_complete(f"t{number}", {})
     assert sum(sizes) == 31
     assert max(sizes) > 1
@@ -262,12 +262,12 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     handed = []
     while isinstance(config := searcher.suggest(f"t{len(handed)}"), dict):
         handed.append(config)
-    trials = [(Recipe.from_flat(task["recipe"]).hash, task["seed"]) for config in handed for task in config["tasks"]]
+    trials = [(Recipe.from_flat(task["recipe"]).hash, task["seed"]) for config in handed for task in config["trials"]]
     assert len(trials) == len(set(trials)) <= 6
     for number, config in enumerate(handed):
-        for task in config["tasks"]:
+        for task in config["trials"]:
             recipe = Recipe.from_flat(task["recipe"])
-            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], selection=50.0))
+            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], scores=dev(50.0)))
         searcher.on_trial_complete(f"t{number}", {})
     assert searcher.remaining == 0
     assert searcher.optuna is not None
@@ -282,8 +282,8 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
         config = searcher.suggest(f"t{number}")
         if config == Searcher.FINISHED:
             break
-        goals = {"development_sts": 50.0 + number, "development_transfer": None if number == 9 else 70.0 - number}
-        status = {"status": "pruned"} if number == 10 else {"averages": goals}
+        goals = dev(50.0 + number, None if number == 9 else 70.0 - number)
+        status: dict[str, Any] = {"status": "pruned"} if number == 10 else {"scores": goals}
         finish(searcher, ledger, f"t{number}", config, 1.0, **status)
         told += 1
     assert told == 19
@@ -304,11 +304,9 @@ def test_of_a_population_that_died_only_what_has_no_record_failed(
     from study import worker
 
     base = Recipe()
-    tasks = [
-        worker.Task(base.flat(), base.hash, seed, "row", str(tmp_path), {"CPU": 1}, 1, False, "") for seed in (0, 1)
-    ]
+    trials = [spec_of(PlannedTrial(base, seed, "row", row=True), str(tmp_path)) for seed in (0, 1)]
 
-    def die(tasks: Any, rank: int) -> None:
+    def die(trials: Any, rank: int) -> None:
         Ledger(tmp_path / "ledger").write(Record(recipe=base.flat(), recipe_hash=base.hash, seed=0))
         raise UserError("no such file")
 
@@ -318,6 +316,6 @@ def test_of_a_population_that_died_only_what_has_no_record_failed(
 
     monkeypatch.setattr(ray.train, "get_context", Context)
     monkeypatch.setattr(worker, "_run", die)
-    worker.work({"tasks": [dataclasses.asdict(task) for task in tasks], "key": "population"})
-    assert not worker.failure_path(tmp_path, tasks[0].key).exists()
-    assert worker.why_failed(tmp_path, tasks[1].key) == "no such file"
+    worker.work(to_config("population", trials))
+    assert not failure_path(tmp_path, trials[0].key).exists()
+    assert why_failed(tmp_path, trials[1].key) == "no such file"

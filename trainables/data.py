@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trainables.errors import UserError
+from trainables.corpora.batch import Sampler
+from trainables.corpora.layouts import SamplerRequest, check_layout, check_sentences, make_sampler, training_sentences
 from trainables.recipe import SCENES, Recipe
-
-if TYPE_CHECKING:
-    from trainables.corpora.batch import Sampler
 
 ENOUGH_SENTENCES = 100_000
 """Training sentences from which a mean and a covariance are taken."""
@@ -27,38 +24,28 @@ class Data:
 
     def load_sampler(self, recipe: Recipe, seed: int, encoder: Any) -> Sampler:
         """The training batches. Only spans depend on the encoder: they are drawn from its tokens."""
-        if recipe.corpus.layout == "spans":
-            from trainables.corpora.spans import make_span_sampler
-
-            sampler, description = make_span_sampler(recipe, encoder, seed)
-        else:
-            from trainables.objectives import group_shape
-
-            sampler, description = load_sampler(recipe, self.senteval, seed, *group_shape(recipe.objective))
-        self.description["corpus"] = {"layout": recipe.corpus.layout, **description}
+        request = _request(recipe, self.senteval, seed, encoder)
+        sampler, self.description["corpus"] = make_sampler(recipe.corpus.layout, request)
         return sampler
 
     def training_sentences(self, recipe: Recipe) -> list[str]:
-        """See `training_sentences` below."""
-        return training_sentences(recipe, self.senteval)
+        """The first so many unique sentences of the recipe's corpus, in its order."""
+        return training_sentences(recipe.corpus.layout, _request(recipe, self.senteval), ENOUGH_SENTENCES)
 
 
-def load_sampler(
-    recipe: Recipe, senteval: Path, seed: int, positives: int | None, negatives: int | None
-) -> tuple[Sampler, dict[str, Any]]:
-    """The batches of a recipe whose layout is in `LAYOUTS`, and what its corpus is, ready for JSON."""
-    from trainables.corpora.layouts import LAYOUTS
+def _request(recipe: Recipe, senteval: Path, seed: int = 0, encoder: Any = None) -> SamplerRequest:
+    from trainables.objectives import group_shape
 
-    return LAYOUTS[recipe.corpus.layout].load(recipe, senteval, seed, positives, negatives)
-
-
-def training_sentences(recipe: Recipe, senteval: Path, limit: int = ENOUGH_SENTENCES) -> list[str]:
-    """The first so many unique sentences of the recipe's corpus, in its order."""
-    from trainables.corpora.layouts import LAYOUTS
-
-    _need_sentences(recipe)
-    sentences = LAYOUTS[recipe.corpus.layout].sentences(recipe, senteval)
-    return list(islice(dict.fromkeys(sentences), limit))
+    return SamplerRequest(
+        recipe.corpus,
+        recipe.spans,
+        recipe.optimisation.batch_size,
+        seed,
+        *group_shape(recipe.objective),
+        senteval,
+        recipe.encoder.max_length,
+        encoder,
+    )
 
 
 def locate(recipe: Recipe) -> Data:
@@ -88,38 +75,13 @@ def check_data(recipes: Iterable[Recipe]) -> None:
     for recipe in recipes:
         if recipe.evaluation.heat_map != "none":
             heat_map_sentences(recipe.evaluation.heat_map)
-        if recipe.pooling.after != "none":
-            _need_sentences(recipe)
         if recipe.trains or recipe.pooling.after != "none":
             _check_corpus(recipe)
 
 
 def _check_corpus(recipe: Recipe) -> None:
-    if recipe.corpus.layout == "spans":
-        from trainables.corpora.documents import check_documents
-        from trainables.corpora.spans import check_spans, shortest_document
-
-        check_spans(recipe.spans, recipe.encoder.max_length)
-        check_documents(
-            recipe.corpus.documents,
-            shortest_document(recipe.spans),
-            recipe.optimisation.batch_size,
-            recipe.corpus.share,
-        )
-        return
-    from trainables.corpora.layouts import LAYOUTS, count_nli
-
-    if not recipe.trains and recipe.corpus.layout != "similar_pairs":
-        count_nli(recipe.corpus.nli, recipe.corpus.limit)  # sentences alone, however they would be laid out
-        return
-    from trainables.objectives import group_shape
-
-    LAYOUTS[recipe.corpus.layout].check(recipe, locate(recipe).senteval, *group_shape(recipe.objective))
-
-
-def _need_sentences(recipe: Recipe) -> None:
-    if recipe.corpus.layout == "spans":
-        raise UserError(
-            f"pooling.after={recipe.pooling.after} is fitted on sentences, and corpus.layout=spans holds documents; "
-            "give another layout"
-        )
+    request = _request(recipe, locate(recipe).senteval)
+    if recipe.trains:
+        check_layout(recipe.corpus.layout, request)
+    if recipe.pooling.after != "none":
+        check_sentences(recipe.corpus.layout, request)

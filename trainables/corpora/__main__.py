@@ -57,5 +57,10 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"wrote the scenes corpus to {given.to}: senteval/ (28 tasks), nli/, docs/")
 
 
+def command() -> int:
+    """What the console script `ses-corpora` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

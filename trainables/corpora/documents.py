@@ -34,8 +34,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from filelock import FileLock
 
-from trainables.corpora.layouts import check_batch_size
+from trainables.corpora import scenes
+from trainables.corpora.cache import default_cache
+from trainables.corpora.hub import cache_only_unless_reachable
+from trainables.corpora.request import check_batch_size
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES
 
@@ -161,9 +165,7 @@ def check_batch(source: str, documents: int, batch_size: int) -> None:
 def texts(source: str) -> Iterator[str]:
     """The documents of a source as text, one after another; blank ones are passed over."""
     if source == SCENES:
-        from trainables.corpora.scenes import ensure
-
-        yield from _read(ensure() / "docs" / "docs.jsonl")
+        yield from _read(scenes.ensure() / "docs" / "docs.jsonl")
         return
     files = _local_files(source)
     if files is None:
@@ -173,15 +175,8 @@ def texts(source: str) -> Iterator[str]:
         yield from _read(file)
 
 
-def default_cache() -> Path:
-    """Where token files are kept, beside the scenes corpus; it follows XDG_CACHE_HOME."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sentence-embedding-studies"
-
-
 def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> Path:
     """The folder with the source's tokens; made first where it is not there yet, by one process for all."""
-    from filelock import FileLock
-
     identity = [_FORMAT, _identity(source), _tokenizer_identity(tokenizer), limit]
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
     place = cache / f"documents-{key}"
@@ -296,9 +291,7 @@ def _fingerprint(*files: Path) -> str:
 def _identity(source: str) -> Any:
     """What tells one state of a source from another without reading it."""
     if source == SCENES:
-        from trainables.corpora.scenes import version
-
-        return [SCENES, version()]
+        return [SCENES, scenes.version()]
     files = _local_files(source)
     if files is None:
         return ["hub", source]
@@ -386,8 +379,6 @@ def _hub_texts(source: str) -> Iterator[str]:
 def _hub(source: str) -> Iterator[tuple[Any, bool]]:
     """`datasets`, and whether the hub answers; what fails inside becomes one sentence."""
     import datasets
-
-    from trainables.corpora.hub import cache_only_unless_reachable
 
     with cache_only_unless_reachable() as answers:
         try:

@@ -18,16 +18,17 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from trainables.corpora import scenes
+from trainables.corpora.hub import cache_only_unless_reachable
 from trainables.errors import UserError, choices
+from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from trainables.recipe import SCENES
-
-LABELS = ("entailment", "neutral", "contradiction")
-"""Names of the labels 0, 1 and 2."""
 
 _UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
 _CODES = {name: code for code, name in enumerate(LABELS)} | {str(code): code for code in range(len(LABELS))}
@@ -125,15 +126,42 @@ def check_nli(source: str) -> None:
 def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
     """Path, size and time of change of each local file that `source` names; None where it names a hub id."""
     if source == SCENES:
-        from trainables.corpora.scenes import version
-
-        return ((version(), 0, 0),)
+        return ((scenes.version(), 0, 0),)
     found = []
     for file in _sources(source):
         if isinstance(file, str):
             return None
         found.append((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Census:
+    """How many there are of what a batch may count."""
+
+    pairs: int
+    entailed: int
+    contradicted: int
+    premises: int
+    """With an entailment or a contradiction."""
+    entailed_premises: int
+    sentences: int
+
+
+def census(pairs: NLIPairs) -> Census:
+    """Count a corpus."""
+    labels = pairs.labels.tolist()
+    premises: dict[int, set[str]] = {ENTAILMENT: set(), NEUTRAL: set(), CONTRADICTION: set()}
+    for premise, label in zip(pairs.premises, labels, strict=True):
+        premises[label].add(premise)
+    return Census(
+        pairs=len(pairs),
+        entailed=labels.count(ENTAILMENT),
+        contradicted=labels.count(CONTRADICTION),
+        premises=len(premises[ENTAILMENT] | premises[CONTRADICTION]),
+        entailed_premises=len(premises[ENTAILMENT]),
+        sentences=len(set(chain(pairs.premises, pairs.hypotheses))),
+    )
 
 
 def number(texts: Iterable[str]) -> np.ndarray:
@@ -150,7 +178,10 @@ def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
     for code, name in enumerate(pairs.files):
         here = pairs.file == code
         size = premise.max(initial=-1) + 1
-        counts = [np.bincount(premise[here & (pairs.labels == label)], minlength=size) for label in (0, 2)]
+        counts = [
+            np.bincount(premise[here & (pairs.labels == label)], minlength=size)
+            for label in (ENTAILMENT, CONTRADICTION)
+        ]
         present = np.bincount(premise[here], minlength=size) > 0
         shapes = np.stack([np.minimum(count[present], 5) for count in counts], axis=1)
         found, times = np.unique(shapes, axis=0, return_counts=True)
@@ -161,9 +192,7 @@ def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
 def _parts(source: str) -> Iterator[tuple[str, Iterator[Row | None]]]:
     """Each file or hub id and its rows, in order; None stands for a row without gold label."""
     if source == SCENES:
-        from trainables.corpora.scenes import ensure
-
-        yield SCENES, _read(ensure() / "nli" / "train.jsonl")
+        yield SCENES, _read(scenes.ensure() / "nli" / "train.jsonl")
         return
     for name in _sources(source):
         if isinstance(name, str):
@@ -329,8 +358,6 @@ def _hub_rows(source: str) -> Iterator[Row | None]:
 def _hub(source: str, function: str, **arguments: Any) -> Any:
     """Call `datasets.<function>(source)`; whatever fails becomes one sentence."""
     import datasets
-
-    from trainables.corpora.hub import cache_only_unless_reachable
 
     with cache_only_unless_reachable() as answers:
         try:

@@ -17,6 +17,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
+from trainables.corpora.cache import default_cache
+from trainables.corpora.hub import reachable
 from trainables.errors import UserError
 from trainables.recipe import CorpusConfig
 
@@ -28,10 +32,6 @@ BEAMS = 4
 
 def paraphrase(texts: Sequence[str], name: str) -> list[str]:
     """What the model of that hub id or folder makes of each text: beam search, so the same every time."""
-    from filelock import FileLock
-
-    from trainables.corpora.documents import default_cache
-
     file = default_cache() / f"paraphrases-{_key(name)}.jsonl"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -121,8 +121,6 @@ def _configuration(name: str) -> tuple[Path, dict[str, Any]]:
             raise UserError(f"corpus.paraphraser {name!r} is no model folder: it has no readable config.json") from None
 
     from huggingface_hub import hf_hub_download
-
-    from trainables.corpora.hub import reachable
 
     answers = reachable()
     try:

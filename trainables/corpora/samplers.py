@@ -19,6 +19,7 @@ from trainables.corpora.augment import Change
 from trainables.corpora.batch import Batch
 from trainables.corpora.nli import NLIPairs, number
 from trainables.errors import UserError
+from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 _TRIES = 8
 """Draws of one negative before the few that may be drawn are listed."""
@@ -54,6 +55,8 @@ class _Shuffled:
         self.units, self.size, self.seed = units, min(size, units), seed
         self.steps_per_epoch = units // self.size
         self.left_out_each_epoch = units - self.steps_per_epoch * self.size
+        self.counts = {"anchors": units, "left_out_each_epoch": self.left_out_each_epoch}
+        """For the description of the corpus."""
         self._order: tuple[int, np.ndarray] | None = None
 
     def _draw(self, step: int) -> tuple[int, np.ndarray]:
@@ -77,7 +80,7 @@ class PairSampler(_Shuffled):
         first, second = self._first[chosen], self._second[chosen].copy()
         for row in np.flatnonzero(first == second).tolist():
             second[row] = items.another(self._texts[second[row]])
-        return items.batch(first, second, np.zeros(len(chosen), dtype=np.int8), chosen)
+        return items.batch(first, second, np.full(len(chosen), ENTAILMENT, dtype=np.int8), chosen)
 
 
 class GroupSampler(_Shuffled):
@@ -137,7 +140,8 @@ class GroupSampler(_Shuffled):
         hypothesis = np.concatenate([positive.item, negative.item])
         self._fill(epoch, chosen, hypothesis, place, items)
         rows = np.argsort(place, kind="stable")  # a group's positives, then its negatives
-        label = np.repeat(np.array([0, 2], dtype=np.int8), [len(positive.item), len(negative.item)])
+        kinds = np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8)
+        label = np.repeat(kinds, [len(positive.item), len(negative.item)])
         return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows])
 
     def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
@@ -252,12 +256,12 @@ class _Own:
 
 def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
     premises = len(set(pairs.premises))
-    rows = np.flatnonzero(pairs.labels != 1).tolist()
+    rows = np.flatnonzero(pairs.labels != NEUTRAL).tolist()
     texts, (premise, hypothesis) = _index([pairs.premises[i] for i in rows], [pairs.hypotheses[i] for i in rows])
     label = pairs.labels[rows]
     anchor, unit = np.unique(premise, return_inverse=True)  # texts are numbered as they appear, so in corpus order
     keys = unit * len(texts) + hypothesis  # sorted: by unit, and within it by first appearance in the corpus
-    positive, negative = np.unique(keys[label == 0]), np.unique(keys[label == 2])
+    positive, negative = np.unique(keys[label == ENTAILMENT]), np.unique(keys[label == CONTRADICTION])
     itself = np.arange(len(anchor)) * len(texts) + anchor
     clean = negative[~np.isin(negative, np.concatenate([positive, itself]))]
 

@@ -2,7 +2,7 @@
 
     sampler = SpanSampler(documents, SpansConfig(), batch_size=16, seed=0, wrap=encoder.wrap)
     sampler.batch(0)            # 16 documents: 32 anchors, 64 positives
-    sampler, description = make_span_sampler(recipe, encoder, seed)
+    sampler, description = make_span_sampler(request)
 
 What the paper states, with l_min and l_max the shortest and longest span and n the document's tokens:
 
@@ -28,15 +28,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from trainables.corpora.batch import Batch, Sampler
-from trainables.corpora.documents import Documents, check_batch, load_documents
+from trainables.corpora.documents import Documents, check_batch, check_documents, load_documents
+from trainables.corpora.request import SamplerRequest
 from trainables.errors import UserError
-from trainables.recipe import Recipe, SpansConfig
+from trainables.labels import ENTAILMENT
+from trainables.recipe import SpansConfig
 
 ANCHOR_BETA = (4, 2)
 POSITIVE_BETA = (2, 4)
@@ -64,56 +65,41 @@ class Spans:
     """(documents, anchors, positives) int64."""
 
 
-class SpanEncoder(Protocol):
-    """What a sampler must know of an encoder."""
-
-    tokenizer: Any
-    max_length: int
-
-    @property
-    def specials(self) -> int:
-        """How many tokens `wrap` adds."""
-
-    def wrap(self, ids: Sequence[int]) -> list[int]:
-        """A span with special tokens around it."""
-
-
-def make_span_sampler(
-    recipe: Recipe, encoder: SpanEncoder, seed: int, cache: Path | None = None
-) -> tuple[Sampler, dict[str, Any]]:
-    """The batches of a recipe whose layout is `spans`, and a description of its documents for the ledger.
+def make_span_sampler(request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+    """The batches of the layout `spans`, and what their documents are, ready for JSON.
 
     A span that leaves no room for the special tokens in the encoder's input loses its last tokens; see `check_spans`.
     Raises `UserError` where the documents do not fill a batch.
     """
-    check_spans(recipe.spans, encoder.max_length)
+    encoder, corpus, shortest = request.encoder, request.corpus, shortest_document(request.spans)
+    assert encoder is not None, "spans are drawn from an encoder's tokens"
+    check_spans(request.spans, encoder.max_length)
     room = encoder.max_length - encoder.specials
-    documents = load_documents(
-        recipe.corpus.documents,
-        encoder.tokenizer,
-        shortest_document(recipe.spans),
-        limit=recipe.corpus.limit,
-        share=recipe.corpus.share,
-        cache=cache,
-    )
-    check_batch(recipe.corpus.documents, len(documents), recipe.optimisation.batch_size)
+    documents = load_documents(corpus.documents, encoder.tokenizer, shortest, limit=corpus.limit, share=corpus.share)
+    check_batch(corpus.documents, len(documents), request.batch_size)
     sampler = SpanSampler(
         documents,
-        recipe.spans,
-        batch_size=recipe.optimisation.batch_size,
-        seed=seed,
+        request.spans,
+        batch_size=request.batch_size,
+        seed=request.seed,
         wrap=lambda ids: encoder.wrap(ids[:room]),
-        released=recipe.spans.places == "blocks",
     )
     return sampler, {
         "source": documents.source,
         "documents": len(documents),
         "read": documents.read,
         "too_short": documents.too_short,
-        "shortest": shortest_document(recipe.spans),
+        "shortest": shortest,
         "tokens": int(documents.lengths.sum()),
         "fingerprint": documents.fingerprint,
     }
+
+
+def check_span_sampler(request: SamplerRequest) -> None:
+    """Refuse spans that cannot be drawn, and documents that cannot be read or are surely too short or too few."""
+    check_spans(request.spans, request.max_length)
+    corpus = request.corpus
+    check_documents(corpus.documents, shortest_document(request.spans), request.batch_size, corpus.share)
 
 
 def check_spans(spans: SpansConfig, max_length: int) -> None:
@@ -159,28 +145,25 @@ class SpanSampler:
         batch_size: int,
         seed: int,
         wrap: Wrap,
-        released: bool = False,
     ) -> None:
         self.documents = documents
         self.spans = spans
         self.batch_size = batch_size
         self.seed = seed
         self.wrap = wrap
-        self.released = released
         self.steps_per_epoch = len(documents) // batch_size
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
 
     def batch(self, step: int) -> Batch:
         """Items are all anchors, then all positives, documents in order (s_i and s_{i+pAN} in the paper).
 
-        One row for each positive: its anchor as premise, itself as hypothesis, label 0, the anchor's number as group.
+        One row for each positive: its anchor as premise, itself as hypothesis, labelled entailment, the anchor's number
+        as group.
         """
         epoch, place = divmod(step, self.steps_per_epoch)
         chosen = self._epoch_order(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
         documents = self.documents
-        drawn = sample_spans(
-            documents.lengths[chosen], documents.numbers[chosen], self.spans, self.seed, epoch, released=self.released
-        )
+        drawn = sample_spans(documents.lengths[chosen], documents.numbers[chosen], self.spans, self.seed, epoch)
         anchors, positives = drawn.anchor_start.size, drawn.positive_start.size
         begin = documents.starts[chosen]
         starts = np.concatenate(
@@ -194,7 +177,7 @@ class SpanSampler:
             sentences=[],
             premise=anchor,
             hypothesis=np.arange(anchors, anchors + positives),
-            label=np.zeros(positives, dtype=np.int8),
+            label=np.full(positives, ENTAILMENT, dtype=np.int8),
             group=anchor,
             tokens=items,
         )
@@ -208,9 +191,7 @@ class SpanSampler:
         return order
 
 
-def sample_spans(
-    lengths: np.ndarray, numbers: np.ndarray, spans: SpansConfig, seed: int, epoch: int, *, released: bool = False
-) -> Spans:
+def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpansConfig, seed: int, epoch: int) -> Spans:
     """Spans of documents with so many tokens, (documents,) each at least `shortest_document(spans)`.
 
     `numbers` (documents,) name the documents: equal number, seed and epoch give equal spans, whatever stands beside.
@@ -222,7 +203,7 @@ def sample_spans(
     of_positive = of_positive.reshape(*uniform.shape[:2], spans.positives, _UNIFORMS + 1)
 
     length = _stretch(_beta(of_anchor[..., :_UNIFORMS], *ANCHOR_BETA), low, high)
-    place = _places_in_blocks if released else _places
+    place = _places_in_blocks if spans.places == "blocks" else _places
     start = place(n, length, of_anchor[..., _UNIFORMS], of_anchor[..., _UNIFORMS + 1], high)
 
     p, where = _beta(of_positive[..., :_UNIFORMS], *POSITIVE_BETA), of_positive[..., _UNIFORMS]

@@ -1,11 +1,17 @@
-"""Pairs of the STS Benchmark that are nearly paraphrases (CLSR's second corpus)."""
+"""Pairs of the STS Benchmark that are nearly paraphrases (CLSR's second corpus), and the layout made of them."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from trainables.corpora.batch import Sampler
+from trainables.corpora.request import SamplerRequest, check_batch_size
+from trainables.corpora.samplers import PairSampler
 from trainables.errors import UserError
 
 ABOVE = 4.0
@@ -60,3 +66,40 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
         raise UserError(f"{folder} holds no pair with a score above {ABOVE:g}")
     digest = hashlib.sha256("\n".join(f"{a}\x1f{b}" for a, b in zip(first, second, strict=True)).encode())
     return SimilarPairs(first, second, splits, digest.hexdigest()[:12])
+
+
+def make_similar(request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+    """The batches of the layout `similar_pairs`, and what their corpus is, ready for JSON."""
+    pairs = _load(request)
+    sampler = PairSampler(pairs.first, pairs.second, request.batch_size, request.seed)
+    return sampler, {
+        "source": f"STSBenchmark in {request.senteval}",
+        "pairs": len(pairs),
+        "fingerprint": pairs.fingerprint,
+        "splits": pairs.splits,
+        "note": f"{pairs.splits['dev']} dev and {pairs.splits['test']} test pairs of STSBenchmark are among them",
+        **sampler.counts,
+    }
+
+
+def check_similar(request: SamplerRequest) -> None:
+    """Refuse what `make_similar` would."""
+    _load(request)
+
+
+def sentences(request: SamplerRequest) -> Iterator[str]:
+    """All sentences in corpus order, repeated ones too."""
+    pairs = load_similar(request.senteval, request.corpus.limit)
+    return chain.from_iterable(zip(pairs.first, pairs.second, strict=True))
+
+
+def check_source(request: SamplerRequest) -> None:
+    """Refuse files that `sentences` could not read."""
+    load_similar(request.senteval, request.corpus.limit)
+
+
+def _load(request: SamplerRequest) -> SimilarPairs:
+    pairs = load_similar(request.senteval, request.corpus.limit)
+    has = f"{len(pairs)} pairs of STSBenchmark scored above {ABOVE:g}"
+    check_batch_size(request.batch_size, len(pairs), str(request.senteval), has)
+    return pairs

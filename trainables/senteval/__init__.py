@@ -1,4 +1,4 @@
-"""SentEval whole: 28 tasks as data, one embedding pass, all heads of a task in one fit.
+"""SentEval whole: 28 tasks as data, one embedding pass, all classifiers of a task in one fit.
 
     from trainables.senteval import evaluate, task_names
     result = evaluate(encoder.encode, Path("senteval"), task_names(["sts", "transfer"]), "full")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainables.errors import UserError, answer_user_errors
+from trainables.files import write_whole
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
+from trainables.senteval.data_files import MissingData, check_folder, check_task
 from trainables.senteval.evaluation import Evaluation, evaluate
-from trainables.senteval.files import MissingData, check_folder, check_task
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
 from trainables.senteval.tasks import GROUPS, TASKS, task_names
 
@@ -112,7 +112,7 @@ def _plain_pooling(name: str | None) -> PoolingConfig | None:
     """The pooling of a sentence-transformers folder that holds a transformer and one pooling, else None.
 
     Such a model needs no pipeline of its own. A last normalisation is left out: cosine does not see it, and
-    SentEval's heads are scored on embeddings as they are, of which the length is a part.
+    SentEval's classifiers are scored on embeddings as they are, of which the length is a part.
     """
     folder = Path(name or "")
     modules = [module["type"].rpartition(".")[2] for module in _read_json(folder / "modules.json", [])]
@@ -144,7 +144,7 @@ def _read_json(path: Path, missing: Any) -> Any:
 
 def _check(data: Path, names: Sequence[str]) -> None:
     """That there is nothing at all to score is said before an encoder loads; one bad task is left to `evaluate`."""
-    check_folder(data)
+    check_folder(data, names)
     problems = []
     for name in names:
         try:
@@ -156,13 +156,9 @@ def _check(data: Path, names: Sequence[str]) -> None:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UserError(f"--json {path} cannot be written: {error.strerror}") from None
 
 
@@ -190,5 +186,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def command() -> int:
+    """What the console script `ses-senteval` runs."""
+    return answer_user_errors(main)
+
+
 if __name__ == "__main__":
-    sys.exit(answer_user_errors(main))
+    sys.exit(command())

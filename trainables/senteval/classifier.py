@@ -1,10 +1,10 @@
-"""All heads of a task in one fit: every fold and every L2 value is a column block of one stacked linear layer.
+"""All classifiers of a task in one fit: each fold with each L2 value is a block of columns of one stacked linear layer.
 
 The original toolkit fits one softmax classifier after another, 410 for a nested cross-validation. They all read
 the same examples, so here one matrix product a step serves them all: rows are permuted once an epoch, a step takes
-the next rows, and a mask says which of them belong to which head's training part. A step holds as many rows as
-give each head about `batch` of its own, and the loss of a head is the mean over its own rows. A head that has
-stopped early leaves the product. Gradients are written out, since a linear layer needs no tape.
+the next rows, and a mask says which of them belong to which classifier's training part. A step holds as many rows
+as give each classifier about `batch` of its own, and the loss of a classifier is the mean over its own rows. A
+classifier that has stopped early leaves the product. Gradients are written out, since a linear layer needs no tape.
 
 Two classes need one column. Softmax of two columns (w0, w1) depends on w1 - w0 only, and the two gradients are
 -g and g. From w0 = -w1 every step of Adam or RMSprop, coupled weight decay included, keeps w0 = -w1, because both
@@ -67,18 +67,18 @@ def hold_out(train: np.ndarray, seed: int, share: float = 0.05) -> Fold:
 
 
 @dataclass(frozen=True)
-class Heads:
-    """Fitted heads in the order fold 0 with each L2 value, fold 1 with each L2 value, ..."""
+class Classifiers:
+    """Fitted classifiers in the order fold 0 with each L2 value, fold 1 with each L2 value, ..."""
 
-    weights: Tensor  # (heads, columns, width)
-    dev_correct: np.ndarray  # (heads,) correct answers on the head's dev part
+    weights: Tensor  # (classifiers, columns, width)
+    dev_correct: np.ndarray  # (classifiers,) correct answers on the classifier's dev part
 
-    def predict(self, rows: Tensor, heads: Sequence[int] | slice = slice(None)) -> np.ndarray:
-        """Class numbers, (rows, heads)."""
-        return _classes(rows, self.weights[heads]).numpy()
+    def predict(self, rows: Tensor, classifiers: Sequence[int] | slice = slice(None)) -> np.ndarray:
+        """Class numbers, (rows, classifiers)."""
+        return _classes(rows, self.weights[classifiers]).numpy()
 
 
-def fit_heads(
+def fit_classifiers(
     rows: Rows,
     labels: np.ndarray,
     classes: int,
@@ -89,8 +89,8 @@ def fit_heads(
     *,
     apart: bool = False,
     precision: torch.dtype = torch.float32,
-) -> Heads:
-    """Fit one head for every fold and L2 value; equal to fitting them one after another but for the row order.
+) -> Classifiers:
+    """Fit one classifier for every fold and L2 value; equal to fitting them one after another but for the row order.
 
     `decays` has one L2 value a column, for all folds or one line for each fold: (L2,) or (folds, L2).
     With one fold the row order is that of the original toolkit, too. With `apart` it is so for several folds:
@@ -109,9 +109,9 @@ def fit_heads(
         _fit(_Apart, rows, labels, classes, [folds[i] for i in group], decay[group], fit, seed)
         for group in alike.values()
     ]
-    heads = [fold * per_fold + i for group in alike.values() for fold in group for i in range(per_fold)]
-    order = np.argsort(heads)
-    return Heads(
+    classifiers = [fold * per_fold + i for group in alike.values() for fold in group for i in range(per_fold)]
+    order = np.argsort(classifiers)
+    return Classifiers(
         torch.cat([stack.weights for stack in stacks])[torch.from_numpy(order)],
         np.concatenate([stack.dev_correct for stack in stacks])[order],
     )
@@ -132,22 +132,24 @@ def _fit(
     decays: np.ndarray,  # (folds, L2)
     fit: Fit,
     seed: int,
-) -> Heads:
+) -> Classifiers:
     target = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64))
     stack = reading(rows, target, classes, folds, fit.batch, seed)
     dev = [rows.take(torch.from_numpy(fold.dev)) for fold in folds]
     dev_target = [target[torch.from_numpy(fold.dev)] for fold in folds]
 
     per_fold = decays.shape[1]
-    decay = torch.tensor(decays.reshape(-1, 1, 1))  # (heads, 1, 1)
-    heads = len(decay)
-    weights = initial_weights(classes, rows.dim, dev[0].shape[1], seed).repeat(heads, 1, 1)  # (heads, columns, width)
+    decay = torch.tensor(decays.reshape(-1, 1, 1))  # (classifiers, 1, 1)
+    classifiers = len(decay)
+    weights = initial_weights(classes, rows.dim, dev[0].shape[1], seed).repeat(
+        classifiers, 1, 1
+    )  # (classifiers, columns, width)
     optimiser = Optimiser(fit.optimiser, weights)
 
-    stacked = torch.arange(heads)  # the heads that are still in the stack
+    stacked = torch.arange(classifiers)  # the classifiers that are still in the stack
     best = weights.clone()
-    best_correct = torch.full((heads,), -1, dtype=torch.long)
-    failures = torch.zeros(heads, dtype=torch.long)
+    best_correct = torch.full((classifiers,), -1, dtype=torch.long)
+    failures = torch.zeros(classifiers, dtype=torch.long)
     epochs = 0
     while len(stacked) and epochs <= fit.max_epochs:
         fold_of = stacked // per_fold
@@ -164,7 +166,7 @@ def _fit(
         if not keep.all():
             stacked, weights, decay = stacked[keep], weights[keep], decay[keep]
             optimiser.keep(keep)
-    return Heads(best, best_correct.numpy())
+    return Classifiers(best, best_correct.numpy())
 
 
 class _Shared:
@@ -194,9 +196,9 @@ class _Shared:
         self.step = max(1, round(batch * len(self.index) / own))
 
     def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
-        heads, columns, width = weights.shape
-        flat = weights.view(-1, width)  # (heads * columns, width)
-        decay = decay.expand(heads, columns, 1).reshape(-1, 1)
+        classifiers, columns, width = weights.shape
+        flat = weights.view(-1, width)  # (classifiers * columns, width)
+        decay = decay.expand(classifiers, columns, 1).reshape(-1, 1)
         permutation = torch.from_numpy(self.random.permutation(len(self.index)))
         for order in permutation.split(self.step * max(1, _BLOCK_ROWS // self.step)):
             index = self.index[order]
@@ -208,13 +210,13 @@ class _Shared:
             )
             for x, y, share in block:  # (n, width), (n, columns), (n, folds)
                 logits = (x @ flat.to(self.precision).T).float()
-                error = _probabilities(logits.view(-1, heads, columns)).sub_(y[:, None])
+                error = _probabilities(logits.view(-1, classifiers, columns)).sub_(y[:, None])
                 error.mul_(share.index_select(1, fold_of)[:, :, None])
                 gradient = (error.view(len(x), -1).to(self.precision).T @ x).float()
                 optimiser.step(weights, gradient.addcmul_(flat, decay).view_as(weights))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
-        """Which heads stay in the stack."""
+        """Which classifiers stay in the stack."""
         return running
 
     def _shares(self, order: Tensor) -> Tensor:
@@ -253,7 +255,7 @@ class _Apart:
             optimiser.step(weights, gradient.addcmul_(weights, decay))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
-        """A fold leaves as a whole, once its last head has stopped."""
+        """A fold leaves as a whole, once its last classifier has stopped."""
         return running.view(-1, per_fold).any(dim=1).repeat_interleave(per_fold)
 
 
@@ -268,7 +270,7 @@ def initial_weights(classes: int, dim: int, width: int, seed: int) -> Tensor:
 
 
 def _truth(classes: int) -> Tensor:
-    """Class number to the probabilities that a head should give, (classes, columns)."""
+    """Class number to the probabilities that a classifier should give, (classes, columns)."""
     return torch.tensor([[0.0], [1.0]]) if classes == 2 else torch.eye(classes)
 
 
@@ -278,7 +280,7 @@ def _probabilities(logits: Tensor) -> Tensor:
 
 
 def _dev_correct(dev: Sequence[Tensor], target: Sequence[Tensor], weights: Tensor, fold_of: Tensor) -> Tensor:
-    """Correct answers of each head on its own fold's dev rows; heads are sorted by fold."""
+    """Correct answers of each classifier on its own fold's dev rows; classifiers are sorted by fold."""
     correct = torch.empty(len(fold_of), dtype=torch.long)
     first = 0
     for fold, count in zip(*(part.tolist() for part in fold_of.unique_consecutive(return_counts=True)), strict=True):
@@ -290,7 +292,7 @@ def _dev_correct(dev: Sequence[Tensor], target: Sequence[Tensor], weights: Tenso
 
 
 def _classes(rows: Tensor, weights: Tensor) -> Tensor:
-    """(rows, width), (heads, columns, width) -> class numbers, (rows, heads)."""
-    heads, columns, width = weights.shape
-    logits = (rows @ weights.view(-1, width).T).view(len(rows), heads, columns)
+    """(rows, width), (classifiers, columns, width) -> class numbers, (rows, classifiers)."""
+    classifiers, columns, width = weights.shape
+    logits = (rows @ weights.view(-1, width).T).view(len(rows), classifiers, columns)
     return (logits[:, :, 0] > 0).long() if columns == 1 else logits.argmax(dim=2)

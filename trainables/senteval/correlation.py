@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import rankdata
 from torch import Tensor
 
 
@@ -30,6 +31,5 @@ def pearson(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
-    from scipy.stats import rankdata
-
+    """Pearson of the ranks; ties share the mean of theirs."""
     return pearson(rankdata(a), rankdata(b))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainables.errors import UserError
 from trainables.senteval.averages import averages
-from trainables.senteval.files import MissingData, check_folder, check_task, content_hash, repeated_files
+from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.protocol import protocol_named
 from trainables.senteval.tasks import GROUPS, TASKS, Task, task_names
 
@@ -20,36 +20,55 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from trainables.senteval.read import TaskData
+    from trainables.senteval.examples import TaskData
 
 Encode = Callable[[Sequence[str]], "np.ndarray"]
 """Unique sentences to float32 embeddings, (sentences, dim)."""
+Number = float | int | list[int] | str | None
+Numbers = dict[str, Number]
+"""What a task was scored with: numbers in percent by name, None where missing, and `seconds`, `examples`, `reason`."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Scores of one encoder under one protocol.
 
-    `tasks` maps a name to numbers in percent, None where missing, with `seconds`, `examples` and, where None,
-    `reason`. `averages` holds the papers' aggregates of test scores, and the two `goals` as `development_sts` and
-    `development_transfer`. `predictions` and `gold` hold what was predicted for each test sentence or pair (for STS and
-    relatedness the cosine) and what is right, in an order that depends on the data only. `errors` has one
-    sentence for each task whose data is broken; data that is simply not there is no error.
+    `tasks` maps a name to numbers in percent, None where missing, with `seconds`, `examples` and, where None, `reason`.
+    `predictions` and `gold` hold what was predicted for each test sentence or pair (for STS and relatedness the
+    cosine) and what is right; `parts` the sizes of the sub-corpora of which these consist. The items stand in the order
+    in which the task's reader gives them, which depends on the task's files only: SentEval's tasks are sorted by the
+    number of words and then by label, sub-corpus after sub-corpus, as the original toolkit sorts them; a table keeps
+    the order of its lines. `errors` has one sentence for each task whose data is broken; data that is simply not there
+    is no error.
     """
 
     protocol: str
-    tasks: dict[str, dict[str, Any]]
+    tasks: dict[str, Numbers]
     averages: dict[str, float | None]
     predictions: dict[str, np.ndarray] = field(repr=False)
     gold: dict[str, np.ndarray] = field(repr=False)
+    parts: dict[str, np.ndarray] = field(repr=False)
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def kept(self) -> dict[str, np.ndarray]:
+        """What to store beside a record, so that two trials can be paired from their folders alone.
+
+        Three kinds of arrays: predictions by `TASK`, right answers by `gold.TASK`, both (items,), and, for tasks that
+        consist of sub-corpora, the sizes of these by `parts.TASK`, (sub-corpora,).
+        """
+        return {
+            **self.predictions,
+            **{f"gold.{name}": gold for name, gold in self.gold.items()},
+            **{f"parts.{name}": sizes for name, sizes in self.parts.items()},
+        }
+
 
 def evaluate(
     encode: Encode,
-    data: Path,
+    data: str | Path,
     tasks: Sequence[str],
     protocol: str = "full",
     *,
@@ -62,65 +81,46 @@ def evaluate(
     None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
     no task is left, or if an embedding is not finite.
     """
-    from trainables.senteval.scorers import SCORERS, Embedded
+    from trainables.senteval.score import Embedded, Scores, score
 
     begin = time.perf_counter()
     names, settings = task_names(tasks), protocol_named(protocol)
-    read, missing, errors = _read_all(data, names)
+    read, missing, errors = _read_all(Path(data), names)
     if not read:
         raise UserError(next(iter({**missing, **errors}.values())))
     embeddings, lookup = _embed(encode, read)
     encoding_seconds = time.perf_counter() - begin
 
-    results: dict[str, dict[str, Any]] = {}
-    predictions: dict[str, np.ndarray] = {}
-    gold: dict[str, np.ndarray] = {}
+    results: dict[str, Numbers] = {}
+    found: dict[str, Scores] = {}
     for name in names:
         started = time.perf_counter()
         if name in read:
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
             try:
-                scores = SCORERS[TASKS[name].kind](
-                    Embedded(TASKS[name], read[name], embeddings, lookup), settings, seed
-                )
+                found[name] = score(Embedded(TASKS[name], read[name], embeddings, lookup), settings, seed)
             except UserError as problem:
                 errors[name] = str(problem)
-            else:
-                predictions[name], gold[name] = scores.predictions, scores.gold
-                results[name] = {**scores.numbers, "seconds": round(time.perf_counter() - started, 3)}
-        if name not in results:
+        if name in found:
+            results[name] = {**found[name].numbers, "seconds": round(time.perf_counter() - started, 3)}
+        else:
             results[name] = _dash(TASKS[name], missing.get(name) or errors[name])
     return Evaluation(
         protocol,
         results,
-        {**averages(results), **{f"development_{name}": score for name, score in goals(results).items()}},
-        predictions,
-        gold,
+        {**averages(results), **{f"development_{name}": value for name, value in goals(results).items()}},
+        {name: scores.predictions for name, scores in found.items()},
+        {name: scores.gold for name, scores in found.items()},
+        {name: scores.parts for name, scores in found.items() if scores.parts is not None},
         time.perf_counter() - begin,
         encoding_seconds,
         errors,
     )
 
 
-_NUMBERS: Mapping[str, tuple[str, ...]] = {
-    "nested_cv": ("dev_accuracy", "test_accuracy"),
-    "kfold": ("dev_accuracy", "test_accuracy"),
-    "split": ("dev_accuracy", "test_accuracy"),
-    "similarity": tuple(f"{name}_{way}" for name in ("spearman", "pearson") for way in ("all", "mean", "wmean")),
-    "relatedness": (
-        "dev_spearman_cosine",
-        "test_spearman_cosine",
-        "test_spearman_regressor",
-        "test_pearson_regressor",
-    ),
-    "retrieval": ("test_recall",),
-}
-
-
-def _dash(task: Task, reason: str) -> dict[str, Any]:
-    numbers = (*_NUMBERS[task.kind], *(("test_f1",) if task.layout == "mrpc" else ()))
-    return {**dict.fromkeys(numbers), "seconds": 0.0, "examples": None, "reason": reason}
+def _dash(task: Task, reason: str) -> Numbers:
+    return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
 
 
 def goals(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
@@ -143,18 +143,18 @@ def selection_score(tasks: Mapping[str, Mapping[str, Any]]) -> float | None:
     return sum(parts) / len(parts) if parts else None
 
 
-def development(encode: Encode, data: Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
+def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
     """A cheap score while training goes on: cosine Spearman on the dev parts of STSBenchmark and SICKRelatedness.
 
     `{"STSBenchmark.dev_spearman_cosine": ..., "score": mean}`, in percent, for those of the two that are asked
     for and there; `score` is None if neither is.
     """
     from trainables.senteval.correlation import spearman
-    from trainables.senteval.read import TaskData
-    from trainables.senteval.scorers import Embedded
+    from trainables.senteval.examples import TaskData
+    from trainables.senteval.score import Embedded
 
     names = [name for name in task_names(tasks) if TASKS[name].kind == "relatedness"]
-    read, _, errors = _read_all(data, names)
+    read, _, errors = _read_all(Path(data), names)
     for problem in errors.values():
         raise UserError(problem)
     found: dict[str, float | None] = {}
@@ -170,30 +170,32 @@ def development(encode: Encode, data: Path, tasks: Sequence[str] = ("STSBenchmar
     return found
 
 
-def check_data(data: Path, tasks: Sequence[str]) -> None:
+def check_data(data: str | Path, tasks: Sequence[str]) -> None:
     """Raise `UserError` if `data` is no SentEval folder, holds none of the tasks, or only a part of one.
 
     Quick: looks which files are there. A task that is missing as a whole passes, since it makes a dash.
     """
     names = task_names(tasks)
-    check_folder(data)
+    folder = Path(data)
+    check_folder(folder, names)
     missing = []
     for name in names:
         try:
-            check_task(TASKS[name], data)
+            check_task(TASKS[name], folder)
         except MissingData as problem:
             missing.append(str(problem))
     if len(missing) == len(names):
         raise UserError(f"{data} holds no task of {', '.join(names)}; {missing[0]}")
 
 
-def fingerprint(data: Path, tasks: Sequence[str]) -> str:
+def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
     """Twelve hexadecimal digits that depend on the content of the tasks' files only."""
     files = sorted({file for name in task_names(tasks) for file in TASKS[name].files})
     digest = hashlib.sha256()
     for file in files:
-        path = data / file
-        digest.update(f"{file} {content_hash(path) if path.is_file() else 'missing'}\n".encode())
+        path = Path(data) / file
+        label = path.name if Path(file).is_absolute() else file
+        digest.update(f"{label} {content_hash(path) if path.is_file() else 'missing'}\n".encode())
     return digest.hexdigest()[:12]
 
 
@@ -201,7 +203,7 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
     """What could be read, what is missing and why, what is broken and why."""
     from trainables.senteval.read import read_task
 
-    check_folder(data)
+    check_folder(data, names)
     read: dict[str, TaskData] = {}
     missing: dict[str, str] = {}
     errors = repeated_files(data, names)

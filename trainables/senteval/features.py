@@ -1,4 +1,4 @@
-"""What a linear head sees: one embedding, or products and differences of two, with a one for the bias."""
+"""What a linear classifier sees: one embedding, or products and differences of two, with a one for the bias."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ class Optimiser:
         self.first = torch.zeros_like(weights)
         self.second = torch.zeros_like(weights)
 
-    def keep(self, heads: Tensor) -> None:
-        """Go on with some of the heads, the first dimension of the weights."""
-        self.first, self.second = self.first[heads], self.second[heads]
+    def keep(self, classifiers: Tensor) -> None:
+        """Go on with some of the classifiers, the first dimension of the weights."""
+        self.first, self.second = self.first[classifiers], self.second[classifiers]
 
     def step(self, weights: Tensor, gradient: Tensor) -> None:
         if self.name == "rmsprop":

@@ -1,4 +1,4 @@
-"""How heads are trained and chosen. A score without its protocol is not a number."""
+"""How classifiers are fitted and chosen. A score without its protocol is not a number."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ class Fit:
 
 @dataclass(frozen=True)
 class Protocol:
+    """How many folds there are, how a classifier is fitted, and among which L2 values held-out folds choose."""
+
     name: str
     folds: int
     fit: Fit
     decays: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
-    """L2 values, given to the optimiser as its weight decay, among which held-out folds choose."""
+    """L2 values, given to the optimiser as its weight decay."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
@@ -40,6 +42,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 
 def protocol_named(name: str) -> Protocol:
+    """The protocol of that name; `UserError` if there is none."""
     if name not in PROTOCOLS:
         raise UserError(f"{name!r} is no SentEval protocol; use {choices(PROTOCOLS)}")
     return PROTOCOLS[name]

@@ -1,49 +1,35 @@
-"""Task files in, examples out: one reader for each layout, in the order on which the folds depend.
+"""SentEval's own files in, examples out: one reader for each layout (`readers.py`), in the order on which folds depend.
 
-Sentences come tokenized; their tokens are joined by single spaces, and an empty sentence becomes ".".
-A broken file raises `UserError` with the file and, where there is one, the line.
+Sentences come tokenized. Examples are sorted as the original toolkit sorts them, by their numbers of words and then by
+their label, so their order depends on nothing but the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from trainables.errors import UserError, choices
-from trainables.senteval.tasks import Layout, Task
+from trainables.errors import UserError
+from trainables.registry import load
+from trainables.senteval.examples import Split, TaskData, sentence
+from trainables.senteval.readers import READERS
+from trainables.senteval.scorers import SCORERS, THREE
+from trainables.senteval.tasks import Task
+from trainables.senteval.text_files import broken, class_number, read_fields, read_lines, read_text, score_within, shown
 
-
-@dataclass(frozen=True)
-class Split:
-    """Examples in SentEval's order. `right` is None where an example is a single sentence."""
-
-    left: list[str]
-    right: list[str] | None
-    labels: np.ndarray  # (examples,) int64 classes or float64 scores; for captions the image of each
-    images: np.ndarray | None = None  # (images, 2048) float32, captions only
-
-    def __len__(self) -> int:
-        return len(self.left)
-
-
-@dataclass(frozen=True)
-class TaskData:
-    """The splits of a task: `train`, `dev`, `test` or what of it there is; for STS one for each sub-corpus."""
-
-    splits: Mapping[str, Split]
-    classes: int = 0
-
-    def sentences(self) -> list[str]:
-        return [text for split in self.splits.values() for side in (split.left, split.right or []) for text in side]
+_STS_SCALE = (0, 5)
+_SICK_SCALE = (1, 5)
 
 
 def read_task(task: Task, data: Path) -> TaskData:
-    """Read and check one task from a folder in SentEval's layout."""
+    """Read and check one task. Its files are relative to the data folder, or absolute."""
     paths = [data / file for file in task.files]
-    result = _READERS[task.layout](task, paths)
+    result: TaskData = load(READERS[task.layout].function)(task, paths)
+    pairs = {split.right is not None for split in result.splits.values()}
+    if len(pairs) > 1 or (SCORERS[task.kind].target == "scores" and pairs != {True}):
+        raise UserError(f"{task.name}: every example in {paths[0].parent} must be a pair of sentences, or none")
     for name, split in result.splits.items():
         if not len(split):
             raise UserError(f"{task.name}: {paths[0].parent} holds no example for {name}")
@@ -52,10 +38,6 @@ def read_task(task: Task, data: Path) -> TaskData:
         if len(np.unique(split.labels)) < 2:
             raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {paths[0]} have one label")
     return result
-
-
-def sentence(tokens: Sequence[str]) -> str:
-    return " ".join(tokens) or "."
 
 
 _Example = tuple[list[str], list[str] | None, float]
@@ -72,71 +54,84 @@ def _split(examples: Sequence[_Example], labels: type = np.int64) -> Split:
     )
 
 
-def _classes_in_files(task: Task, paths: Sequence[Path]) -> TaskData:
-    positive, negative = ([line.split() for line in _text(path, "latin-1").splitlines()] for path in paths)
+def classes_in_files(task: Task, paths: Sequence[Path]) -> TaskData:
+    """Two files, of the positive and the negative sentences, one a line."""
+    positive, negative = ([line.split() for line in read_text(path, "latin-1").splitlines()] for path in paths)
     examples: list[_Example] = [(tokens, None, 1) for tokens in positive]
     examples += [(tokens, None, 0) for tokens in negative]
     return TaskData({"all": _split(examples)}, classes=2)
 
 
-def _trec(task: Task, paths: Sequence[Path]) -> TaskData:
+def trec(task: Task, paths: Sequence[Path]) -> TaskData:
+    """`COARSE:fine question`; the coarse class counts."""
+
     def parse(path: Path) -> Split:
         examples: list[_Example] = []
-        for number, line in _lines(path, "latin-1"):
+        for number, line in read_lines(path, "latin-1"):
             coarse, colon, rest = line.strip().partition(":")
             _, space, question = rest.partition(" ")
             if not colon or not space:
-                raise _bad(path, number, f"expected 'COARSE:fine question', found {_shown(line)}")
-            examples.append((question.split(), None, _label(task, coarse, path, number)))
+                raise broken(path, number, f"expected 'COARSE:fine question', found {shown(line)}")
+            examples.append((question.split(), None, class_number(task.labels, coarse, path, number)))
         return _split(examples)
 
     return TaskData({"train": parse(paths[0]), "test": parse(paths[1])}, len(task.labels))
 
 
-def _mrpc(task: Task, paths: Sequence[Path]) -> TaskData:
+def mrpc(task: Task, paths: Sequence[Path]) -> TaskData:
+    """Five columns: label, two ids, two sentences."""
+
     def parse(path: Path) -> Split:
         examples: list[_Example] = []
-        for number, fields in _rows(path, 5, header=True):
-            examples.append((fields[3].split(), fields[4].split(), _label(task, fields[0], path, number)))
+        for number, fields in read_fields(path, 5, header=True):
+            examples.append((fields[3].split(), fields[4].split(), class_number(task.labels, fields[0], path, number)))
         return _split(examples)
 
     return TaskData({"train": parse(paths[0]), "test": parse(paths[1])}, len(task.labels))
 
 
-def _sst2(task: Task, paths: Sequence[Path]) -> TaskData:
+def sst2(task: Task, paths: Sequence[Path]) -> TaskData:
+    """Sentence and label with a tab between them."""
+
     def parse(path: Path) -> Split:
-        rows = _rows(path, 2)
-        return _split([(text.split(), None, _label(task, label, path, number)) for number, (text, label) in rows])
+        examples: list[_Example] = []
+        for number, (text, label) in read_fields(path, 2):
+            examples.append((text.split(), None, class_number(task.labels, label, path, number)))
+        return _split(examples)
 
     return TaskData(_three(parse, paths), len(task.labels))
 
 
-def _sst5(task: Task, paths: Sequence[Path]) -> TaskData:
+def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
+    """Label and sentence with a space between them."""
+
     def parse(path: Path) -> Split:
         examples: list[_Example] = []
-        for number, line in _lines(path):
+        for number, line in read_lines(path):
             label, space, text = line.strip().partition(" ")
             if not space:
-                raise _bad(path, number, f"expected 'label sentence', found {_shown(line)}")
-            examples.append((text.split(), None, _label(task, label, path, number)))
+                raise broken(path, number, f"expected 'label sentence', found {shown(line)}")
+            examples.append((text.split(), None, class_number(task.labels, label, path, number)))
         return _split(examples)
 
     return TaskData(_three(parse, paths), len(task.labels))
 
 
-def _snli(task: Task, paths: Sequence[Path]) -> TaskData:
+def snli(task: Task, paths: Sequence[Path]) -> TaskData:
+    """For each split a file of premises, one of hypotheses and one of labels."""
+
     def tokens(path: Path) -> list[list[str]]:
         # Splitting the encoded line splits at ASCII white space only.
-        lines = _text(path, "latin-1").split("\n")
+        lines = read_text(path, "latin-1").split("\n")
         return [[word.decode() for word in line.encode().split()] for line in (lines[:-1] if not lines[-1] else lines)]
 
     def parse(first: Path, second: Path, gold: Path) -> Split:
         premises, hypotheses = tokens(first), tokens(second)
-        labels = [label for _, label in _lines(gold)]
+        labels = [label for _, label in read_lines(gold)]
         for path, count in ((second, len(hypotheses)), (gold, len(labels))):
             if count != len(premises):
                 raise UserError(f"{path} has {count:,} lines, but {first.name} has {len(premises):,}")
-        classes = [_label(task, label, gold, number) for number, label in enumerate(labels, start=1)]
+        classes = [class_number(task.labels, label, gold, number) for number, label in enumerate(labels, start=1)]
         # The original sorts by the hypothesis first, and by the label's name.
         order = sorted(range(len(labels)), key=lambda i: (len(hypotheses[i]), len(premises[i]), labels[i]))
         return Split(
@@ -145,61 +140,67 @@ def _snli(task: Task, paths: Sequence[Path]) -> TaskData:
             np.array([classes[i] for i in order], dtype=np.int64),
         )
 
-    names = ("train", "dev", "test")
-    return TaskData({name: parse(*paths[3 * i : 3 * i + 3]) for i, name in enumerate(names)}, len(task.labels))
+    return TaskData({name: parse(*paths[3 * i : 3 * i + 3]) for i, name in enumerate(THREE)}, len(task.labels))
 
 
-def _sick(task: Task, paths: Sequence[Path]) -> TaskData:
+def sick(task: Task, paths: Sequence[Path]) -> TaskData:
+    """Five columns: id, two sentences, relatedness and entailment; the kind of task decides which of the two counts."""
+    classes = SCORERS[task.kind].target == "classes"
+
     def parse(path: Path) -> Split:
         examples: list[_Example] = []
-        for number, fields in _rows(path, 5, header=True):
-            if task.labels:
-                value: float = _label(task, fields[4], path, number)
+        for number, fields in read_fields(path, 5, header=True):
+            if classes:
+                value: float = class_number(task.labels, fields[4], path, number)
             else:
-                value = _score(fields[3], path, number, 1, 5)
+                value = score_within(fields[3], path, number, _SICK_SCALE)
             examples.append((fields[1].split(), fields[2].split(), value))
-        return _split(examples, np.int64 if task.labels else np.float64)
+        return _split(examples, np.int64 if classes else np.float64)
 
     return TaskData(_three(parse, paths), len(task.labels))
 
 
-def _stsb(task: Task, paths: Sequence[Path]) -> TaskData:
+def stsb(task: Task, paths: Sequence[Path]) -> TaskData:
+    """At least seven columns; the fifth is the score, the next two are sentences."""
+
     def parse(path: Path) -> Split:
         examples: list[_Example] = [
-            (fields[5].split(), fields[6].split(), _score(fields[4], path, number, 0, 5))
-            for number, fields in _rows(path, 7, more=True)
+            (fields[5].split(), fields[6].split(), score_within(fields[4], path, number, _STS_SCALE))
+            for number, fields in read_fields(path, 7, more=True)
         ]
         return _split(examples, np.float64)
 
     return TaskData(_three(parse, paths))
 
 
-def _sts(task: Task, paths: Sequence[Path]) -> TaskData:
+def sts(task: Task, paths: Sequence[Path]) -> TaskData:
+    """For each sub-corpus a file of pairs and one of scores; pairs without a score are left out."""
     splits = {}
     for texts, gold in zip(paths[::2], paths[1::2], strict=True):
-        rows = [(number, line.split("\t")) for number, line in _lines(texts)]
-        scores = [line for _, line in _lines(gold)]
+        rows = [(number, line.split("\t")) for number, line in read_lines(texts)]
+        scores = [line for _, line in read_lines(gold)]
         if len(rows) != len(scores):
             raise UserError(f"{gold} has {len(scores):,} lines, but {texts.name} has {len(rows):,}")
         examples: list[_Example] = []
-        for (number, fields), score in zip(rows, scores, strict=True):
+        for (number, fields), gold_score in zip(rows, scores, strict=True):
             if len(fields) != 2:
-                raise _bad(texts, number, f"expected 2 columns with a tab between them, found {len(fields)}")
-            if score.strip():
-                value = _score(score, gold, number, 0, 5)
+                raise broken(texts, number, f"expected 2 columns with a tab between them, found {len(fields)}")
+            if gold_score.strip():
+                value = score_within(gold_score, gold, number, _STS_SCALE)
                 examples.append((fields[0].split(), fields[1].split(), value))
         splits[texts.name.removeprefix("STS.input.").removesuffix(".txt")] = _split(examples, np.float64)
     return TaskData(splits)
 
 
-def _probing(task: Task, paths: Sequence[Path]) -> TaskData:
+def probing(task: Task, paths: Sequence[Path]) -> TaskData:
+    """One file of all splits: `tr|va|te`, label and sentence."""
     path = paths[0]
     names = {"tr": "train", "va": "dev", "te": "test"}
     rows: dict[str, list[tuple[int, str, list[str]]]] = {name: [] for name in names.values()}
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         fields = line.rstrip().split("\t")
         if len(fields) < 2 or fields[0] not in names:
-            raise _bad(path, number, f"expected 'tr|va|te<TAB>label<TAB>sentence', found {_shown(line)}")
+            raise broken(path, number, f"expected 'tr|va|te<TAB>label<TAB>sentence', found {shown(line)}")
         text = fields[-1] if len(fields) > 2 else ""
         rows[names[fields[0]]].append((number, fields[1], text.split()))
     labels = {label: index for index, label in enumerate(sorted({label for _, label, _ in rows["train"]}))}
@@ -207,84 +208,10 @@ def _probing(task: Task, paths: Sequence[Path]) -> TaskData:
     for name, part in rows.items():
         for number, label, _ in part:
             if label not in labels:
-                raise _bad(path, number, f"label {label!r} does not occur in the train part")
+                raise broken(path, number, f"label {label!r} does not occur in the train part")
         splits[name] = _split([(tokens, None, labels[label]) for _, label, tokens in part])
     return TaskData(splits, len(labels))
 
 
-def _coco(task: Task, paths: Sequence[Path]) -> TaskData:
-    from trainables.senteval.captions import read_captions
-
-    return TaskData({name: read_captions(path) for name, path in zip(("train", "dev", "test"), paths, strict=True)})
-
-
-_READERS: Mapping[Layout, Callable[[Task, Sequence[Path]], TaskData]] = {
-    "classes_in_files": _classes_in_files,
-    "trec": _trec,
-    "mrpc": _mrpc,
-    "sst2": _sst2,
-    "sst5": _sst5,
-    "snli": _snli,
-    "sick": _sick,
-    "stsb": _stsb,
-    "sts": _sts,
-    "coco": _coco,
-    "probing": _probing,
-}
-
-
 def _three(parse: Callable[[Path], Split], paths: Sequence[Path]) -> dict[str, Split]:
-    return {name: parse(path) for name, path in zip(("train", "dev", "test"), paths, strict=True)}
-
-
-def _text(path: Path, encoding: str = "utf-8-sig") -> str:
-    try:
-        text = path.read_text(encoding=encoding)
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise _bad(path, line, f"not {encoding.removesuffix('-sig')} text (byte {error.start})") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    if not text.strip():
-        raise UserError(f"{path} is empty")
-    return text
-
-
-def _lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]:
-    lines = _text(path, encoding).split("\n")
-    return list(enumerate(lines[:-1] if not lines[-1] else lines, start=1))
-
-
-def _rows(path: Path, columns: int, header: bool = False, more: bool = False) -> list[tuple[int, list[str]]]:
-    """Line numbers and fields; `more` admits further columns."""
-    rows = []
-    for number, line in _lines(path)[1 if header else 0 :]:
-        fields = line.strip().split("\t")
-        if len(fields) < columns or (len(fields) > columns and not more):
-            raise _bad(path, number, f"expected {columns} columns with tabs between them, found {len(fields)}")
-        rows.append((number, fields))
-    return rows
-
-
-def _label(task: Task, text: str, path: Path, line: int) -> int:
-    if text not in task.labels:
-        raise _bad(path, line, f"label {text!r} is none of {choices(task.labels)}")
-    return task.labels.index(text)
-
-
-def _score(text: str, path: Path, line: int, low: float, high: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise _bad(path, line, f"score {text!r} is not a number") from None
-    if not low <= value <= high:
-        raise _bad(path, line, f"score {text} is not between {low:g} and {high:g}")
-    return value
-
-
-def _shown(line: str) -> str:
-    return repr(line if len(line) <= 60 else line[:57] + "...")
-
-
-def _bad(path: Path, line: int, problem: str) -> UserError:
-    return UserError(f"{path}:{line}: {problem}")
+    return {name: parse(path) for name, path in zip(THREE, paths, strict=True)}

@@ -1,211 +1,109 @@
-"""One function for each kind of task: embeddings and examples in, scores in percent and test predictions out."""
+"""The kinds of tasks: an entry each, which names the function that scores it (in `score.py`). Imports nothing heavy.
+
+To add one: a function like those in `score.py`, and an entry here or in a plugin file:
+
+    SCORERS.add(Scorer("kind", my_function, numbers=("test_accuracy",), metric="test_accuracy", ...))
+
+`trainables/testing/tasks.py` has the tests that an entry must pass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
-import torch
-from torch import Tensor
+from trainables.registry import Registry
 
-from trainables.errors import UserError
-from trainables.senteval.classifier import Fold, Rows, fast_precision, fit_heads, hold_out
-from trainables.senteval.correlation import cosine, pearson, spearman
-from trainables.senteval.features import Pairs, Singles
-from trainables.senteval.protocol import Protocol
-from trainables.senteval.read import Split, TaskData
-from trainables.senteval.tasks import Kind, Task
+Target = Literal["classes", "scores", "images"]
+"""What an example is labelled with: a class, a number (its sentences are then a pair), or the image of a caption."""
 
-Lookup = Callable[[list[str]], Tensor]
-"""Sentences to their row numbers in the embeddings, (n,) int64."""
+THREE = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)
-class Scores:
-    """`numbers` as issue JSON has them, and what was predicted for each test example, in the data's order."""
+class Scorer:
+    """An entry of `SCORERS`."""
 
-    numbers: dict[str, Any]
-    predictions: np.ndarray
-    gold: np.ndarray
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """A task's examples with the embeddings of the union of all sentences."""
-
-    task: Task
-    data: TaskData
-    embeddings: Tensor  # (unique sentences, dim) float32
-    lookup: Lookup
-
-    def rows(self, *names: str) -> Rows:
-        """Feature rows of the named splits, one after another."""
-        splits = [self.data.splits[name] for name in names]
-        left = torch.cat([self.lookup(split.left) for split in splits])
-        if splits[0].right is None:
-            return Singles(self.embeddings, left)
-        right = torch.cat([self.lookup(split.right or []) for split in splits])
-        return Pairs(self.embeddings, left, right, both=self.task.layout == "snli")
-
-    def labels(self, *names: str) -> np.ndarray:
-        return np.concatenate([self.data.splits[name].labels for name in names])
-
-    def cosine(self, split: Split) -> np.ndarray:
-        return cosine(self.embeddings, self.lookup(split.left), self.lookup(split.right or []))
+    name: str
+    function: Callable[..., object] | str
+    """From an `Embedded`, a `Protocol` and a seed to `Scores`; or `"module:function"`."""
+    numbers: tuple[str, ...]
+    """Names of the numbers that it reports, all in percent but for ranks, in their order."""
+    metric: str
+    """Which of them stands for a task in an average, unless the task or a paper says otherwise."""
+    splits: tuple[str, ...]
+    """The splits that it needs of a task, in their order; empty takes any number of sub-corpora of any name."""
+    target: Target
+    """What it needs the examples to be labelled with."""
+    scale: tuple[float, float] | None = None
+    """Between which numbers the scores of pairs must lie; None takes any."""
 
 
-def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
-    """Outer folds are test parts; inner folds of the rest choose L2; the refit holds out 5 % to stop.
+_ACCURACY = ("dev_accuracy", "test_accuracy")
+_WAYS = ("i2t", "t2i")
 
-    The development accuracy is the mean over outer folds of the best mean over inner folds.
-    """
-    rows, labels = given.rows("all"), given.labels("all")
-    outer = _folds(labels, protocol.folds)
-    inner = [
-        Fold(fold.train[part.train], fold.train[part.dev])
-        for fold in outer
-        for part in _folds(labels[fold.train], protocol.folds)
-    ]
-    heads = fit_heads(rows, labels, 2, inner, protocol.decays, protocol.fit, seed, precision=fast_precision())
-    sizes = np.array([len(part.dev) for part in inner])[:, None]
-    accuracy = heads.dev_correct.reshape(len(inner), -1) / sizes
-    means = _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))  # (outer, L2)
-    chosen = means.argmax(axis=1)
-
-    refits = [hold_out(fold.train, seed) for fold in outer]
-    decays = np.array(protocol.decays)[chosen, None]
-    heads = fit_heads(rows, labels, 2, refits, decays, protocol.fit, seed, apart=True)
-    predictions = np.empty(len(labels), dtype=np.int64)
-    for number, fold in enumerate(outer):
-        predictions[fold.dev] = heads.predict(rows.take(torch.from_numpy(fold.dev)), [number])[:, 0]
-    test = np.mean([(predictions[fold.dev] == labels[fold.dev]).mean() for fold in outer])
-    numbers = {
-        "dev_accuracy": float(means.max(axis=1).mean()),
-        "test_accuracy": float(100 * test),
-        "examples": [len(labels), len(labels)],
-    }
-    return Scores(numbers, predictions, labels)
-
-
-def kfold(given: Embedded, protocol: Protocol, seed: int) -> Scores:
-    """Folds of the train part choose L2; one refit, 5 % held out to stop, is scored on the test part."""
-    rows, labels = given.rows("train"), given.labels("train")
-    classes = given.data.classes
-    folds = _folds(labels, protocol.folds)
-    heads = fit_heads(rows, labels, classes, folds, protocol.decays, protocol.fit, seed, apart=True)
-    sizes = np.array([len(fold.dev) for fold in folds])[:, None]
-    means = _rounded((heads.dev_correct.reshape(len(folds), -1) / sizes).mean(axis=0))
-    decay = protocol.decays[int(means.argmax())]
-
-    refit = hold_out(np.arange(len(labels)), seed)
-    head = fit_heads(rows, labels, classes, [refit], [decay], protocol.fit, seed)
-    gold = given.labels("test")
-    predictions = head.predict(_all(given.rows("test"), len(gold)))[:, 0]
-    numbers = {
-        "dev_accuracy": float(means.max()),
-        "test_accuracy": 100 * float((predictions == gold).mean()),
-        "examples": [len(labels), len(gold)],
-    }
-    if given.task.layout == "mrpc":
-        true = int(((predictions == 1) & (gold == 1)).sum())
-        numbers["test_f1"] = 100 * 2 * true / max(1, int((predictions == 1).sum() + (gold == 1).sum()))
-    return Scores(numbers, predictions, gold)
-
-
-def split(given: Embedded, protocol: Protocol, seed: int) -> Scores:
-    """The given development part stops the fits and chooses L2."""
-    settings, decays = protocol.fit, protocol.decays
-    if given.task.layout == "snli":
-        settings, decays = replace(settings, epoch_size=1, max_epochs=15), (1e-9,)
-    labels = given.labels("train", "dev")
-    train = len(given.data.splits["train"])
-    fold = Fold(np.arange(train), np.arange(train, len(labels)))
-    rows = given.rows("train", "dev")
-    heads = fit_heads(rows, labels, given.data.classes, [fold], decays, settings, seed)
-    accuracy = _rounded(heads.dev_correct / len(fold.dev))
-    gold = given.labels("test")
-    predictions = heads.predict(_all(given.rows("test"), len(gold)), [int(accuracy.argmax())])[:, 0]
-    numbers = {
-        "dev_accuracy": 100 * float(heads.dev_correct.max() / len(fold.dev)),
-        "test_accuracy": 100 * float((predictions == gold).mean()),
-        "examples": [len(fold.dev), len(gold)],
-    }
-    return Scores(numbers, predictions, gold)
-
-
-def similarity(given: Embedded, protocol: Protocol, seed: int) -> Scores:
-    """STS12 to STS16: `all` concatenates the sub-corpora, `mean` averages them, `wmean` weights them by size."""
-    parts = [(given.cosine(part), part.labels) for part in given.data.splits.values()]
-    predictions, gold = (np.concatenate(side) for side in zip(*parts, strict=True))
-    sizes = [len(scores) for scores, _ in parts]
-    numbers: dict[str, Any] = {}
-    for name, correlation in (("spearman", spearman), ("pearson", pearson)):
-        each = [100 * correlation(scores, labels) for scores, labels in parts]
-        numbers[f"{name}_all"] = 100 * correlation(predictions, gold)
-        numbers[f"{name}_mean"] = float(np.mean(each))
-        numbers[f"{name}_wmean"] = float(np.average(each, weights=sizes))
-    numbers["examples"] = len(gold)
-    return Scores(numbers, predictions, gold)
-
-
-def relatedness(given: Embedded, protocol: Protocol, seed: int) -> Scores:
-    """STS benchmark and SICK relatedness, by cosine and by the trained regressor."""
-    from trainables.senteval.regressor import fit_regressor
-
-    splits = given.data.splits
-    dev, test = splits["dev"], splits["test"]
-    train_rows, dev_rows, test_rows = (_all(given.rows(name), len(splits[name])) for name in ("train", "dev", "test"))
-    predict = fit_regressor(train_rows, splits["train"].labels, dev_rows, dev.labels, given.rows("dev").dim, seed)
-    regressed = predict(test_rows)
-    predictions = given.cosine(test)
-    numbers = {
-        "dev_spearman_cosine": 100 * spearman(given.cosine(dev), dev.labels),
-        "test_spearman_cosine": 100 * spearman(predictions, test.labels),
-        "dev_pearson_regressor": 100 * pearson(predict(dev_rows), dev.labels),
-        "test_spearman_regressor": 100 * spearman(regressed, test.labels),
-        "test_pearson_regressor": 100 * pearson(regressed, test.labels),
-        "examples": [len(dev), len(test)],
-    }
-    return Scores(numbers, predictions, test.labels)
-
-
-def retrieval(given: Embedded, protocol: Protocol, seed: int) -> Scores:
-    """Caption and image retrieval; `test_recall` is the mean of R@1, 5 and 10 both ways."""
-    from trainables.senteval.captions import fit_projections
-
-    return Scores(
-        *fit_projections(
-            {name: (given.embeddings[given.lookup(part.left)], part) for name, part in given.data.splits.items()}, seed
-        )
-    )
-
-
-SCORERS: Mapping[Kind, Callable[[Embedded, Protocol, int], Scores]] = {
-    "nested_cv": nested_cv,
-    "kfold": kfold,
-    "split": split,
-    "similarity": similarity,
-    "relatedness": relatedness,
-    "retrieval": retrieval,
-}
-
-
-def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
-    """The split never follows the seed of the heads: every model is scored on the same folds."""
-    from sklearn.model_selection import StratifiedKFold
-
-    if np.bincount(labels).max() < folds:
-        raise UserError(f"{len(labels)} examples are too few for {folds} folds with every class in each")
-    parts = StratifiedKFold(n_splits=folds, shuffle=True, random_state=1111).split(np.zeros(len(labels)), labels)
-    return [Fold(train, dev) for train, dev in parts]
-
-
-def _rounded(accuracy: np.ndarray) -> np.ndarray:
-    """Percent with two decimals, as the original rounds before it chooses: ties go to the smaller L2."""
-    return np.round(100 * accuracy, 2)
-
-
-def _all(rows: Rows, count: int) -> Tensor:
-    return rows.take(torch.arange(count))
+SCORERS: Registry[Scorer] = Registry(
+    "kind of task",
+    Scorer(
+        "nested_cv",
+        "trainables.senteval.score:nested_cv",
+        numbers=_ACCURACY,
+        metric="test_accuracy",
+        splits=("all",),
+        target="classes",
+    ),
+    Scorer(
+        "kfold",
+        "trainables.senteval.score:kfold",
+        numbers=_ACCURACY,
+        metric="test_accuracy",
+        splits=("train", "test"),
+        target="classes",
+    ),
+    Scorer(
+        "split",
+        "trainables.senteval.score:split",
+        numbers=_ACCURACY,
+        metric="test_accuracy",
+        splits=THREE,
+        target="classes",
+    ),
+    Scorer(
+        "similarity",
+        "trainables.senteval.score:similarity",
+        numbers=tuple(f"{name}_{way}" for name in ("spearman", "pearson") for way in ("all", "mean", "wmean")),
+        metric="spearman_wmean",
+        splits=(),
+        target="scores",
+    ),
+    Scorer(
+        "relatedness",
+        "trainables.senteval.score:relatedness",
+        numbers=(
+            "dev_spearman_cosine",
+            "test_spearman_cosine",
+            "dev_pearson_regressor",
+            "test_spearman_regressor",
+            "test_pearson_regressor",
+        ),
+        metric="test_spearman_regressor",
+        splits=THREE,
+        target="scores",
+        scale=(0, 5),
+    ),
+    Scorer(
+        "retrieval",
+        "trainables.senteval.score:retrieval",
+        numbers=(
+            "dev_recall",
+            "test_recall",
+            *(f"test_{way}_r{k}" for way in _WAYS for k in (1, 5, 10)),
+            *(f"test_{way}_medr" for way in _WAYS),
+        ),
+        metric="test_recall",
+        splits=THREE,
+        target="images",
+    ),
+)
+"""The values of `Task.kind`."""

@@ -1,41 +1,119 @@
-"""The 28 SentEval tasks as rows of data. Adding a task is adding a row; this module imports nothing heavy.
+"""SentEval's 28 tasks as entries of a registry. Imports nothing heavy.
 
-A row says which files hold the task, how they are laid out (`layout`, a reader in `read.py`), how the task is
-scored (`kind`, a function in `kinds.py`) and what is known about it: published sizes and the score of chance.
+An entry says which files hold the task, how they are laid out (`layout`, a reader of `readers.py`), how the task is
+scored (`kind`, a scorer of `scorers.py`) and what is known about it: published sizes and the score of chance. To add a
+task of one's own, add an entry in a plugin file:
+
+    TASKS.add(Task("mine", "split", "table", ("/data/train.tsv", "/data/dev.tsv", "/data/test.tsv")))
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
 
 from trainables.errors import UserError
+from trainables.registry import Registry
+from trainables.senteval.readers import READERS, Reader
+from trainables.senteval.scorers import SCORERS, Scorer
 
-Kind = Literal["nested_cv", "kfold", "split", "similarity", "relatedness", "retrieval"]
-Layout = Literal["classes_in_files", "trec", "mrpc", "sst2", "sst5", "snli", "sick", "sts", "stsb", "coco", "probing"]
+_GROUPS = ("sts", "transfer", "downstream", "probing", "all")
+"""SentEval's own groups; every task is in the last one."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task.
+    """An entry of `TASKS`. Raises `UserError` where kind, layout, files and metric do not fit together.
 
-    `files` are relative to the data folder, in the order that the layout's reader expects.
+    `files` are relative to the data folder or absolute, in the order that the layout's reader expects.
     `sizes` are the published numbers of examples, in the order (scored), (train, test) or (train, dev, test).
     `chance` is the accuracy of the most frequent class in percent where the published data gives it, else None.
     """
 
     name: str
-    kind: Kind
-    layout: Layout
+    kind: str
+    layout: str
     files: tuple[str, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
     """Class names in the order of their numbers; empty where the layout writes numbers or the data decides."""
-    metric: str = "test_accuracy"
-    """The number that stands for the task in an average, unless a paper says otherwise."""
+    groups: tuple[str, ...] = ()
+    """Names, beside its own and `all`, under which it is asked for together with others."""
+    metric: str = ""
+    """The number that stands for the task in an average, unless a paper says otherwise; empty takes its kind's."""
     chance: float | None = None
+    f1: bool = False
+    """Whether `test_f1`, the F1 of the second of two classes, is reported, too."""
+    both_embeddings: bool = False
+    """Whether a pair's classifier sees the two embeddings beside their difference and product."""
+    epoch_size: int | None = None
+    """Epochs between two scores of a fit; None leaves it to the protocol, as with the two that follow."""
+    max_epochs: int | None = None
+    decays: tuple[float, ...] | None = None
+    """L2 values to choose from."""
+
+    def __post_init__(self) -> None:
+        scorer, reader = SCORERS[self.kind], READERS[self.layout]
+        if not self.metric:
+            object.__setattr__(self, "metric", scorer.metric)
+        for name in (self.name, *self.groups):
+            if not re.fullmatch(r"[\w-]+", name):
+                raise UserError(f"{name!r} cannot name a task or a group; take letters, digits, _ and -")
+        if self.name in _GROUPS:
+            raise UserError(f"{self.name!r} names a group of tasks; give the task another name")
+        if self.f1 and scorer.target != "classes":
+            raise UserError(f"task {self.name}: there is no F1 where the kind is {self.kind!r}")
+        _check_fit(self, scorer, reader)
+        _check_files(self, scorer, reader)
+        if self.metric not in self.numbers:
+            numbers = ", ".join(self.numbers)
+            raise UserError(
+                f"task {self.name}: metric {self.metric!r} is none of the numbers of kind {self.kind!r}: {numbers}"
+            )
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the numbers that it is scored with."""
+        return (*SCORERS[self.kind].numbers, *(("test_f1",) if self.f1 else ()))
+
+
+def _check_fit(task: Task, scorer: Scorer, reader: Reader) -> None:
+    """The reader must give what the scorer needs."""
+    if reader.splits is not None and reader.splits != scorer.splits:
+        needs = ", ".join(scorer.splits) or "sub-corpora"
+        gives = ", ".join(reader.splits) or "sub-corpora"
+        raise UserError(
+            f"task {task.name}: the kind {scorer.name!r} needs the splits {needs}; the layout {reader.name!r} has "
+            f"{gives}"
+        )
+    if scorer.target not in reader.targets:
+        raise UserError(
+            f"task {task.name}: the kind {scorer.name!r} needs {scorer.target}; the layout {reader.name!r} has "
+            f"{' or '.join(reader.targets)}"
+        )
+
+
+def _check_files(task: Task, scorer: Scorer, reader: Reader) -> None:
+    """As many files as splits ask for, each named once."""
+    if len(set(task.files)) < len(task.files):
+        raise UserError(f"task {task.name}: a file is named twice")
+    if reader.files_per_split is None:
+        right, wanted = len(task.files) == 1, "one file"
+    elif scorer.splits:
+        count = reader.files_per_split * len(scorer.splits)
+        right = len(task.files) == count
+        wanted = f"{count} files, {reader.files_per_split} for each of {', '.join(scorer.splits)}"
+    else:
+        right = len(task.files) > 0 and len(task.files) % reader.files_per_split == 0
+        wanted = f"{reader.files_per_split} for each sub-corpus"
+    if not right:
+        raise UserError(f"task {task.name}: the layout {reader.name!r} takes {wanted}, not {len(task.files)} files")
+
+
+_TRANSFER = ("transfer", "downstream")
 
 
 def _splits(folder: str, *names: str) -> tuple[str, ...]:
@@ -44,17 +122,19 @@ def _splits(folder: str, *names: str) -> tuple[str, ...]:
 
 def _nested(name: str, size: int, positive: str, negative: str, chance: float) -> Task:
     files = _splits(name, positive, negative)
-    return Task(name, "nested_cv", "classes_in_files", files, (size,), ("negative", "positive"), chance=chance)
+    labels = ("negative", "positive")
+    return Task(name, "nested_cv", "classes_in_files", files, (size,), labels, _TRANSFER, chance=chance)
 
 
 def _sts(year: int, size: int, *corpora: str) -> Task:
     files = [f"STS.{kind}.{corpus}.txt" for corpus in corpora for kind in ("input", "gs")]
     folder = f"STS/STS{year}-en-test"
-    return Task(f"STS{year}", "similarity", "sts", _splits(folder, *files), (size,), metric="spearman_wmean")
+    return Task(f"STS{year}", "similarity", "sts", _splits(folder, *files), (size,), groups=("sts", "downstream"))
 
 
 def _probing(name: str, file: str, chance: float) -> Task:
-    return Task(name, "split", "probing", (f"probing/{file}.txt",), (100_000, 10_000, 10_000), chance=chance)
+    files = (f"probing/{file}.txt",)
+    return Task(name, "split", "probing", files, (100_000, 10_000, 10_000), groups=("probing",), chance=chance)
 
 
 _SICK = _splits("SICK", "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt")
@@ -72,6 +152,7 @@ _ROWS = (
         _splits("SST/binary", "sentiment-train", "sentiment-dev", "sentiment-test"),
         (67_349, 872, 1_821),
         ("0", "1"),
+        groups=_TRANSFER,
         chance=50.1,
     ),
     Task(
@@ -81,6 +162,7 @@ _ROWS = (
         _splits("SST/fine", "sentiment-train", "sentiment-dev", "sentiment-test"),
         (8_544, 1_101, 2_210),
         ("0", "1", "2", "3", "4"),
+        groups=_TRANSFER,
         chance=28.6,
     ),
     Task(
@@ -90,6 +172,7 @@ _ROWS = (
         _splits("TREC", "train_5500.label", "TREC_10.label"),
         (5_452, 500),
         ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"),
+        groups=_TRANSFER,
         chance=27.6,
     ),
     Task(
@@ -99,7 +182,9 @@ _ROWS = (
         _splits("MRPC", "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"),
         (4_076, 1_725),
         ("0", "1"),
+        groups=_TRANSFER,
         chance=66.5,
+        f1=True,
     ),
     Task(
         "SNLI",
@@ -108,7 +193,13 @@ _ROWS = (
         _splits("SNLI", *(f"{part}.{split}" for split in ("train", "dev", "test") for part in ("s1", "s2", "labels"))),
         (549_367, 9_842, 9_824),
         _NLI,
+        groups=("downstream",),
         chance=34.3,
+        # Half a million examples: the original fits one L2 value, and scores after each epoch.
+        both_embeddings=True,
+        epoch_size=1,
+        max_epochs=15,
+        decays=(1e-9,),
     ),
     Task(
         "SICKEntailment",
@@ -117,16 +208,17 @@ _ROWS = (
         _SICK,
         (4_500, 500, 4_927),
         ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"),
+        groups=("downstream",),
         chance=56.7,
     ),
-    Task("SICKRelatedness", "relatedness", "sick", _SICK, (4_500, 500, 4_927), metric="test_spearman_regressor"),
+    Task("SICKRelatedness", "relatedness", "sick", _SICK, (4_500, 500, 4_927), groups=("downstream",)),
     Task(
         "STSBenchmark",
         "relatedness",
         "stsb",
         _splits("STS/STSBenchmark", "sts-train.csv", "sts-dev.csv", "sts-test.csv"),
         (5_749, 1_500, 1_379),
-        metric="test_spearman_regressor",
+        groups=("downstream",),
     ),
     Task(
         "ImageCaptionRetrieval",
@@ -134,7 +226,7 @@ _ROWS = (
         "coco",
         _splits("COCO", "train.pkl", "valid.pkl", "test.pkl"),
         (565_000, 25_000, 25_000),
-        metric="test_recall",
+        groups=("downstream",),
     ),
     _sts(12, 3_108, "MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
     _sts(13, 1_500, "FNWN", "headlines", "OnWN"),
@@ -153,38 +245,35 @@ _ROWS = (
     _probing("CoordinationInversion", "coordination_inversion", 50.0),
 )
 
-
-def _register(rows: Sequence[Task]) -> dict[str, Task]:
-    registry: dict[str, Task] = {}
-    for task in rows:
-        if task.name in registry:
-            raise ValueError(f"two tasks are called {task.name}")
-        registry[task.name] = task
-    return registry
+TASKS: Registry[Task] = Registry("SentEval task", *_ROWS)
+"""What `evaluation.tasks` may name, beside groups."""
 
 
-TASKS: Mapping[str, Task] = _register(_ROWS)
+def groups() -> dict[str, tuple[str, ...]]:
+    """Every group with the tasks in it: SentEval's own groups, `all`, and those that added tasks name."""
+    found: dict[str, list[str]] = {name: [] for name in _GROUPS}
+    for task in TASKS.values():
+        for name in (*task.groups, "all"):
+            found.setdefault(name, []).append(task.name)
+    return {name: tuple(tasks) for name, tasks in found.items()}
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "sts": tuple(task.name for task in _ROWS if task.kind == "similarity"),
-    "transfer": ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC"),
-    "downstream": tuple(task.name for task in _ROWS if task.layout != "probing"),
-    "probing": tuple(task.name for task in _ROWS if task.layout == "probing"),
-    "all": tuple(task.name for task in _ROWS),
-}
+
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(groups())
+"""SentEval's groups of its own 28 tasks. Papers' averages are made of these, whatever a plugin adds to `groups()`."""
 
 
 def task_names(names: Sequence[str]) -> tuple[str, ...]:
     """Task names without duplicates, groups (`sts`, `transfer`, `downstream`, `probing`, `all`) expanded."""
     found: dict[str, None] = {}
+    known = groups()
     for name in names:
-        if name not in GROUPS and name not in TASKS:
-            near = difflib.get_close_matches(name, [*TASKS, *GROUPS], n=1, cutoff=0.5)
+        if name not in known and name not in TASKS:
+            near = difflib.get_close_matches(name, [*TASKS, *known], n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}? " if near else ""
             raise UserError(
-                f"{name!r} is no SentEval task; {hint}groups: {', '.join(GROUPS)}; tasks: {', '.join(TASKS)}"
+                f"{name!r} is no SentEval task; {hint}groups: {', '.join(known)}; tasks: {', '.join(TASKS)}"
             )
-        found.update(dict.fromkeys(GROUPS.get(name, (name,))))
+        found.update(dict.fromkeys((name,) if name in TASKS else known[name]))
     if not found:
-        raise UserError(f"no task was named; groups: {', '.join(GROUPS)}; tasks: {', '.join(TASKS)}")
+        raise UserError(f"no task was named; groups: {', '.join(known)}; tasks: {', '.join(TASKS)}")
     return tuple(found)

@@ -11,12 +11,12 @@ Deterministic by seed, in the file layouts of the real data: `<folder>/senteval/
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
 
+from trainables.corpora.cache import default_cache
 from trainables.errors import UserError
 
 
@@ -26,10 +26,7 @@ def ensure(folder: Path | None = None) -> Path:
     `folder` is where corpora are cached; by default `sentence-embedding-studies` in the user's cache folder.
     Several processes may ask at once.
     """
-    if folder is None:
-        cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(cache_home) / "sentence-embedding-studies"
-    place = folder / f"scenes-{version()}"
+    place = (folder or default_cache()) / f"scenes-{version()}"
     if not place.is_dir():
         _write_whole(place, seed=0, size=1.0)
     return place

@@ -1,6 +1,6 @@
 """The original toolkit's fits, one classifier after another, as plainly as they can be written.
 
-Tests compare the stacked heads with it; `python -m benchmarks senteval_heads` times it.
+`python -m benchmarks senteval_classifiers` times it, and tests compare the stacked classifiers with it.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def nested_cv(x: np.ndarray, y: np.ndarray, protocol: Protocol, classes: int = 2
     dev, test = [], []
     for train, held in folds(y, protocol.folds):
         accuracy, decay = choose(x[train], y[train], protocol, classes)
-        head = OneByOne(x.shape[1], classes, decay, protocol.fit)
-        head.fit(x[train], y[train])
+        classifier = OneByOne(x.shape[1], classes, decay, protocol.fit)
+        classifier.fit(x[train], y[train])
         dev.append(accuracy)
-        test.append(round(100 * head.score(x[held], y[held]), 2))
+        test.append(round(100 * classifier.score(x[held], y[held]), 2))
     return float(np.mean(dev)), float(np.mean(test))
 
 
@@ -98,9 +98,9 @@ def kfold(
 ) -> tuple[float, float]:
     """As TREC and MRPC are scored."""
     accuracy, decay = choose(*train, protocol, classes)
-    head = OneByOne(train[0].shape[1], classes, decay, protocol.fit)
-    head.fit(*train)
-    return accuracy, 100 * head.score(*test)
+    classifier = OneByOne(train[0].shape[1], classes, decay, protocol.fit)
+    classifier.fit(*train)
+    return accuracy, 100 * classifier.score(*test)
 
 
 def split(
@@ -108,9 +108,9 @@ def split(
 ) -> tuple[float, float]:
     """As SST, SNLI, SICK entailment and the probing tasks are scored."""
     train, dev, test = parts
-    heads = [OneByOne(train[0].shape[1], classes, decay, fit) for decay in decays]
-    accuracies = [round(100 * head.fit(*train, dev), 2) for head in heads]
-    best = heads[int(np.argmax(accuracies))]
+    classifiers = [OneByOne(train[0].shape[1], classes, decay, fit) for decay in decays]
+    accuracies = [round(100 * classifier.fit(*train, dev), 2) for classifier in classifiers]
+    best = classifiers[int(np.argmax(accuracies))]
     return max(accuracies), 100 * best.score(*test)
 
 
@@ -120,7 +120,7 @@ def choose(x: np.ndarray, y: np.ndarray, protocol: Protocol, classes: int) -> tu
     for decay in protocol.decays:
         scores = []
         for train, held in folds(y, protocol.folds):
-            head = OneByOne(x.shape[1], classes, decay, protocol.fit)
-            scores.append(head.fit(x[train], y[train], (x[held], y[held])))
+            classifier = OneByOne(x.shape[1], classes, decay, protocol.fit)
+            scores.append(classifier.fit(x[train], y[train], (x[held], y[held])))
         means.append(round(100 * float(np.mean(scores)), 2))
     return max(means), protocol.decays[int(np.argmax(means))]

@@ -1,6 +1,6 @@
-"""Nested cross-validations: one stack of heads against the original's one-by-one fits.
+"""Nested cross-validations: one stack of classifiers against the original's one-by-one fits.
 
-The one-by-one side is the tests' oracle: nn.Linear, autograd, torch.optim.Adam, deepcopy of the best model, as in
+The one-by-one side (`_one_by_one.py`) is nn.Linear, autograd, torch.optim.Adam, deepcopy of the best model, as in
 the original toolkit. It would take hours, so a random sample of its 410 fits is timed (as many inner fits as asked
 for, and one refit) and scaled by count: 400 inner fits, 10 refits. The stack is timed whole. Processor time of one
 thread is counted on both sides, so that other work on the machine weighs equally on both. Embeddings are random
@@ -53,10 +53,10 @@ class _Run:
 def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
     import torch
 
-    from tests import senteval_oracle as oracle
+    from benchmarks import _one_by_one as one_by_one
     from trainables.senteval.protocol import PROTOCOLS
     from trainables.senteval.read import read_task
-    from trainables.senteval.scorers import Embedded, nested_cv
+    from trainables.senteval.score import Embedded, nested_cv
     from trainables.senteval.tasks import TASKS
 
     if name not in TASKS or TASKS[name].kind != "nested_cv":
@@ -67,20 +67,20 @@ def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
     x, y = _embeddings(part.left, dim), part.labels
 
     random = np.random.RandomState(number)
-    outer = oracle.folds(y, protocol.folds)
+    outer = one_by_one.folds(y, protocol.folds)
     inner = 0.0
     for _ in range(sample):
         train, _ = outer[random.randint(protocol.folds)]
-        fit, held = oracle.folds(y[train], protocol.folds)[random.randint(protocol.folds)]
-        head = oracle.OneByOne(dim, 2, protocol.decays[random.randint(len(protocol.decays))], protocol.fit)
+        fit, held = one_by_one.folds(y[train], protocol.folds)[random.randint(protocol.folds)]
+        classifier = one_by_one.OneByOne(dim, 2, protocol.decays[random.randint(len(protocol.decays))], protocol.fit)
         xs, ys, dev = x[train][fit], y[train][fit], (x[train][held], y[train][held])
         begin = time.process_time()
-        head.fit(xs, ys, dev)
+        classifier.fit(xs, ys, dev)
         inner += time.process_time() - begin
     train, _ = outer[random.randint(protocol.folds)]
-    head = oracle.OneByOne(dim, 2, protocol.decays[random.randint(len(protocol.decays))], protocol.fit)
+    classifier = one_by_one.OneByOne(dim, 2, protocol.decays[random.randint(len(protocol.decays))], protocol.fit)
     begin = time.process_time()
-    head.fit(x[train], y[train])
+    classifier.fit(x[train], y[train])
     refit = time.process_time() - begin
 
     def rows(texts: list[str]) -> torch.Tensor:
@@ -109,7 +109,7 @@ def _processor() -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_heads", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_classifiers", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data/senteval"), help="SentEval's data folder")
     parser.add_argument("--tasks", default="CR,MR", help="of MR, CR, SUBJ and MPQA, joined by commas")
     parser.add_argument("--dims", type=int, nargs="+", default=[50, 384], help="sizes of the embeddings")

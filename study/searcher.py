@@ -10,47 +10,33 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, Record
+from reports.distributions import contains, distribution, suggest
+from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
-from search_spaces.space import Domain
-from study.plan import Plan, PlannedTrial, resolve
-from study.worker import MEMBERS, TRAIN
+from study.journal import open_journal
+from study.plan import Plan, PlannedTrial, applies
+from study.samplers import SAMPLERS
+from study.schedulers import SCHEDULERS
+from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
 from trainables.population import population_key
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, Value
 
-JOURNAL = "optuna.journal"
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 """Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
 batch 512 has 64 members. Further trials go to the next free place in the cluster."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
 RECIPE_KEY = "recipe"
-
-
-def open_journal(results: Path, name: str, goals: Sequence[str] = ()) -> optuna.Study:
-    """The study's Optuna journal in the results folder: made, or continued. Several goals are all maximised."""
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)  # `group`: conditional domains
-    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
-    directions = ["maximize"] * max(len(goals), 1)
-    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
-    # A restarted sampler must not repeat its first random draws; several trials run at once.
-    study.sampler = optuna.samplers.TPESampler(
-        seed=len(study.trials), multivariate=True, group=True, constant_liar=True
-    )
-    return study
 
 
 @dataclass
@@ -68,16 +54,21 @@ class StudySearcher(Searcher):
     """Hands out the trials that the ledger does not hold yet."""
 
     def __init__(
-        self, plan: Plan, ledger: Ledger, task_of: Any, asked: Callable[[list[str]], object] = lambda hashes: None
+        self,
+        plan: Plan,
+        ledger: Ledger,
+        spec_of: Callable[[PlannedTrial], TrialSpec],
+        asked: Callable[[list[str]], object] = lambda hashes: None,
     ) -> None:
         """`asked` is told all explored recipes whenever there is one more."""
         super().__init__(metric=None, mode=None)
-        self.plan, self.ledger, self.task_of, self.asked = plan, ledger, task_of, asked
+        self.plan, self.ledger, self.spec_of, self.asked = plan, ledger, spec_of, asked
+        self.scheduled = SCHEDULERS[plan.request.scheduler].stops
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, list[PlannedTrial]] = {}
         self.groups: dict[str, _Group] = {}
-        self.optuna = open_journal(plan.results, plan.space.name, plan.space.goals) if plan.explored else None
+        self.optuna = self._open() if plan.explored else None
         self.explored: list[str] = []
         if self.optuna is not None:
             self._tell_rows(fixed)
@@ -99,7 +90,7 @@ class StudySearcher(Searcher):
             return Searcher.FINISHED
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running[trial_id] = members
-        return {"key": together(members), "tasks": [self.task_of(planned) for planned in members]}
+        return to_config(files_key(members), [self.spec_of(planned) for planned in members])
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         for planned in self.running.pop(trial_id):
@@ -142,16 +133,19 @@ class StudySearcher(Searcher):
                 yield members  # type: ignore[misc]
 
     def _recorded(self, key: str) -> PlannedTrial | None:
-        recipe_hash, _, seed = key.rpartition("-")
-        record = self.ledger.get(recipe_hash, int(seed))
+        record = self.ledger.get(*split_key(key))
         return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
 
     def _population(self, trial: PlannedTrial) -> str | None:
         """Trials of one key may train together. Workers and a scheduler both need a trial by itself."""
-        alone = self.plan.request.workers > 1 or (self.plan.request.scheduler != "none" and not trial.row)
+        alone = self.plan.request.workers > 1 or (self.scheduled and not trial.row)
         return None if alone else population_key(trial.recipe)
 
     # --- Optuna
+
+    def _open(self) -> optuna.Study:
+        plan = self.plan
+        return open_journal(plan.results, plan.space.name, SAMPLERS[plan.request.sampler].build, plan.space.goals)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
@@ -169,10 +163,10 @@ class StudySearcher(Searcher):
     def _ask(self) -> None:
         assert self.optuna is not None
         trial = self.optuna.ask()
-        chosen: dict[str, Any] = {}
+        chosen: dict[str, Value] = {}
         for domain in self.plan.space.domains:
-            if resolve(domain, chosen, self.plan.base):
-                chosen[domain.key] = _suggest(trial, domain)
+            if applies(domain, chosen, self.plan.base):
+                chosen[domain.key] = suggest(trial, domain)
         recipe = self.plan.base.override(chosen)
         trial.set_user_attr(RECIPE_KEY, recipe.flat())
         self.explored.append(recipe.hash)
@@ -219,7 +213,8 @@ class StudySearcher(Searcher):
         """What is maximised: the selection score, or the space's goals. None where a part is missing."""
         goals = self.plan.space.goals
         values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
-        return None if None in values else values  # type: ignore[return-value]
+        there = [value for value in values if value is not None]
+        return there if len(there) == len(values) else None
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for recipe in {trial.recipe.hash: trial.recipe for trial in fixed}.values():
@@ -246,7 +241,7 @@ class StudySearcher(Searcher):
         )
 
 
-def together(members: Sequence[PlannedTrial]) -> str:
+def files_key(members: Sequence[PlannedTrial]) -> str:
     """Names the files of trials that run together; of one alone, its own key."""
     if len(members) == 1:
         return members[0].key
@@ -258,43 +253,15 @@ def _means(scores: Sequence[Sequence[float]]) -> list[float]:
     return [sum(values) / len(values) for values in zip(*scores, strict=True)]
 
 
-def distribution(domain: Domain) -> BaseDistribution:
-    """Optuna's form of a domain."""
-    if domain.choices:
-        return CategoricalDistribution(domain.choices)
-    assert domain.low is not None
-    assert domain.high is not None
-    if isinstance(domain.low, int) and isinstance(domain.high, int):
-        return IntDistribution(domain.low, domain.high, log=domain.log)
-    return FloatDistribution(domain.low, domain.high, log=domain.log)
-
-
-def _suggest(trial: optuna.Trial, domain: Domain) -> Any:
-    if domain.choices:
-        return trial.suggest_categorical(domain.key, domain.choices)
-    if isinstance(domain.low, int) and isinstance(domain.high, int):
-        return trial.suggest_int(domain.key, domain.low, domain.high, log=domain.log)
-    assert domain.low is not None
-    assert domain.high is not None
-    return trial.suggest_float(domain.key, domain.low, domain.high, log=domain.log)
-
-
-def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Any], dict[str, BaseDistribution]] | None:
+def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Value], dict[str, BaseDistribution]] | None:
     """A recipe as a point of the search space; None where it is not one."""
     flat = recipe.flat()
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Value] = {}
     distributions: dict[str, BaseDistribution] = {}
     for domain in plan.space.domains:
-        if not resolve(domain, chosen, plan.base):
+        if not applies(domain, chosen, plan.base):
             continue
-        kind, value = distribution(domain), flat[domain.key]
-        if isinstance(kind, CategoricalDistribution) and value not in kind.choices:
+        if not contains(domain, flat[domain.key]):
             return None
-        if not isinstance(kind, CategoricalDistribution) and not _within(kind, value):
-            return None
-        chosen[domain.key], distributions[domain.key] = value, kind
+        chosen[domain.key], distributions[domain.key] = flat[domain.key], distribution(domain)
     return (chosen, distributions) if plan.base.override(chosen) == recipe else None
-
-
-def _within(kind: Any, value: Any) -> bool:
-    return isinstance(value, int | float) and kind.low <= value <= kind.high

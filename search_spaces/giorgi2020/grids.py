@@ -1,4 +1,4 @@
-"""Giorgi et al. 2020, "DeCLUTR": Figures 2, 3 and S1 as grids of rows.
+"""Figures 2, 3 and S1 as grids of rows.
 
 The paper prints these results as pictures only, so what is published here is what the text says of them, and the
 default model's figure, which Table S6 has. Every grid has three tables and pictures with the same rows: SentEval's
@@ -12,25 +12,27 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from search_spaces.declutr import (
+from search_spaces.giorgi2020.shared import (
     ANCHORS,
     BASE,
     COMMON_ODDITIES,
     DEV_AGGREGATION,
     DEV_COLUMNS,
+    FIGURES,
     LAPTOP,
     LARGER_MODEL,
     PAPER,
     POSITIVES,
     RECIPE,
+    SHOWN,
     SMALL,
     STRATEGY,
     STS,
     TAU,
     UNTRAINED,
-    WITHOUT_SNLI_AVERAGES,
 )
-from search_spaces.space import Claim, Column, Domain, Figure, Row, Space, Table
+from search_spaces.paper import Claim, Column, Figure, Row, Table
+from search_spaces.space import Domain, Space
 
 _CLASSIFICATION = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SICK-E")
 _PARTS = ("", "-STS", "-classification")
@@ -46,8 +48,8 @@ def _row(label: str, size: str, overrides: Mapping[str, Any], published: Mapping
 
 def _default(figure: str, size: str) -> dict[str, dict[str, float]]:
     """The one figure in print of a grid: Table S6 has the development score of the model as the paper trains it."""
-    downstream = WITHOUT_SNLI_AVERAGES[{"small": SMALL, "base": BASE}[size]][0]
-    return {f"F{figure}": {"Downstream": downstream}}
+    model = {"small": SMALL, "base": BASE}[size]
+    return {f"F{figure}": {"Downstream": FIGURES["S6"][model]["Downstream"]}}
 
 
 def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
@@ -313,6 +315,7 @@ def _space(
         paper=PAPER,
         base=RECIPE,
         laptop=LAPTOP,
+        shown=SHOWN,
         rows=rows,
         domains=domains,
         tables=_tables(f"F{figure}", what, rows),
@@ -323,7 +326,7 @@ def _space(
     )
 
 
-SPACES = (
+GRIDS = (
     _space(
         "declutr_sampling",
         "DeCLUTR: anchors, positives and where they lie (Figure 2)",

@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainables.errors import UserError
+from trainables.senteval.readers import READERS
 from trainables.senteval.tasks import TASKS, Task
 
 _HASHED_WHOLE = 64 * 2**20
-"""Larger files (image features) are hashed by their size and their two ends."""
+"""Bytes; larger files (image features) are hashed by their size and their two ends."""
 
 
 class MissingData(Exception):  # noqa: N818
     """A task of which no file is there: a dash, not an error."""
 
 
-def check_folder(data: Path) -> None:
-    """Refuse a folder that is no SentEval data at all."""
+def check_folder(data: Path, tasks: Sequence[str]) -> None:
+    """Refuse a folder that is no SentEval data at all, unless it is not needed for any of the tasks."""
+    if any((data / file).is_file() for name in tasks for file in TASKS[name].files):
+        return
     if not data.is_dir():
         raise UserError(f"SentEval data folder {data} does not exist")
     if not (data / "downstream").is_dir() and not (data / "probing").is_dir():
@@ -43,8 +46,9 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
     owners: dict[str, tuple[str, str]] = {}
     problems: dict[str, str] = {}
     for name in tasks:
+        labels = READERS[TASKS[name].layout].label_files
         for file in TASKS[name].files:
-            if not (data / file).is_file() or _holds_labels(file) or not (data / file).stat().st_size:
+            if not (data / file).is_file() or Path(file).name.startswith(labels) or not (data / file).stat().st_size:
                 continue
             other_name, other = owners.setdefault(content_hash(data / file), (name, file))
             if other != file:
@@ -55,6 +59,7 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
 
 
 def content_hash(path: Path) -> str:
+    """SHA-256 of a file's content; of a large file, of its size and its two ends."""
     digest = hashlib.sha256()
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -65,9 +70,3 @@ def content_hash(path: Path) -> str:
             file.seek(-(2**20), 2)
             digest.update(file.read())
     return digest.hexdigest()
-
-
-def _holds_labels(file: str) -> bool:
-    """Two small label files may well be equal."""
-    name = file.rpartition("/")[2]
-    return name.startswith(("STS.gs.", "labels."))

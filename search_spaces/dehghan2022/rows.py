@@ -1,0 +1,179 @@
+"""The models of Tables 1 to 3 and A1, and the grids of rows beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from search_spaces.paper import Need, PremiseCount, Row
+from search_spaces.published import by_label, read_figures
+
+FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
+BASE, LARGE = "SupMPN-BERT-base", "SupMPN-BERT-large"
+BASELINE = "SBERT-base"
+UNTRAINED = "BERT-base (first-last avg.)"
+
+TABLE_2, TABLE_3 = tuple(FIGURES["2"]), tuple(FIGURES["3"])
+"""The models of Table 2 and of Table 3, in the paper's order."""
+_PUBLISHED = by_label(FIGURES, {number: [(label, label) for label in FIGURES[number]] for number in ("2", "3", "A1")})
+
+# Table 1.
+_SNLI, _MNLI = FIGURES["1"]["SNLI"], FIGURES["1"]["MNLI"]
+PREMISES = (
+    PremiseCount("snli", "SNLI", (1, 1), (1, 1), int(_SNLI["one each"])),
+    PremiseCount("snli", "SNLI", (2, 4), (2, 4), int(_SNLI["two to four each"])),
+    PremiseCount("snli", "SNLI", (5, None), (5, None), int(_SNLI["five or more each"])),
+    PremiseCount("multi_nli", "MNLI", (1, 1), (1, 1), int(_MNLI["one each"])),
+    PremiseCount("multi_nli", "MNLI", (2, 2), (2, 2), int(_MNLI["two each"])),
+    PremiseCount("multi_nli", "MNLI", (3, 3), (3, 3), int(_MNLI["three each"])),
+)
+
+
+def _plain(name: str | None, mode: str = "mean", **more: Any) -> dict[str, Any]:
+    """A transformer as it is, under our own pooling; without a name the base recipe's encoder."""
+    model = {} if name is None else {"encoder.kind": "transformer", "encoder.name": name}
+    return {"optimisation.epochs": 0, "pooling.mode": mode, **model, **more}
+
+
+def _finished(name: str | None) -> dict[str, Any]:
+    """A finished sentence-transformers model; without a name only a person can give one."""
+    model = {} if name is None else {"encoder.name": name}
+    return {"optimisation.epochs": 0, "encoder.kind": "pipeline", **model}
+
+
+_WORDS = {"optimisation.epochs": 0, "encoder.kind": "word_vectors", "pooling.mode": "mean"}
+_WHITEN = {"pooling.after": "whiten"}
+_SBERT = "sentence-transformers/bert-base-nli-mean-tokens"
+
+_OVERRIDES: dict[str, dict[str, Any]] = {
+    "Glove embeddings (avg.)": _WORDS,
+    "fastText embeddings": _WORDS,
+    UNTRAINED: {"optimisation.epochs": 0},
+    "BERT-base-flow-NLI": _finished(None),
+    "BERT-base-whitening-NLI": {"optimisation.epochs": 0, **_WHITEN},
+    "IS-BERT-base": _finished(None),
+    "CT-BERT-base": _plain("Contrastive-Tension/BERT-Base-CT"),
+    "SG-BERT-base": _finished(None),
+    "Mirror-BERT-base": _plain("cambridgeltl/mirror-bert-base-uncased-sentence-drophead"),
+    "SimCSE-unsup-BERT-base": _plain("princeton-nlp/unsup-simcse-bert-base-uncased", "cls"),
+    "TSDAE-BERT-base": _finished(None),
+    "ConSERT-BERT-base": _finished(None),
+    "ConSERT-BERT-large": _finished(None),
+    "RoBERTa-base (first-last avg.)": _plain("roberta-base", "first_last_mean"),
+    "CLEAR-RoBERTa-base": _finished(None),
+    "DeCLUTR-RoBERTa-base": _plain("johngiorgi/declutr-base"),
+    "InferSent-GloVe": _finished(None),
+    "Universal Sentence Encoder": _finished(None),
+    BASELINE: _finished(_SBERT),
+    "SBERT-base-nli-v2": _finished("kwang2049/SBERT-base-nli-v2"),
+    "SBERT-base-flow": _finished(None),
+    "SBERT-base-whitening": _plain(_SBERT, "first_last_mean", **_WHITEN),
+    "CT-SBERT-base": _plain("Contrastive-Tension/BERT-Base-NLI-CT"),
+    "SG-BERT-base (supervised)": _finished(None),
+    "SimCSE-sup-BERT-base": _plain("princeton-nlp/sup-simcse-bert-base-uncased", "cls"),
+    BASE: {},
+    "SimCSE-sup-BERT-large": _plain("princeton-nlp/sup-simcse-bert-large-uncased", "cls"),
+    LARGE: {
+        "encoder.kind": "transformer",
+        "encoder.name": "bert-large-uncased",
+        "optimisation.batch_size": 200,
+        "optimisation.learning_rate": 1e-5,
+    },
+    "Skip-thought": _finished(None),
+    "Avg. BERT embedding": _plain(None, "mean"),
+    "BERT-[CLS] embedding": _plain(None, "cls"),
+    "SimCSE-unsup-BERT-base-MLM": _finished(None),
+    "SimCSE-sup-BERT-base-MLM": _finished(None),
+}
+
+_BEFORE_POOLER = "its [CLS] state is taken before the pooler, which the authors use; so ours is not quite their model"
+_NOTES = {
+    "Glove embeddings (avg.)": "averaged word vectors without training; needs --word-vectors",
+    "fastText embeddings": "averaged word vectors without training; needs a file of its own by --evaluate",
+    "BERT-base-whitening-NLI": "whitened by the training sentences, no dimension dropped",
+    "SBERT-base-whitening": "whitened by the training sentences, no dimension dropped; first and last layer",
+    "Mirror-BERT-base": "the released checkpoint with drophead, which by its authors does not give the exact figures",
+    "SimCSE-sup-BERT-base": _BEFORE_POOLER,
+    "SimCSE-sup-BERT-large": _BEFORE_POOLER,
+    "SG-BERT-base (supervised)": "printed as a second SG-BERT-base, among the supervised models",
+    BASE: f"--evaluate '{BASE}=SoDehghan/supmpn-bert-base-uncased' evaluates the authors' own checkpoint in its place",
+}
+
+
+def _need(label: str, overrides: Mapping[str, Any]) -> Need | None:
+    if label == "Glove embeddings (avg.)":
+        return "word_vectors"
+    return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
+
+
+MAIN_ROWS = tuple(
+    Row(label, overrides, _PUBLISHED[label], needs=_need(label, overrides), note=_NOTES.get(label, ""))
+    for label, overrides in _OVERRIDES.items()
+)
+
+# Table A1: how missing positives are filled.
+AUGMENTATION = tuple(FIGURES["A1"])
+NONE, DELETION, SYNONYMS, PARAPHRASES = AUGMENTATION
+
+
+def _augmented(label: str, how: str, needs: Need | None = None, note: str = "") -> Row:
+    return Row(label, {"corpus.augmentation": how}, _PUBLISHED[label], needs, note)
+
+
+AUGMENTATION_ROWS = (
+    _augmented(NONE, "none"),
+    _augmented(DELETION, "deletion", note="10 % of an entailment's words are deleted"),
+    _augmented(SYNONYMS, "synonyms", "wordnet", "20 % of an entailment's words are replaced"),
+    _augmented(
+        PARAPHRASES,
+        "paraphrase",
+        "paraphraser",
+        "half of the entailments are paraphrased; the paper's model is prithivida/parrot_paraphraser_on_T5",
+    ),
+)
+
+# Section 5.3, in words only.
+BATCHES = {str(size): f"batch {size}" for size in (64, 128, 256, 512)}
+BATCH_ROWS = tuple(
+    Row(label, {"optimisation.batch_size": int(size)}, _PUBLISHED[BASE] if size == "256" else {})
+    for size, label in BATCHES.items()
+)
+
+
+def _numbers(positives: int | None, negatives: int | None) -> dict[str, Any]:
+    return {"objective.positives": positives, "objective.negatives": negatives}
+
+
+_ROWS_LAYOUT = {"corpus.layout": "rows", **_numbers(None, None)}
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "untrained": {"optimisation.epochs": 0},
+    "cross-entropy": {"objective.name": "ce", **_ROWS_LAYOUT},
+    "SCL, lambda 0.3": {
+        "objective.name": "scl",
+        "objective.weight": 0.3,
+        "objective.temperature": 1.0,
+        **_ROWS_LAYOUT,
+    },
+    "NT-Xent, P 1": {"objective.name": "ntxent", **_numbers(1, None)},
+    "MNRL, P 1, Q 5": {"objective.name": "mnrl", **_numbers(1, 5)},
+    "SimCSE, unsupervised": {"objective.name": "simcse", "corpus.layout": "sentences", **_numbers(None, None)},
+    "SimCSE, supervised, P 1, Q 1": {"objective.name": "simcse", **_numbers(1, 1)},
+    "SimCSE, supervised, P 1, Q 1, MLM 0.1": {"objective.name": "simcse", "objective.mlm": 0.1, **_numbers(1, 1)},
+    "SupCon, P 5": {"objective.name": "supcon", **_numbers(5, None)},
+    "SupMPN, P 5, Q 5": {},
+    "SupMPN, P 5, Q 5, released code": {"objective.fidelity": "released"},
+    "triplet margin, P 5, Q 5": {"objective.name": "triplet"},
+    "BatchAll, P 5, Q 5": {"objective.name": "batch_all"},
+    "BatchHard, P 5, Q 5": {"objective.name": "batch_hard"},
+}
+_SAME_MODEL = {"SupMPN, P 5, Q 5": BASE, "untrained": UNTRAINED}
+OBJECTIVE_ROWS = tuple(
+    Row(label, overrides, _PUBLISHED[_SAME_MODEL[label]] if label in _SAME_MODEL else {})
+    for label, overrides in OBJECTIVES.items()
+)
+
+GRID = {f"P {p}, Q {q}": (p, q) for p in range(1, 6) for q in range(1, 6)}
+GRID_ROWS = tuple(
+    Row(label, _numbers(p, q), _PUBLISHED[BASE] if (p, q) == (5, 5) else {}) for label, (p, q) in GRID.items()
+)

@@ -1,0 +1,64 @@
+"""Tables 2, 3 and A1; the ablations are laid out as Tables 2 and 3 are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from search_spaces.dehghan2022.rows import TABLE_2, TABLE_3
+from search_spaces.paper import Column, Table
+
+_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
+STS = (*_YEARS, "STS-B", "SICK-R")
+TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
+
+_STS_COLUMNS = (
+    *(Column(name, (name, "spearman_all")) for name in _YEARS),
+    Column("STS-B", ("STSBenchmark", "test_spearman_cosine")),
+    Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine")),
+    Column("Avg.", mean_of=STS),
+)
+_TRANSFER_COLUMNS = (
+    *(Column(name, (name.replace("SST-2", "SST2"), "test_accuracy")) for name in TRANSFER),
+    Column("Avg.", mean_of=TRANSFER),
+)
+
+
+def sts_table(number: str, title: str, rows: Mapping[str, str], curve: str | None = None) -> Table:
+    return Table(
+        number=number,
+        title=title,
+        columns=_STS_COLUMNS,
+        rows=tuple(rows.items()),
+        topic="STS",
+        protocol="full",
+        aggregation="Spearman correlation x 100 by cosine, over all pairs of a year; no trained regressor",
+        curve=curve,
+    )
+
+
+def both_tables(what: str, rows: Mapping[str, str], curve: str | None = None) -> tuple[Table, ...]:
+    """The columns of Tables 2 and 3, for these rows."""
+    transfer = Table(
+        number="3",
+        title=f"{what}, on the transfer tasks",
+        columns=_TRANSFER_COLUMNS,
+        rows=tuple(rows.items()),
+        topic="transfer",
+        protocol="full",
+        aggregation="accuracy",
+        curve=curve,
+    )
+    return sts_table("2", f"{what}, on the STS tasks", rows, curve), transfer
+
+
+def same(labels: Iterable[str]) -> dict[str, str]:
+    """Rows that are printed under their own labels."""
+    return {label: label for label in labels}
+
+
+_STS_TABLE, _TRANSFER_TABLE = both_tables("All models", {})
+MAIN_TABLES = (
+    dataclasses.replace(_STS_TABLE, rows=tuple(same(TABLE_2).items())),
+    dataclasses.replace(_TRANSFER_TABLE, rows=tuple(same(TABLE_3).items())),
+)

@@ -1,0 +1,1 @@
+"""Liao 2021, "Sentence Embeddings using Supervised Contrastive Learning" (SCL)."""

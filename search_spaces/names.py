@@ -1,0 +1,26 @@
+"""Names that refer to something: refused where nothing is called so, or two things are."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable
+
+from trainables.errors import UserError, choices
+
+
+def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
+    """`UserError` with the nearest name, or all of them, if `name` is none of the names. `noun` is what one is."""
+    known = list(names)
+    if name in known:
+        return
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    right = f"did you mean {near[0]!r}?" if near else f"there is {choices(map(repr, known)) if known else 'none'}"
+    raise UserError(f"{where}: no {noun} is called {name!r}; {right}")
+
+
+def refuse_twice(what: str, names: Iterable[str]) -> None:
+    """`UserError` if a name comes twice."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise UserError(f"{what} {', '.join(map(repr, twice))}")

@@ -1,0 +1,223 @@
+"""What a paper says, as data: its rows, tables, claims and figures, and how it averages scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from search_spaces.names import refuse_twice
+from trainables.errors import UserError, choices
+
+Scores = Mapping[str, Mapping[str, Any]]
+"""By task, its numbers, as a record holds them."""
+Cell = tuple[str, tuple[str, ...]]
+"""A task and its number that stands for it, or the numbers to be averaged first."""
+Need = Literal["word_vectors", "checkpoint", "wordnet", "paraphraser"]
+_NEED_KEYS = {
+    "word_vectors": {"encoder.kind"},
+    "checkpoint": {"encoder.kind", "encoder.name"},
+    "wordnet": {"corpus.augmentation"},
+    "paraphraser": {"corpus.augmentation"},
+}
+
+
+@dataclass(frozen=True)
+class Average:
+    """A paper's average over tasks: the plain mean of its cells and of its parts, which are averages themselves."""
+
+    name: str
+    cells: tuple[Cell, ...] = ()
+    parts: tuple[Average, ...] = ()
+
+    def of(self, scores: Scores) -> float | None:
+        """Its value; None where one of its scores is missing."""
+        return _mean(
+            [
+                *(_mean([scores.get(task, {}).get(number) for number in numbers]) for task, numbers in self.cells),
+                *(part.of(scores) for part in self.parts),
+            ]
+        )
+
+
+def _mean(values: list[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if len(present) == len(values) else None
+
+
+def cells(tasks: tuple[str, ...], number: str) -> tuple[Cell, ...]:
+    """The same number of several tasks."""
+    return tuple((task, (number,)) for task in tasks)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a score of a finished trial, the plain mean of other columns, or one of a trial's averages.
+
+    `score` is a path into a trial's scores, e.g. `("STS12", "spearman_wmean")`.
+    `mean_of` names columns of the same table instead; it is None (a dash) where any of them is missing.
+    `average` names an average of `search_spaces.averages`, for a table that does not show its parts.
+    """
+
+    name: str
+    score: tuple[str, str] | None = None
+    mean_of: tuple[str, ...] = ()
+    average: str | None = None
+
+    def __post_init__(self) -> None:
+        if [self.score is not None, bool(self.mean_of), self.average is not None].count(True) != 1:
+            raise UserError(
+                f"column {self.name!r} needs either a score or the columns that it is the mean of or an average"
+            )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the paper: what it is called, how its recipe differs from the base, what was published.
+
+    `published` maps a table's number to the printed figures, column name to number; a figure the paper
+    does not print is left out. `minutes` is the printed time to train this row's model.
+
+    `needs` names an input without which the row is a dash: `word_vectors` a file of them; `checkpoint` a model that
+    is not the base recipe's, which the row evaluates (`optimisation.epochs` 0) or starts from, by hub id where
+    `overrides` has an `encoder.name`, else only if a person gives one; `wordnet` the WordNet files; `paraphraser`
+    a sequence-to-sequence model.
+    """
+
+    label: str
+    overrides: Mapping[str, Any]
+    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    needs: Need | None = None
+    note: str = ""
+    minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.needs is not None and self.needs not in get_args(Need):
+            raise UserError(
+                f"row {self.label!r}: needs must be {choices(map(repr, get_args(Need)))}, not {self.needs!r}"
+            )
+        for need, keys in _NEED_KEYS.items():
+            if self.needs == need and not keys & set(self.overrides):
+                raise UserError(f"row {self.label!r} needs {need!r}, so it must override {choices(sorted(keys))}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper: which rows, under which names, with which columns and protocol.
+
+    `rows` pairs the name printed in the table with a row's label.
+    `curve` is the recipe key that the table varies, if it is an ablation over one number.
+    `topic` is a word for what its columns measure; tables of one topic have the same columns.
+    `baseline_table` is the table where the baseline row's figures stand, if they are not printed in this one.
+    """
+
+    number: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, str], ...]
+    protocol: Literal["full", "fast"]
+    aggregation: str
+    curve: str | None = None
+    footnotes: tuple[str, ...] = ()
+    baseline_table: str | None = None
+    topic: str = ""
+
+    def __post_init__(self) -> None:
+        refuse_twice(f"table {self.number} has two columns called", [column.name for column in self.columns])
+        refuse_twice(f"table {self.number} has two rows called", [name for name, _ in self.rows])
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        return next(column for column in self.columns if column.name == name)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper that its numbers should show: every `better` row beats every `worse` row.
+
+    Rows are labels; `table` and `column` say by which score. `chain` lists rows from best to worst instead,
+    each of which beats the next. `quantifier="most"` asks for more than half of the comparisons.
+    `stated` is the difference in points that the paper names, of a claim with one comparison.
+    `smaller_in=(table, column)`: the one comparison's difference there is smaller than here.
+    `contradicted` says why the paper's own figures do not show the sentence; empty where they do.
+    """
+
+    text: str
+    table: str
+    column: str
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
+    quantifier: Literal["all", "most"] = "all"
+    stated: float | None = None
+    smaller_in: tuple[str, str] | None = None
+    contradicted: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.chain) == bool(self.better and self.worse):
+            raise UserError(f"claim {self.text!r} needs either a chain or both better and worse rows")
+        if (self.stated is not None or self.smaller_in) and len(self.comparisons) != 1:
+            raise UserError(f"claim {self.text!r} states a difference, so it must compare one row with one other")
+
+    @property
+    def comparisons(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of labels, of which the first should beat the second."""
+        if self.chain:
+            return tuple(zip(self.chain, self.chain[1:], strict=False))
+        return tuple((better, worse) for better in self.better for worse in self.worse)
+
+    @property
+    def labels(self) -> set[str]:
+        """Every row that the claim speaks of."""
+        return {*self.better, *self.worse, *self.chain}
+
+
+@dataclass(frozen=True)
+class PremiseCount:
+    """A cell of SupMPN's Table 1: how many premises of a corpus have so many entailments and contradictions.
+
+    `source` is the part of `corpus.nli` that is counted, `name` how the paper calls it. `entailments` and
+    `contradictions` are the fewest and the most; None leaves the upper end open.
+    """
+
+    source: str
+    name: str
+    entailments: tuple[int, int | None]
+    contradictions: tuple[int, int | None]
+    published: int
+
+    def __post_init__(self) -> None:
+        for low, high in (self.entailments, self.contradictions):
+            if low < 0 or (high is not None and high < low):
+                raise UserError(f"premise count of {self.name}: no number lies between {low} and {high}")
+        if self.published < 0:
+            raise UserError(f"premise count of {self.name}: {self.published} is not a number of premises")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper over a grid of recipes, drawn from the rows of one of the space's tables.
+
+    `table` and `column` say which rows and which score. `kind="distribution"`: for each of the `keys` a panel with
+    the distribution of the score for each of the key's values, over all recipes that have it. `kind="lines"`: the
+    first key, a number, runs along the x axis; of two or more others the last makes the panels, the rest together
+    name the lines. `lines` gives lines names of their own: the first whose values a recipe has. `note` is a sentence
+    under the picture.
+    """
+
+    number: str
+    title: str
+    kind: Literal["distribution", "lines"]
+    keys: tuple[str, ...]
+    table: str
+    column: str
+    note: str = ""
+    lines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        refuse_twice(f"figure {self.number} has a key twice:", self.keys)
+        if self.kind not in ("distribution", "lines"):
+            raise UserError(f"figure {self.number}: kind must be 'distribution' or 'lines', not {self.kind!r}")
+        fewest = 2 if self.kind == "lines" else 1
+        if len(self.keys) < fewest:
+            raise UserError(f"figure {self.number}: {self.kind} need at least {fewest} key{'s' * (fewest > 1)}")

@@ -1,0 +1,58 @@
+"""The papers' printed figures: one `figures.csv` in each paper's folder, read here.
+
+    table,row,column,value,source
+    2,SBERT baseline,STS12,66.06,"Table 2, section 4.4"
+
+`row` and `column` are the names that the space's table prints, `value` is spelt as in the paper, and `source` says
+where in the paper it stands.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from search_spaces.names import check_name
+from trainables.errors import UserError
+
+Figures = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Table to printed row to column to figure."""
+_HEAD = ["table", "row", "column", "value", "source"]
+
+
+def read_figures(path: Path) -> Figures:
+    """Every figure of the file; `UserError` for a line that is no figure, or repeats one."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        if next(lines, None) != _HEAD:
+            raise UserError(f"{path}: the first line must be {','.join(_HEAD)}")
+        for cells in lines:
+            where = f"{path}, line {lines.line_num}"
+            if len(cells) != len(_HEAD) or not all(cells):
+                raise UserError(f"{where}: needs {', '.join(_HEAD[:-1])} and source, none of them empty")
+            table, row, column, value, _ = cells
+            columns = found.setdefault(table, {}).setdefault(row, {})
+            if column in columns:
+                raise UserError(f"{where}: table {table} has a second figure for {row!r}, {column!r}")
+            try:
+                columns[column] = float(value)
+            except ValueError:
+                raise UserError(f"{where}: {value!r} is not a number") from None
+    return found
+
+
+def by_label(
+    figures: Figures, tables: Mapping[str, Iterable[tuple[str, str]]]
+) -> dict[str, dict[str, Mapping[str, float]]]:
+    """What `Row.published` holds, by the row's label.
+
+    `tables` pairs the printed name of each table's rows with a label; `UserError` for a name that is not printed.
+    """
+    found: dict[str, dict[str, Mapping[str, float]]] = {}
+    for number, rows in tables.items():
+        for printed, label in rows:
+            check_name(f"table {number}", "printed row", printed, figures[number])
+            found.setdefault(label, {})[number] = figures[number][printed]
+    return found

@@ -1,0 +1,1 @@
+"""Qiu, Ding and Chen 2022, "Contrastive Learning of Sentence Representations" (CLSR)."""

@@ -1,0 +1,13 @@
+"""The average of Table 3."""
+
+from __future__ import annotations
+
+from search_spaces.paper import Average, cells
+from trainables.senteval.tasks import GROUPS
+
+STS_AVERAGE = Average(
+    "clsr_sts", (*cells(GROUPS["sts"], "spearman_all"), *cells(("STSBenchmark",), "test_spearman_cosine"))
+)
+"""STS12 to 16 and STS-B by cosine, over all pairs of a year."""
+
+QIU = (STS_AVERAGE,)

@@ -1,0 +1,50 @@
+"""What `--list` and `--keys` print."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from trainables.keys import Key
+
+WIDTH = 100
+
+
+def list_spaces() -> int:
+    """Every space, with its numbers of rows and domains."""
+    from reports.markdown import count
+    from search_spaces import spaces
+
+    for space in spaces().values():
+        rows, domains = count(len(space.rows), "row"), count(len(space.domains), "domain")
+        tables = ", ".join(table.number for table in space.tables) or "none"
+        print(f"{space.name}: {space.title}")
+        print(f"    {space.paper}; {rows}, {domains}; tables: {tables}")
+    return 0
+
+
+def list_keys(plugins: Sequence[Path] = ()) -> int:
+    """Every key of a recipe: its default, type, other name and meaning. `plugins` may add names that a key can have."""
+    from trainables.plugins import load_plugin
+    from trainables.recipe import keys
+
+    for plugin in plugins:
+        load_plugin(plugin)
+    print("Every key of a recipe, for --set KEY=VALUE. The defaults are the recipe's; a space sets its own.")
+    for section, items in groupby(keys().values(), key=lambda item: item.name.partition(".")[0]):
+        print(f"\n{section}")
+        for item in items:
+            print(describe(item))
+    return 0
+
+
+def describe(item: Key) -> str:
+    """A key in a few lines: `objective.temperature = 1.0` and below it type, other name and meaning."""
+    default = ",".join(item.default) if isinstance(item.default, tuple) else item.default
+    alias = f"; or {item.alias}" if item.alias else ""
+    said = textwrap.wrap(f"{item.kind}{alias}", WIDTH - 6, break_on_hyphens=False)
+    meaning = textwrap.wrap(item.meaning, WIDTH - 6, break_on_hyphens=False)
+    lines = [f"  {item.name} = {'none' if default is None else default}", *(f"      {line}" for line in said + meaning)]
+    return "\n".join(lines)

@@ -1,0 +1,45 @@
+"""The schedulers that `--scheduler` names. They may stop explored trials early, never the paper's rows.
+
+A scheduler of your own is a function that returns one of Ray Tune's, in a file given by `--plugin`:
+
+    SCHEDULERS.add(SchedulerEntry("median", median, "stops what is below the median of its rung"))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trainables.registry import Registry, load
+
+if TYPE_CHECKING:
+    from ray.tune.schedulers import TrialScheduler
+
+
+@dataclass(frozen=True)
+class SchedulerEntry:
+    """A scheduler by name."""
+
+    name: str
+    builder: Any
+    """A function without arguments, or `"module:function"`, that returns a Tune scheduler. It is asked once a rung, by
+    `study.spec.METRIC` (maximised) at `study.spec.RUNG`, and may answer with CONTINUE or STOP."""
+    meaning: str
+    stops: bool = True
+    """Whether it ever stops a trial. Trials that may be stopped are scored at every rung, and train alone."""
+    several_goals: bool = False
+    """Whether it can judge a space that has several goals."""
+
+    def build(self) -> TrialScheduler:
+        """The Tune scheduler, new."""
+        scheduler: TrialScheduler = load(self.builder)()
+        return scheduler
+
+
+SCHEDULERS = Registry(
+    "scheduler",
+    SchedulerEntry(
+        "none", "study.polling:none", "every trial runs to its end (default)", stops=False, several_goals=True
+    ),
+    SchedulerEntry("asha", "study.polling:asha", "of three explored trials at a rung one goes on"),
+)

@@ -1,0 +1,118 @@
+"""What every sampler and every scheduler must do, as tests that run over the registries here and that yours inherit:
+
+class TestMine(SamplerContract):
+    @pytest.fixture
+    def entry(self) -> SamplerEntry:
+        return SAMPLERS["mine"]
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from types import SimpleNamespace
+
+from reports.distributions import contains, suggest
+from search_spaces.space import Domain
+from study.samplers import SamplerEntry
+from study.schedulers import SchedulerEntry
+from study.spec import METRIC, RUNG, answer_path
+
+DOMAINS = (
+    Domain("objective.temperature", low=0.01, high=2.0, log=True),
+    Domain("optimisation.batch_size", low=8, high=64),
+    Domain("head.kind", choices=("none", "linear")),
+)
+CONDITIONAL = Domain("head.dim", choices=(8, 16), when=("head.kind", ("linear",)))
+TRIALS = 30
+
+
+class SamplerContract:
+    """Give it a fixture `entry`."""
+
+    def test_it_says_what_it_is(self, entry: SamplerEntry) -> None:
+        assert entry.name
+        assert entry.meaning
+
+    def test_what_it_draws_lies_in_the_domains(self, entry: SamplerEntry) -> None:
+        for drawn in _draws(entry, seed=0):
+            for domain in DOMAINS:
+                assert contains(domain, drawn[domain.key])
+
+    def test_a_seed_decides_the_draws(self, entry: SamplerEntry) -> None:
+        assert _draws(entry, seed=1) == _draws(entry, seed=1)
+        assert _draws(entry, seed=1) != _draws(entry, seed=2)
+
+    def test_it_searches_conditional_domains_if_it_says_so(self, entry: SamplerEntry) -> None:
+        if entry.conditional:
+            for drawn in _draws(entry, seed=3, conditional=True):
+                assert (CONDITIONAL.key in drawn) == (drawn["head.kind"] == "linear")
+
+    def test_it_searches_for_several_goals_if_it_says_so(self, entry: SamplerEntry) -> None:
+        if entry.several_goals:
+            assert len(_draws(entry, seed=4, goals=2)) == TRIALS
+
+
+class SchedulerContract:
+    """Give it a fixture `entry`."""
+
+    def test_it_says_what_it_is(self, entry: SchedulerEntry) -> None:
+        assert entry.name
+        assert entry.meaning
+
+    def test_every_rung_is_answered_and_the_best_trial_goes_on(self, entry: SchedulerEntry, tmp_path: Path) -> None:
+        """`TRIALS` trials of random quality, rung by rung; a score far above all others is never stopped."""
+        stopped = _stopped(entry, tmp_path, may_be_stopped=True)
+        assert bool(stopped) == entry.stops
+        assert TRIALS not in stopped
+
+    def test_rows_are_never_stopped(self, entry: SchedulerEntry, tmp_path: Path) -> None:
+        assert _stopped(entry, tmp_path, may_be_stopped=False) == set()
+        assert list(tmp_path.iterdir()) == []
+
+
+def _draws(entry: SamplerEntry, seed: int, conditional: bool = False, goals: int = 1) -> list[dict[str, object]]:
+    """What the sampler asks for in `TRIALS` trials, each scored by its temperature."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=entry.build(seed), directions=["maximize"] * goals)
+    drawn = []
+    for _ in range(TRIALS):
+        trial = study.ask()
+        chosen = {domain.key: suggest(trial, domain) for domain in DOMAINS}
+        if conditional and chosen["head.kind"] == "linear":
+            chosen[CONDITIONAL.key] = suggest(trial, CONDITIONAL)
+        study.tell(trial, [chosen["objective.temperature"], -chosen["objective.temperature"]][:goals])
+        drawn.append(chosen)
+    return drawn
+
+
+def _stopped(entry: SchedulerEntry, results: Path, may_be_stopped: bool) -> set[int]:
+    """Numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
+    from ray.tune.experiment import Trial
+    from ray.tune.schedulers import TrialScheduler
+
+    from study.polling import PolledScheduler
+    from trainables.training.loop import RUNGS
+
+    scheduler = PolledScheduler(results, entry.build())
+    controller = SimpleNamespace(get_live_trials=list)  # Tune's own, as far as a scheduler of trials needs it
+    draw = random.Random(0)
+    quality = {number: draw.random() for number in range(TRIALS)} | {TRIALS: 100.0}
+    trials = {
+        number: Trial("trial", stub=True, config={"key": f"t{number}", "trials": [{"scheduled": may_be_stopped}]})
+        for number in quality
+    }
+    for trial in trials.values():
+        scheduler.on_trial_add(controller, trial)
+    stopped: set[int] = set()
+    for rung in range(1, RUNGS + 1):
+        for number in sorted(set(quality) - stopped):
+            result = {RUNG: rung, METRIC: quality[number] + rung, "training_iteration": rung}
+            trials[number].update_last_result(result)
+            assert scheduler.on_trial_result(controller, trials[number], result) == TrialScheduler.CONTINUE
+            answer = answer_path(results, f"t{number}", rung)
+            if may_be_stopped and answer.read_text() == "stop":
+                stopped.add(number)
+    return stopped

@@ -1,0 +1,174 @@
+"""Plugins and a person's space file: run before the space is loaded, kept with the results, run again in workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import StudyInfo
+from study.options import parse
+from study.plan import Plan, check_plan, decide, read_request
+from study.spec import SourceFile, TrialSpec, from_config, to_config
+from study.study import check_results, prepare_results
+from study.versions import digest, versions
+from trainables.errors import UserError
+from trainables.objectives import OBJECTIVES
+
+ROOT = Path(__file__).resolve().parents[1]
+PLUGIN = """
+import dataclasses
+from trainables.objectives import OBJECTIVES
+
+OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="{name}"))
+"""
+SPACE = """
+from search_spaces import Row, Space
+from trainables.recipe import Recipe
+LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
+SPACE = Space("mine", "Mine", "nobody", Recipe().override({"objective.name": "first"}), LAPTOP, rows=(Row("a", {}),))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Two plugins with an objective each, and a space that needs the first; what they add is forgotten again."""
+    for name in ("first", "second"):
+        # The folder's name makes each test's sources its own: what ran once in a process is not run again.
+        (tmp_path / f"{name}.py").write_text(f"# {tmp_path}\n" + PLUGIN.format(name=name))
+    (tmp_path / "space.py").write_text(f"# {tmp_path}\n" + SPACE)
+    before = set(OBJECTIVES)
+    yield tmp_path
+    for name in set(OBJECTIVES) - before:
+        OBJECTIVES.remove(name)
+
+
+def plan_of(folder: Path, *plugins: str) -> Plan:
+    arguments = ["--space", str(folder / "space.py"), "--scale", "laptop", "--results", str(folder / "results")]
+    for plugin in plugins:
+        arguments += ["--plugin", str(folder / plugin)]
+    return decide(read_request(parse(arguments)), 0)
+
+
+def test_a_space_may_name_what_a_plugin_adds(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"objective\.name must be"):
+        plan_of(folder)
+    plan = plan_of(folder, "first.py")
+    check_plan(plan)
+    assert [source.what for source in plan.draft.sources] == ["plugin", "space"]
+
+
+def test_a_study_keeps_its_plugins_and_goes_on_with_others(folder: Path) -> None:
+    first = plan_of(folder, "first.py")
+    check_results(first)
+    info = prepare_results(first, "hardware")
+    assert info.plugins == ["first.py"]
+    assert set(info.versions) >= {"plugins", "trainables"}
+    both = plan_of(folder, "first.py", "second.py")
+    check_results(both)
+    assert prepare_results(both, "hardware").plugins == ["first.py", "second.py"]
+    results = folder / "results"
+    for name in ("first.py", "second.py"):
+        assert (results / "plugins" / name).read_text() == (folder / name).read_text()
+    assert StudyInfo.load(results).load_space(results).base.objective.name == "first"
+
+
+def test_plugins_that_cannot_go_together_are_refused_before_a_trial_runs(folder: Path) -> None:
+    prepare_results(plan_of(folder, "first.py"), "hardware")
+    (folder / "results" / "plugins" / "first.py").write_text((folder / "first.py").read_text() + "X = 1\n")
+    (folder / "renamed.py").write_text((folder / "first.py").read_text())
+    with pytest.raises(UserError, match=r"first\.py, line 6: there is already"):
+        check_results(plan_of(folder, "renamed.py"))
+
+
+def test_two_plugins_of_one_file_name_are_refused(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more" / "first.py").write_text("VALUE = 1\n")
+    with pytest.raises(UserError, match=r"two plugins have the same file name \(first\.py, first\.py\)"):
+        plan_of(folder, "first.py", "more/first.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "does not exist"),
+        ("x = (", r"broken\.py, line 1"),
+        ("\nraise ValueError('no')", "line 2: ValueError: no"),
+    ],
+)
+def test_a_plugin_that_does_not_run_is_one_sentence(folder: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (folder / "broken.py").write_text(text)
+    with pytest.raises(UserError, match=said):
+        plan_of(folder, "broken.py")
+
+
+WORKER = """
+import json, sys
+from study.spec import from_config
+from study.worker import recipes_of
+trials = from_config(json.load(sys.stdin))
+print(recipes_of(trials)[0].objective.name, recipes_of(trials)[0].hash)
+"""
+
+
+def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> None:
+    """In a process of its own, which knows nothing but what the spec carries."""
+    own = SourceFile("space", str(folder / "space.py"), PLUGIN.format(name="of_the_space") + SPACE)
+    sources = (*plan_of(folder, "first.py").draft.plugins, own)
+    (folder / "first.py").unlink()  # a worker's machine may not have it
+
+    def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
+        recipe = {"objective.name": name}
+        spec = TrialSpec(recipe, "", 0, "row", str(folder), {"CPU": 1}, 1, False, "", sources)
+        return subprocess.run(
+            [sys.executable, "-c", WORKER],
+            input=json.dumps(to_config("key", [spec])),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    for name in ("first", "of_the_space"):
+        done = worker(sources, name)
+        assert done.stdout.split()[:1] == [name], done.stderr
+    assert "objective.name must be" in worker((), "first").stderr
+
+
+def test_a_spec_survives_rays_config() -> None:
+    source = SourceFile("plugin", "/a/b.py", "x = 1\n")
+    spec = TrialSpec({"corpus.limit": None}, "abc", 3, "row", "/r", {"CPU": 1.0}, 2, True, "a machine", (source,))
+    config = json.loads(json.dumps(to_config("key", [spec, dataclasses.replace(spec, seed=4)])))
+    assert from_config(config) == [spec, dataclasses.replace(spec, seed=4)]
+
+
+CODE = '''"""A module."""
+LIMIT = 3
+"""How many."""
+
+
+def double(x: int) -> int:
+    """Twice x."""
+    return 2 * x  # a comment
+'''
+
+
+def test_the_digest_is_of_the_code_alone() -> None:
+    comments = CODE.replace("a comment", "another").replace("Twice x.", "Two times x.").replace("How many.", "Most.")
+    assert digest([CODE]) == digest([comments]) == digest([CODE.replace("\n\n\n", "\n\n").replace("# a comment", "")])
+    for old, new in (("2 * x", "3 * x"), ("LIMIT = 3", "LIMIT = 4"), ("double", "twice"), ("int:", "float:")):
+        assert digest([CODE]) != digest([CODE.replace(old, new, 1)])
+
+
+def test_a_records_versions_tell_plugins_apart() -> None:
+    one, other = SourceFile("plugin", "a.py", "X = 1\n"), SourceFile("plugin", "a.py", "X = 2\n")
+    commented = SourceFile("plugin", "a.py", "X = 1  # one\n")
+    assert versions([one])["plugins"] == versions([commented])["plugins"] != versions([other])["plugins"]
+    assert "plugins" not in versions([SourceFile("space", "s.py", "X = 1\n")])
+    assert versions([one])["trainables"] == versions()["trainables"]

@@ -1,0 +1,54 @@
+"""What a layout is told of a trial, so that it can make the trial's batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from trainables.errors import UserError
+from trainables.recipe import CorpusConfig, SpansConfig
+
+
+class SpanEncoder(Protocol):
+    """What a layout of tokens must know of an encoder."""
+
+    tokenizer: Any
+    """A Hugging Face tokenizer."""
+    max_length: int
+    """The longest input in tokens, special tokens included."""
+
+    @property
+    def specials(self) -> int:
+        """How many tokens `wrap` adds."""
+
+    def wrap(self, ids: Sequence[int]) -> list[int]:
+        """A span with special tokens around it."""
+
+
+@dataclass(frozen=True)
+class SamplerRequest:
+    """The sections of a recipe that a corpus needs, and what follows from its other sections."""
+
+    corpus: CorpusConfig
+    spans: SpansConfig
+    batch_size: int
+    """Of the global batch, in what the layout counts."""
+    seed: int
+    positives: int | None
+    """P, the positives that each anchor of the layout `groups` gets; None takes all of its own."""
+    negatives: int | None
+    """Q, the hard negatives likewise."""
+    senteval: Path
+    """SentEval's folder."""
+    max_length: int
+    """Tokens that the encoder takes, as the recipe says."""
+    encoder: SpanEncoder | None = None
+    """The encoder that will be trained; None while the request is only checked."""
+
+
+def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:
+    """Refuse a batch of more units than there are; `has` says in words how many that is."""
+    if size > units:
+        raise UserError(f"optimisation.batch_size={size} is more than {where} has: {has}; {remedy}")

@@ -1,0 +1,138 @@
+"""The layout `table`, for tasks of one's own: a TSV, CSV or JSONL file for each split, with named columns.
+
+    sentence<TAB>label                       a sentence and its class
+    sentence1<TAB>sentence2<TAB>label        a pair and its class
+    sentence1<TAB>sentence2<TAB>score        a pair and how similar its sentences are
+
+Further columns are ignored. The first line of a TSV or CSV file names the columns; in a TSV file a quote is a
+character like any other. A task whose kind fits classifiers takes `label`, one that correlates takes `score`. Classes
+are those of `Task.labels`, or else those of the first file in the order of the alphabet. Examples stay in the order of
+their files.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trainables.errors import UserError, choices
+from trainables.senteval.examples import Split, TaskData, sentence
+from trainables.senteval.scorers import SCORERS
+from trainables.senteval.tasks import Task
+from trainables.senteval.text_files import broken, class_number, read_lines, read_text, score_within, shown
+
+Line = tuple[int, Mapping[str, object]]
+"""The number of a line from 1, and its values by column."""
+
+
+def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
+    """Every file is a split, in the order that the task's kind asks for, or a sub-corpus."""
+    scorer = SCORERS[task.kind]
+    names = scorer.splits or task.files
+    tables = {name: _Table(path, list(_lines(path))) for name, path in zip(names, paths, strict=True)}
+    for path, table in zip(paths, tables.values(), strict=True):
+        if not table.lines:
+            raise UserError(f"{path} holds no example")
+    if scorer.target == "scores":
+        scale = scorer.scale or (-sys.float_info.max, sys.float_info.max)
+        return TaskData({name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()})
+    labels = task.labels or tables[names[0]].labels()
+    splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
+    return TaskData(splits, len(labels))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The lines of a file, at least one."""
+
+    path: Path
+    lines: list[Line]
+
+    def sentences(self) -> tuple[list[str], list[str] | None]:
+        """The sentences, and the second ones where the file has a column for them."""
+        columns = self.lines[0][1]
+        left = self._sentences("sentence1" if "sentence1" in columns else "sentence")
+        return left, self._sentences("sentence2") if "sentence2" in columns else None
+
+    def labels(self) -> tuple[str, ...]:
+        return tuple(sorted({self._text(line, "label") for line in self.lines}))
+
+    def classes(self, labels: Sequence[str]) -> np.ndarray:  # (lines,)
+        found = [class_number(labels, self._text(line, "label"), self.path, line[0]) for line in self.lines]
+        return np.array(found, dtype=np.int64)
+
+    def scores(self, scale: tuple[float, float]) -> np.ndarray:  # (lines,)
+        found = [score_within(self._text(line, "score"), self.path, line[0], scale) for line in self.lines]
+        return np.array(found, dtype=np.float64)
+
+    def _sentences(self, column: str) -> list[str]:
+        return [sentence(self._text(line, column).split()) for line in self.lines]
+
+    def _text(self, line: Line, column: str) -> str:
+        number, values = line
+        value = values.get(column)
+        if value is None:
+            raise broken(self.path, number, f"no {column!r}; the columns are {', '.join(map(repr, values))}")
+        if isinstance(value, str) or (column in ("label", "score") and isinstance(value, int | float)):
+            return str(value)
+        raise broken(self.path, number, f"{column!r} is {shown(json.dumps(value))}, not text")
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    readers = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}
+    if path.suffix not in readers:
+        raise UserError(f"{path} is no table; a file must end in {choices(readers)}")
+    return readers[path.suffix](path)
+
+
+def _tsv(path: Path) -> Iterator[Line]:
+    (_, header), *rest = read_lines(path)
+    yield from _named(path, header.split("\t"), ((number, line.split("\t")) for number, line in rest if line))
+
+
+def _csv(path: Path) -> Iterator[Line]:
+    reader = csv.reader(io.StringIO(read_text(path)), strict=True)
+
+    def records() -> Iterator[tuple[int, list[str]]]:
+        while True:
+            number = reader.line_num + 1  # a record may go over several lines
+            try:
+                record = next(reader, None)
+            except csv.Error as error:
+                raise broken(path, number, str(error)) from None
+            if record is None:
+                return
+            if record:
+                yield number, record
+
+    found = records()
+    _, header = next(found)
+    yield from _named(path, header, found)
+
+
+def _named(path: Path, header: Sequence[str], records: Iterator[tuple[int, list[str]]]) -> Iterator[Line]:
+    columns = [column.strip() for column in header]
+    for number, fields in records:
+        if len(fields) != len(columns):
+            raise broken(path, number, f"expected {len(columns)} columns as in line 1, found {len(fields)}")
+        yield number, dict(zip(columns, fields, strict=True))
+
+
+def _jsonl(path: Path) -> Iterator[Line]:
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise broken(path, number, f"not JSON ({error.msg}): {shown(line)}") from None
+        if not isinstance(values, dict):
+            raise broken(path, number, f"expected an object with columns, found {shown(line)}")
+        yield number, values
