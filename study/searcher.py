@@ -28,8 +28,8 @@ from study.plan import Plan, PlannedTrial, applies
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
-from trainables.population import population_key
 from trainables.recipe import Recipe, Value
+from trainables.trial import population_key
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 """Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of

@@ -6,15 +6,18 @@ would from a pretrained model.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 HIDDEN, LAYERS, ATTENTION_HEADS, POSITIONS = 128, 2, 2, 128
 
 
-def build() -> tuple[Any, Any]:
+def build() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Backbone and tokenizer."""
     from transformers import BertConfig, BertModel
 
@@ -33,7 +36,7 @@ def build() -> tuple[Any, Any]:
         return BertModel(config, add_pooling_layer=False), tokenizer
 
 
-def _tokenizer() -> Any:
+def _tokenizer() -> PreTrainedTokenizerBase:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
