@@ -22,9 +22,13 @@ from study.options import Request
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import SourceFile
+from trainables.corpora.augment import check_augmentation
+from trainables.encoders import available
+from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
+from trainables.trial import check_recipes
 
 LARGEST_GRID = 10_000
 
@@ -186,14 +190,36 @@ def decide(draft: Draft, gpus: float) -> Plan:
 
 def check_plan(plan: Plan) -> None:
     """Refuse, before anything starts, what cannot work: encoders, data and objectives that are not there."""
-    from trainables.trial import check_recipes
-
     base = _extremes(plan) if plan.explored else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     check_recipes(list(recipes.values()))
+
+
+def warnings(plan: Plan, on_gpu: bool) -> list[str]:
+    """What would work, but slowly: sentences that each begin with a recipe's key.
+
+    A GPU is asked only where this machine has one: in a cluster the head node may have none.
+    """
+    recipes = [plan.base, *(recipe for recipe in plan.rows.values() if recipe is not None)]
+    asked = {
+        key
+        for recipe in recipes
+        for key in ("optimisation.precision", "evaluation.precision")
+        if recipe.flat()[key] == "bf16"
+    }
+    if not asked:
+        return []
+    import torch
+
+    if on_gpu and not torch.cuda.is_available():
+        return []
+    from trainables.encoders.precision import slow_bf16
+
+    found = [slow_bf16("bf16", "cuda" if on_gpu else "cpu", key) for key in sorted(asked)]
+    return [warning for warning in found if warning]
 
 
 def _extremes(plan: Plan) -> list[Recipe]:
@@ -271,8 +297,6 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
     if row.needs != "checkpoint" and model is not None:  # a row that we train ourselves is evaluated instead
         return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
     if row.needs in ("wordnet", "paraphraser"):
-        from trainables.corpora.augment import check_augmentation
-
         try:
             check_augmentation(base.override(row.overrides).corpus)
         except UserError as error:
@@ -285,16 +309,11 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
         return "no public checkpoint is known; give one with `--evaluate ROW=MODEL`"
     if scale == "laptop":
         return "its model is not fetched at the scale laptop; give one with `--evaluate ROW=MODEL`"
-    from trainables.encoders import available
-
     return available(Recipe().override(row.overrides).encoder) or {}
 
 
 def _kind(row: Row, model: str) -> dict[str, Value]:
     """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
-    from trainables.encoders import available
-    from trainables.encoders.presence import WORD_VECTORS
-
     if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}
     finished = available(EncoderConfig(kind="pipeline", name=model)) is None
