@@ -16,6 +16,7 @@ from pathlib import Path
 
 from reports.ledger import trial_key
 from search_spaces import load_space
+from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_job
 from study.options import Request
@@ -181,7 +182,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
             continue
         recipe = rows[row.label] = base.override({**row.overrides, **found})
         # A model that is given is not what the row varies; a row that is evaluated only stays what it is.
-        own = set(row.overrides) - ({"encoder.name", "encoder.kind"} if row.needs == "checkpoint" else set())
+        own = set(row.overrides) - (NEED_KEYS["checkpoint"] if row.needs == "checkpoint" else set())
         clash = sorted(set(draft.fixed) & own) if recipe.trains else []
         if clash:
             raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")
@@ -238,10 +239,11 @@ def _plugin(path: Path) -> SourceFile:
 
 
 def _space_file(name: str) -> SourceFile | None:
-    path, marker, _ = name.partition(".py")
-    if not marker:
+    """As `load_space` reads the name: `my_space.py`, `my_space.py:NAME`, or any other path."""
+    path, marker, _ = name.partition(".py:")
+    if not (marker or name.endswith(".py") or "/" in name):
         return None
-    file = Path(path + marker).absolute()
+    file = Path(path + ".py" if marker else name).absolute()
     return SourceFile("space", str(file), read_source(file, "space"))
 
 
