@@ -59,7 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server(monkeypatch):
     server = Server(("127.0.0.1", 0), Handler)
     server.files, server.asked = {}, []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("HF_ENDPOINT", base)
     monkeypatch.setattr(fetch, "PROBING", f"{base}/probing")
