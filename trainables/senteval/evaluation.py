@@ -171,7 +171,9 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
 def check_data(data: str | Path, tasks: Sequence[str]) -> None:
     """Raise `UserError` if `data` is no SentEval folder, holds none of the tasks, or only a part of one.
 
-    Quick: looks which files are there. A task that is missing as a whole passes, since it makes a dash.
+    SentEval's own files are only looked for, which is quick. Those of a task that was added are read to their end, so
+    that a mistake in them does not wait until a model is trained. A task that is missing as a whole passes, since it
+    makes a dash.
     """
     names = task_names(tasks)
     folder = Path(data)
@@ -182,6 +184,9 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
             check_task(TASKS[name], folder)
         except MissingData as problem:
             missing.append(str(problem))
+        else:
+            if name not in GROUPS["all"]:
+                _read(TASKS[name], folder)
     if len(missing) == len(names):
         raise UserError(f"{data} holds no task of {', '.join(names)}; {missing[0]}")
 
@@ -199,8 +204,6 @@ def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
 
 def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], dict[str, str], dict[str, str]]:
     """What could be read, what is missing and why, what is broken and why."""
-    from trainables.senteval.read import read_task
-
     check_folder(data, names)
     read: dict[str, TaskData] = {}
     missing: dict[str, str] = {}
@@ -210,12 +213,18 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
             continue
         try:
             check_task(TASKS[name], data)
-            read[name] = read_task(TASKS[name], data)
+            read[name] = _read(TASKS[name], data)
         except MissingData as reason:
             missing[name] = str(reason)
         except UserError as problem:
             errors[name] = str(problem)
     return read, missing, errors
+
+
+def _read(task: Task, data: Path) -> TaskData:
+    from trainables.senteval.read import read_task
+
+    return read_task(task, data)
 
 
 def _embed(encode: Encode, read: Mapping[str, TaskData]) -> tuple[Tensor, Callable[[list[str]], Tensor]]:
