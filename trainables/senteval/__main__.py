@@ -68,9 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config = Recipe().override({"encoder.name": asked.encoder, "encoder.max_length": length}).encoder
     given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling else None
     check_encoder(config)
-    encoder = load_encoder(config, given or _plain_pooling(asked.encoder))
-    if asked.precision == "bf16":
-        _lower_precision(encoder, config.name)
+    if asked.precision == "bf16" and asked.word_vectors:
+        raise UserError(f"--precision bf16 is for transformers; {config.name} is scored in fp32 only")
+    encoder = load_encoder(config, given or _plain_pooling(asked.encoder), evaluation_precision=asked.precision)
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         return encoder.encode(sentences, progress=not asked.quiet)
@@ -156,14 +156,6 @@ def _plain_pooling(name: str | None) -> PoolingConfig | None:
     known = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
     mode = known.get(on[0]) if len(on) == 1 else pooling.get("pooling_mode")
     return Recipe().override({"pooling.mode": mode}).pooling if mode in known.values() else None
-
-
-def _lower_precision(encoder: Any, name: str) -> None:
-    if not hasattr(encoder, "precision"):
-        raise UserError(f"--precision bf16 is for transformers; {name} is scored in fp32 only")
-    import torch
-
-    encoder.precision = torch.bfloat16
 
 
 def _length(name: str) -> int:
