@@ -316,6 +316,7 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
             "a.tsv:3: expected 2 columns as in line 1, found 1",
         ),
         ("a.tsv", "text\tlabel\nx\tgood\n", "nested_cv", "a.tsv:2: no 'sentence'; the columns are 'text', 'label'"),
+        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv:1: a column is named twice: label, label"),
         ("a.tsv", "sentence\tclass\nx\tgood\n", "nested_cv", "a.tsv:2: no 'label'; the columns are"),
         ("a.tsv", HEAD, "nested_cv", "a.tsv holds no example"),
         ("a.tsv", "", "nested_cv", "a.tsv is empty"),

@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainables.errors import UserError
-from trainables.senteval.averages import averages
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.protocol import protocol_named
 from trainables.senteval.scorers import Numbers
@@ -42,7 +41,6 @@ class Evaluation:
 
     protocol: str
     tasks: dict[str, Numbers]
-    averages: dict[str, float | None]
     predictions: dict[str, np.ndarray] = field(repr=False)
     gold: dict[str, np.ndarray] = field(repr=False)
     parts: dict[str, np.ndarray] = field(repr=False)
@@ -107,7 +105,6 @@ def evaluate(
     return Evaluation(
         protocol,
         results,
-        {**averages(results), **{f"development_{name}": value for name, value in goals(results).items()}},
         {name: scores.predictions for name, scores in found.items()},
         {name: scores.gold for name, scores in found.items()},
         {name: scores.parts for name, scores in found.items() if scores.parts is not None},
@@ -119,26 +116,6 @@ def evaluate(
 
 def _dash(task: Task, reason: str) -> Numbers:
     return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
-
-
-def goals(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
-    """The two goals of a search, from development parts only and in percent; None where nothing of one is there.
-
-    `sts`: STSBenchmark's `dev_spearman_cosine`. `transfer`: mean `dev_accuracy` of the transfer tasks. Missing tasks
-    leave that mean, so compare only scores of one task list.
-    """
-    accuracies = [tasks[name]["dev_accuracy"] for name in GROUPS["transfer"] if name in tasks]
-    accuracies = [value for value in accuracies if value is not None]
-    return {
-        "sts": tasks.get("STSBenchmark", {}).get("dev_spearman_cosine"),
-        "transfer": sum(accuracies) / len(accuracies) if accuracies else None,
-    }
-
-
-def selection_score(tasks: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """What a study with one goal maximises: the mean of the two `goals`, over what is there; None if neither is."""
-    parts = [score for score in goals(tasks).values() if score is not None]
-    return sum(parts) / len(parts) if parts else None
 
 
 def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
