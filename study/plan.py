@@ -201,7 +201,7 @@ def _extremes(plan: Plan) -> list[Recipe]:
     domain = next((domain for domain in plan.space.domains if domain.key == "optimisation.batch_size"), None)
     if domain is None:
         return [plan.base]
-    largest = max(domain.choices) if domain.choices else domain.high
+    largest = max(value for value in (*domain.choices, domain.high) if isinstance(value, int))
     return [plan.base, plan.base.override({domain.key: largest})]
 
 

@@ -1,4 +1,4 @@
-"""What runs next: the paper's rows first, then whatever Optuna asks for. A thin Tune `Searcher` over ask and tell.
+"""What runs next: the paper's rows first, then whatever Optuna asks for. A Tune `Searcher` over Optuna's ask and tell.
 
 Ray's own `OptunaSearch` keeps its study in memory, tells a stopped trial's partial score as if it were complete, and
 knows nothing of seeds; here the study is a journal file, stopped trials are pruned, and all seeds of a

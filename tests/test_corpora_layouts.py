@@ -26,13 +26,18 @@ from trainables.corpora.layouts import (
 from trainables.corpora.nli import NLIPairs, census, load_nli
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError
-from trainables.recipe import Recipe
-from trainables.trial import check_recipes
+from trainables.recipe import SCENES_ENCODER, Recipe
+from trainables.trial import check_recipes as check_whole_recipes
 
 TEXT = st.sampled_from([f"text {letter}" for letter in "abcdefghijkl"])
 ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
 NUMBER = st.one_of(st.none(), st.integers(1, 4))
 SHARED = Path("../shared/data")
+
+
+def check_recipes(recipes: Sequence[Recipe]) -> None:
+    """With an encoder that is there."""
+    check_whole_recipes([recipe.override({"encoder.name": SCENES_ENCODER}) for recipe in recipes])
 
 
 def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
@@ -418,7 +423,12 @@ def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: 
     from trainables.corpora import nli_layouts
 
     reads = []
-    monkeypatch.setattr(nli_layouts, "load_nli", lambda *given, real=load_nli: reads.append(given) or real(*given))
+
+    def read(*given: Any, **more: Any) -> NLIPairs:
+        reads.append(given)
+        return load_nli(*given, **more)
+
+    monkeypatch.setattr(nli_layouts, "load_nli", read)
     changes = [{"corpus.layout": layout, "objective.temperature": t} for layout in ("pairs", "groups") for t in (1, 2)]
     recipes = [recipe.override({"objective.name": "supmpn", **change}) for change in changes]
     check_recipes(recipes)

@@ -63,12 +63,18 @@ def check_trainable(recipe: Recipe) -> None:
             "or pooling.after to 'none'"
         )
     masked = recipe.objective.mlm > 0 or recipe.objective.name == "mlm"
-    if encoder.adapter == "none":
-        if masked and kind.tokens:
-            _check_mask_token(encoder.name)
-        return
-    if not kind.adapter:
-        raise UserError(f"no adapter fits on encoder.kind {kind.name!r}; set encoder.adapter to 'none'")
+    if encoder.adapter != "none":
+        _check_adapter(recipe, masked)
+    elif (masked or recipe.corpus.layout == "spans") and not kind.tokens:
+        what = "masked language modelling" if masked else "corpus.layout 'spans'"
+        raise UserError(f"{what} needs the token ids of a transformer, which encoder.kind {kind.name!r} does not give")
+    elif masked:
+        _check_mask_token(encoder.name)
+
+
+def _check_adapter(recipe: Recipe, masked: bool) -> None:
+    if not ENCODERS[recipe.encoder.kind].adapter:
+        raise UserError(f"no adapter fits on encoder.kind {recipe.encoder.kind!r}; set encoder.adapter to 'none'")
     if masked:
         raise UserError(
             "masked language modelling trains the encoder, which encoder.adapter freezes; set objective.mlm to 0, "

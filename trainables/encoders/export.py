@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock
 from torch import nn
 
 from trainables.encoders.loading import quieten
@@ -82,8 +83,6 @@ def save_adapted(
 
 def _write_base(save_base: Callable[[Path], None], folder: Path) -> None:
     """At the first call of any process."""
-    from filelock import FileLock
-
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.parent / ".model.lock"):
         if not folder.exists():
