@@ -74,7 +74,6 @@ def test_every_block_is_followed() -> None:
 
 
 def test_an_objective(plug: Plug) -> None:
-
     entry = plug("my_objective.py", OBJECTIVES)
     objective = build_objective(ObjectiveConfig(name=entry.name), 5, "rows")
     batch = labelled([(0, 1, 0), (0, 2, 2), (3, 4, 0)])
@@ -91,7 +90,6 @@ def test_an_objective(plug: Plug) -> None:
 
 
 def test_a_layout(plug: Plug) -> None:
-
     entry = plug("my_layout.py", LAYOUTS)
 
     def request(size: int) -> SamplerRequest:
@@ -110,7 +108,6 @@ def test_a_layout(plug: Plug) -> None:
 
 
 def test_a_pooling(plug: Plug, make_encoder: Any) -> None:
-
     entry = plug("my_pooling.py", POOLINGS)
     encoder = make_encoder(entry.name)
     alone = encoder.encode(["two dogs run"])
@@ -120,7 +117,6 @@ def test_a_pooling(plug: Plug, make_encoder: Any) -> None:
 
 
 def test_a_kind_of_encoder(plug: Plug) -> None:
-
     entry = plug("my_encoder.py", ENCODERS)
     encoder = trainable(load_encoder(EncoderConfig(kind=entry.name, name="trigrams"), device="cpu"))
     sentences = ["two dogs run", "two dogs sleep"]
@@ -153,14 +149,12 @@ def test_a_task(plug: Plug, outside: Path) -> None:
 
 
 def test_a_space(tmp_path: Path) -> None:
-
     (tmp_path / "my_space.py").write_text(BLOCKS["my_space.py"])
     space = load_space(str(tmp_path / "my_space.py"))
     assert [row.label for row in space.rows] == ["margin 5", "margin 1"]
 
 
 def test_a_section(plug: Plug, tmp_path: Path) -> None:
-
     plug("my_section.py", SECTIONS)
     make_results(tmp_path / "results")
     report = write_report(tmp_path / "results").read_text()
