@@ -10,6 +10,8 @@ from trainables.errors import answer_user_errors
 
 EXAMPLES = """examples:
   python -m reports results/scl_ablation      write report.md, its pictures and trials.csv into that folder
+  python -m reports results/x --plugin my_section.py
+                                              with a section of your own
   watch -n 60 python -m reports results/x     keep the report of a running study fresh
 """
 
@@ -22,10 +24,21 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("results", type=Path, help="the folder that a study wrote")
-    results = parser.parse_args().results
+    parser.add_argument(
+        "--plugin",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file that adds a section; a study's own plugins are known without it",
+    )
+    asked = parser.parse_args()
     from reports.report import write_report
+    from trainables.plugins import load_plugin
 
-    print(write_report(results))
+    for plugin in asked.plugin:
+        load_plugin(plugin)
+    print(write_report(asked.results))
 
 
 def command() -> int:

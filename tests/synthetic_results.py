@@ -17,6 +17,7 @@ from search_spaces import Row, Space, spaces
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
+SPACES = spaces()
 PLOTS = (row_differences, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
 """The modules that draw pictures."""
 Score = tuple[str, str]
@@ -42,7 +43,7 @@ def make_results(
     Scores are the published ones (made up where the paper prints none), 20 lower at the laptop's scale, plus Gaussian
     noise of standard deviation `spread`. `drop_task` has no data. Word vectors are missing unless asked for.
     """
-    space = space or spaces()["scl_ablation"]
+    space = space or SPACES["scl_ablation"]
     chance = random.Random(7)
     recipe = space.base.override({**(space.laptop if laptop else {}), **(base or {})})
     ledger, seeds = Ledger(folder / LEDGER), list(seeds)

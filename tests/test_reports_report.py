@@ -129,7 +129,7 @@ class TestLaptop:
         assert len(scores) == 10
         assert scores == sorted(scores, reverse=True)
         shares = [int(share) for share in re.findall(r"(\d+) % \|", section)]
-        assert len(shares) == 7  # head.dim is not asked of every recipe
+        assert len(shares) == 8  # of conditional domains, too
         assert sum(shares) == pytest.approx(100, abs=4)
 
     def test_pictures_are_there(self, laptop: tuple[Path, str]):
@@ -404,7 +404,7 @@ print(write_report(Path({str(tmp_path)!r})))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    assert "fANOVA" in (tmp_path / "report.md").read_text()
+    assert "PED-ANOVA" in (tmp_path / "report.md").read_text()
 
 
 def test_help_loads_nothing_heavy():

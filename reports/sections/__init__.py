@@ -77,6 +77,10 @@ def in_order() -> list[Section]:
     """Every section where it stands; `UserError` where one follows a section that does not exist."""
     ordered: list[Section] = []
     for section in SECTIONS.values():
-        place = ordered.index(SECTIONS[section.after]) + 1 if section.after else len(ordered)
+        place = len(ordered)
+        if section.after:
+            place = ordered.index(SECTIONS[section.after]) + 1
+            while place < len(ordered) and ordered[place].after == section.after:
+                place += 1  # of several that follow one, in the order in which they were added
         ordered.insert(place, section)
     return ordered

@@ -8,8 +8,10 @@ from typing import Any
 from reports.ledger import Record
 from reports.markdown import DASH, places, table
 from reports.results import Results
+from trainables.corpora.layouts import LAYOUTS
 
-SCORERS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
+KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
+"""What a record's `data` describes; the first studies kept `nli`."""
 ELSEWHERE = {"premises"}
 """Entries that have a section of their own."""
 PHRASES = {
@@ -19,14 +21,12 @@ PHRASES = {
     "read": "{} documents read",
     "too_short": "{} of them too short",
 }
-DECIDES = {"corpus": ("corpus.", "spans.", "encoder.", "evaluation.senteval"), "nli": ("corpus.",)}
-"""Recipe keys that decide what a trial reads: only trials that agree on them must have read the same."""
 
 
 def data_section(results: Results) -> str:
     """A line for each content that was read, by its fingerprint; a warning where it changed under a study's feet."""
     lines, changed = [], []
-    for kind, name in SCORERS.items():
+    for kind, name in KINDS.items():
         records = [record for record in results.records if record.data.get(kind)]
         if _changed(kind, records):
             changed.append(name)
@@ -43,10 +43,18 @@ def data_section(results: Results) -> str:
 def _changed(kind: str, records: Sequence[Record]) -> bool:
     found: dict[tuple[tuple[str, Any], ...], set[Any]] = {}
     for record in records:
-        keys = DECIDES.get(kind, ("evaluation.",))
-        same = tuple((key, value) for key, value in sorted(record.recipe.items()) if key.startswith(keys))
+        decide = _decide(kind, record)
+        same = tuple((key, value) for key, value in sorted(record.recipe.items()) if key.startswith(decide))
         found.setdefault(same, set()).add(record.data[kind].get("fingerprint"))
     return any(len(fingerprints) > 1 for fingerprints in found.values())
+
+
+def _decide(kind: str, record: Record) -> tuple[str, ...]:
+    """How the keys begin that decide what a trial reads: only trials that agree on them must have read the same."""
+    if kind == "senteval":
+        return ("evaluation.",)
+    layout = LAYOUTS[record.recipe.get("corpus.layout", "rows")]
+    return ("corpus.", "spans.", "encoder.", layout.reads) if kind == "corpus" else ("corpus.",)
 
 
 def _by_layout(descriptions: Sequence[dict[str, Any]]) -> list[str]:

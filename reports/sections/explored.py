@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reports.importance import importances, is_asked
 from reports.ledger import Record
 from reports.markdown import DASH, count, number, signed, spread, table
 from reports.plots.search_course import search_picture
@@ -15,9 +16,6 @@ from reports.results import Results, topic_name
 from reports.sections.words import changes, noise_sentence, short
 from reports.statistics import Measured
 from search_spaces.space import Domain
-
-if TYPE_CHECKING:
-    import optuna
 
 SHOWN = 10
 ENOUGH_FOR_IMPORTANCE = 20
@@ -121,59 +119,37 @@ def _ranking(results: Results, candidates: list[Candidate]) -> str:
 
 
 def _importance(results: Results, explored: list[Candidate]) -> str:
-    """How much of the variance of what the search maximised each domain explains (fANOVA).
-
-    One score, or each of the space's goals. The evaluator sees only domains that every recipe has a value of, so a
-    conditional domain is judged within the recipes that were asked for it, beside all unconditional ones.
-    """
+    """How much each hyperparameter decides whether a recipe is among the best: of one score, or of each goal."""
     if len(explored) < ENOUGH_FOR_IMPORTANCE:
         return (
             f"Importance of the hyperparameters is shown from {ENOUGH_FOR_IMPORTANCE} explored recipes on; "
             f"there are {len(explored)}."
         )
     scored = _scored(results, explored)
-    always = [domain.key for domain in results.space.domains if domain.when is None]
-    sometimes = [domain for domain in results.space.domains if domain.when is not None]
-    asked = {domain.key: sum(_is_asked(domain, item.records[0].recipe) for item in explored) for domain in sometimes}
-    try:
-        studies = {name: _study(results, pairs) for name, pairs in scored.items()}
-        shares = {name: _fanova(study, always) for name, study in studies.items()}
-        within = {
-            (domain.key, name): _fanova(study, [*always, domain.key]).get(domain.key)
-            for domain in sometimes
-            for name, study in studies.items()
-        }
-    except ImportError as error:
-        return f"Importance of the hyperparameters is left out: {error}."
+    shares = {name: importances(results.space.domains, _values(pairs)) for name, pairs in scored.items()}
+    asked = {
+        domain.key: sum(is_asked(domain, item.records[0].recipe) for item in explored)
+        for domain in results.space.domains
+    }
     first = next(iter(shares.values()))
     lines = [
-        [f"`{key}`", *(_percent(found.get(key)) for found in shares.values())]
-        for key in sorted(always, key=lambda key: (-(first.get(key) or 0.0), always.index(key)))
+        [
+            f"`{domain.key}`",
+            _condition(domain),
+            str(asked[domain.key]),
+            *(_percent(found, domain) for found in shares.values()),
+        ]
+        for domain in sorted(results.space.domains, key=lambda domain: -first.get(domain.key, 0.0))
     ]
-    whole = f"Share of the variance by hyperparameter (fANOVA, {len(explored)} recipes)"
-    parts = [f"{whole}, of {' and '.join(scored)}:", table(["Hyperparameter", *scored], lines)]
-    if sometimes:
-        parts.append(
-            f"{_listed(domain.key for domain in sometimes)} {'is' if len(sometimes) == 1 else 'are'} not in it, being "
-            "asked of some recipes only. Their shares are of the variance within those recipes, beside the "
-            f"hyperparameters above; shown from {ENOUGH_FOR_IMPORTANCE} recipes on:"
-        )
-        parts.append(
-            table(
-                ["Hyperparameter", "asked where", "recipes", *scored],
-                [
-                    [
-                        f"`{domain.key}`",
-                        _condition(domain),
-                        str(asked[domain.key]),
-                        *(_percent(within[domain.key, name]) for name in scored),
-                    ]
-                    for domain in sometimes
-                ],
-                left=2,
-            )
-        )
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        [
+            f"What decides whether a recipe is among the best quarter by {' and '.join(scored)} (PED-ANOVA of "
+            f"{len(explored)} explored recipes; shares of a column sum to 100 %). A hyperparameter that is "
+            "asked only where another one has some value is judged among those recipes, and counts the more, the more "
+            "of them are among the best:",
+            table(["Hyperparameter", "asked where", "recipes", *scored], lines, left=2),
+        ]
+    )
 
 
 def _scored(results: Results, explored: list[Candidate]) -> dict[str, list[tuple[Candidate, float]]]:
@@ -186,62 +162,16 @@ def _scored(results: Results, explored: list[Candidate]) -> dict[str, list[tuple
     return kept or {"the development score": [(item, item.selection.mean) for item in explored]}
 
 
-def _is_asked(domain: Domain, recipe: Mapping[str, Any]) -> bool:
-    return domain.when is None or recipe.get(domain.when[0]) in domain.when[1]
-
-
-def _study(results: Results, pairs: Sequence[tuple[Candidate, float]]) -> optuna.Study:
-    """The recipes as Optuna's finished trials."""
-    import optuna
-    from optuna.distributions import (
-        BaseDistribution,
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    distributions: dict[str, BaseDistribution] = {}
-    for domain in results.space.domains:
-        if domain.choices:
-            distributions[domain.key] = CategoricalDistribution(domain.choices)
-        elif isinstance(domain.low, int) and isinstance(domain.high, int):
-            distributions[domain.key] = IntDistribution(domain.low, domain.high, log=domain.log)
-        elif domain.low is not None and domain.high is not None:
-            distributions[domain.key] = FloatDistribution(float(domain.low), float(domain.high), log=domain.log)
-    study = optuna.create_study(direction="maximize")
-    for item, value in pairs:
-        recipe = item.records[0].recipe
-        asked = [domain.key for domain in results.space.domains if _is_asked(domain, recipe)]
-        study.add_trial(
-            optuna.trial.create_trial(
-                params={key: recipe[key] for key in asked},
-                distributions={key: distributions[key] for key in asked},
-                value=value,
-            )
-        )
-    return study
-
-
-def _fanova(study: optuna.Study, keys: Sequence[str]) -> Mapping[str, float]:
-    """Shares of the variance within the trials that have all of these keys; empty where those are too few."""
-    import optuna
-
-    if sum(set(keys) <= set(trial.params) for trial in study.trials) < ENOUGH_FOR_IMPORTANCE:
-        return {}
-    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
-    return optuna.importance.get_param_importances(study, evaluator=evaluator, params=list(keys))
+def _values(pairs: Sequence[tuple[Candidate, float]]) -> list[tuple[Mapping[str, Any], float]]:
+    return [(item.records[0].recipe, value) for item, value in pairs]
 
 
 def _condition(domain: Domain) -> str:
-    key, values = domain.when or ("", ())
+    if domain.when is None:
+        return "always"
+    key, values = domain.when
     return f"`{key}` is {' or '.join(map(short, values))}"
 
 
-def _listed(keys: Iterable[str]) -> str:
-    *head, last = [f"`{key}`" for key in keys]
-    return f"{', '.join(head)} and {last}" if head else last
-
-
-def _percent(share: float | None) -> str:
-    return DASH if share is None else f"{100 * share:.0f} %"
+def _percent(shares: Mapping[str, float], domain: Domain) -> str:
+    return f"{100 * shares[domain.key]:.0f} %" if domain.key in shares else DASH

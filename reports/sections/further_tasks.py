@@ -1,5 +1,43 @@
-"""x"""
+"""Tasks of a person's own: what SentEval and the space's tables do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from reports.ledger import Record
+from reports.markdown import bullets, spread, table
+from reports.results import Results
+from trainables.senteval.tasks import GROUPS, TASKS
 
 
-def write(results, pictures) -> str:
-    return ""
+def write(results: Results, pictures: Path) -> str:
+    """A line for each row, a column for each task, with the number that stands for the task."""
+    tasks = _tasks(results)
+    if not tasks:
+        return ""
+    lines = [
+        [label, *(spread(results.over_seeds(records, _score(task))) for task in tasks)]
+        for label in results.asked_rows
+        if (records := results.of_row(label))
+    ]
+    how = f"Test scores under SentEval's protocol `{results.protocol}`, of tasks that no table of the paper has:"
+    numbers = bullets(f"{task}: `{TASKS[task].metric}`" for task in tasks)
+    return "\n\n".join([how, table(["Row", *tasks], lines), numbers])
+
+
+def _tasks(results: Results) -> list[str]:
+    """The tasks that some trial was scored on, that SentEval does not have, and that no table shows."""
+    measured = dict.fromkeys(task for record in results.records for task in record.scores)
+    shown = {column.score[0] for paper in results.space.tables for column in paper.columns if column.score}
+    return [task for task in measured if task in TASKS and task not in shown and task not in GROUPS["all"]]
+
+
+def _score(task: str) -> Callable[[Record], float | None]:
+    """The number that stands for the task, of a record."""
+
+    def score(record: Record) -> float | None:
+        value = record.scores.get(task, {}).get(TASKS[task].metric)
+        return None if value is None else float(value)
+
+    return score

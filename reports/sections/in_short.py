@@ -6,11 +6,14 @@ from collections import Counter
 from pathlib import Path
 from typing import get_args
 
+from reports.best_model import best_trial
+from reports.ledger import Record
 from reports.markdown import bullets, count, number, signed
 from reports.results import Results, topic_name
 from reports.sections.pareto import pareto_in_short
 from reports.statistics import same_order
 from reports.verdicts import Verdict, judge
+from search_spaces.goals import selection
 from search_spaces.space import Column, Table
 
 FEWEST_PAIRS = 3
@@ -26,6 +29,9 @@ def write(results: Results, pictures: Path) -> str:
         said.append(_within_tolerance(results))
     if results.space.claims:
         said.append(_claims(results))
+    best = best_trial(results)
+    if best is not None:
+        said.append(_best_model(results, best))
     if len(results.info.seeds) == 1:
         said.append(
             "There is one seed, so the noise between seeds is unknown: every comparison here is by sign only, and "
@@ -75,6 +81,15 @@ def _topic(results: Results, paper: Table, column: Column) -> str:
         if total >= FEWEST_PAIRS:
             text += f". {same} of {total} pairs of rows stand in the paper's order (by chance about half)"
     return f"{text}."
+
+
+def _best_model(results: Results, best: Record) -> str:
+    row = results.labels.get(best.recipe_hash)
+    whose = f"row `{row}`" if row else f"the explored recipe `{best.recipe_hash}`"
+    return (
+        f"The best model by development score ({number(selection(best.scores))}; {whose}, seed {best.seed}) is kept in "
+        f"`{best.checkpoint}`."
+    )
 
 
 def _claims(results: Results) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, count, number, table
 from reports.results import Results
 from reports.sections.data_read import data_section
+from trainables.fidelity import preset, resolve
+from trainables.recipe import Recipe, Value
+
+FEW = 3
+"""So many rows are named, more are counted."""
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -28,12 +33,38 @@ def write(results: Results, pictures: Path) -> str:
         ),
         f"Cost: {_cost(finished + [r for r in results.records if r.status == 'pruned'])}",
         f"Hardware: {'; '.join(_distinct([info.hardware, *(r.hardware for r in results.records)]))}",
+        *_presets(results),
         f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(info.versions.items()))}",
     ]
     said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
     parts = [said, _mixed_versions(results), data_section(results), _recipe(results)]
     training = _training_time(results)
     return "\n\n".join(part for part in [*parts, training] if part)
+
+
+def _presets(results: Results) -> list[str]:
+    """What `objective.fidelity` sets in the base recipe, and which rows it sets something else in."""
+    base = Recipe.from_flat({**results.space.base.flat(), **results.info.base})
+    said = [f"{_fidelity(base)} sets {_assignments(preset(base))}"]
+    followed = resolve(base).flat()
+    rows: dict[str, list[str]] = {}
+    for label in results.asked_rows:
+        recipe = base.override(results.space.row(label).overrides)
+        other = {key: value for key, value in preset(recipe).items() if value != followed[key]}
+        if other:
+            rows.setdefault(f"{_fidelity(recipe)} sets {_assignments(other)}", []).append(f"`{label}`")
+    for sets, labels in rows.items():
+        more = f" and {len(labels) - FEW} more" if len(labels) > FEW else ""
+        said.append(f"{sets} in {', '.join(labels[:FEW])}{more}")
+    return said
+
+
+def _fidelity(recipe: Recipe) -> str:
+    return f"`objective.fidelity={recipe.objective.fidelity}`"
+
+
+def _assignments(values: Mapping[str, Value]) -> str:
+    return ", ".join(f"`{key}={value}`" for key, value in values.items()) or "nothing"
 
 
 def _mixed_versions(results: Results) -> str:

@@ -1,0 +1,32 @@
+"""Which trained model of a study is the best by development score, and where it lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.ledger import Record
+from reports.results import Results
+from search_spaces.goals import selection
+
+
+def best_model(results: Path) -> str | None:
+    """The folder of a study's best model within its results folder, `models/HASH-SEED`; None if no model was kept.
+
+    Raises `UserError` for a folder that is no study's, or where nothing is finished.
+    """
+    found = best_trial(Results.load(results))
+    return found.checkpoint if found else None
+
+
+def best_trial(results: Results) -> Record | None:
+    """Of the recipe with the best development score over its seeds, the seed with the best one that kept its model."""
+    scored = [
+        (score.mean, kept)
+        for records in results.recipes.values()
+        if (kept := [record for record in records if record.checkpoint and selection(record.scores) is not None])
+        and (score := results.selection(records)) is not None
+    ]
+    if not scored:
+        return None
+    _, kept = max(scored, key=lambda item: (item[0], item[1][0].recipe_hash))
+    return max(kept, key=lambda record: (selection(record.scores) or 0.0, -record.seed))

@@ -1,0 +1,224 @@
+"""Sections: what each must do, and one that a file from outside the repository adds."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.best_model import best_model
+from reports.importance import importances
+from reports.ledger import LEDGER, PLUGINS, Ledger, Record, StudyInfo
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import SECTIONS, Section, in_order
+from reports.testing import SectionContract, make_study
+from search_spaces import Domain
+from tests.synthetic_results import PLOTS, undraw, with_goals
+from trainables.errors import UserError
+from trainables.plugins import load_plugin
+from trainables.senteval import tasks
+
+ROOT = Path(__file__).resolve().parents[1]
+PLUGIN = """
+from reports.markdown import table
+from reports.sections import SECTIONS, Section
+
+
+def seeds(results, pictures):
+    lines = [[label, str(len(results.of_row(label)))] for label in results.asked_rows]
+    return table(["Row", "seeds"], lines)
+
+
+SECTIONS.add(Section("seeds", "How many seeds", seeds, after="in_short"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+
+
+class TestEverySection(SectionContract):
+    @pytest.fixture(params=list(SECTIONS))
+    def section(self, request: pytest.FixtureRequest) -> Section:
+        return SECTIONS[request.param]
+
+
+class TestAStrangersSection(SectionContract):
+    """The plugin of the docstring, held to the same contract."""
+
+    @pytest.fixture
+    def section(self, tmp_path: Path) -> Iterator[Section]:
+        (tmp_path / "mine.py").write_text(f"{PLUGIN}\nWHERE = {str(tmp_path)!r}\n")  # a plugin runs once a process
+        load_plugin(tmp_path / "mine.py")
+        yield SECTIONS["seeds"]
+        SECTIONS.remove("seeds")
+
+    def test_it_stands_where_it_asked_to(self, section: Section, tmp_path: Path):
+        make_study(tmp_path / "results")
+        report = write_report(tmp_path / "results").read_text()
+        headings = [line for line in report.splitlines() if line.startswith("## ")]
+        assert headings[:3] == ["## In short", "## How many seeds", "## What was run"]
+        assert "| SBERT baseline |     2 |" in report
+
+
+@pytest.mark.parametrize("by", ["the study", "--plugin"])
+def test_the_command_knows_plugins(tmp_path: Path, by: str):
+    results = make_study(tmp_path / "results")
+    file = (results.folder / PLUGINS if by == "the study" else tmp_path) / "mine.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(PLUGIN)
+    more = []
+    if by == "the study":
+        dataclasses.replace(results.info, plugins=["mine.py"]).save(results.folder)
+    else:
+        more = ["--plugin", str(file)]
+    command = [sys.executable, "-m", "reports", str(results.folder), *more]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "## How many seeds" in (results.folder / "report.md").read_text()
+
+
+def test_a_section_that_is_broken_is_refused():
+    with pytest.raises(UserError, match="already a section of a report called 'claims'"):
+        SECTIONS.add(Section("claims", "Again", lambda results, pictures: ""))
+    SECTIONS.add(Section("lost", "Lost", lambda results, pictures: "", after="claim"))
+    try:
+        with pytest.raises(UserError, match="did you mean 'claims'"):
+            in_order()
+    finally:
+        SECTIONS.remove("lost")
+
+
+def test_two_sections_after_one_stand_in_the_order_of_their_coming():
+    names = [section.name for section in in_order()]
+    assert names == list(SECTIONS)
+    for name in ("one", "two"):
+        SECTIONS.add(Section(name, name, lambda results, pictures: "", after="setting"))
+    try:
+        assert [section.name for section in in_order()][:3] == ["setting", "one", "two"]
+    finally:
+        SECTIONS.remove("one")
+        SECTIONS.remove("two")
+
+
+def test_the_best_model(tmp_path: Path):
+    results = make_study(tmp_path)
+    assert best_model(tmp_path) is None
+    assert "best model by" not in write_report(tmp_path).read_text()
+    ledger = Ledger(tmp_path / LEDGER)
+    first, second = (results.of_row(label) for label in results.asked_rows)
+
+    def keep(record: Record, sts: float, kept: bool = True) -> None:
+        folder = f"models/{record.key}" if kept else None
+        ledger.write(dataclasses.replace(with_goals(record, sts, 60.0), checkpoint=folder))
+
+    keep(first[0], 70.0)
+    keep(first[1], 40.0)
+    keep(second[0], 62.0)
+    keep(second[1], 66.0)
+    assert best_model(tmp_path) == f"models/{second[1].key}"  # the best recipe has the best mean
+    said = f"(63.00; row `{results.asked_rows[1]}`, seed 1) is kept in `models/{second[1].key}`."
+    assert said in write_report(tmp_path).read_text()
+    keep(second[1], 66.0, kept=False)
+    assert best_model(tmp_path) == f"models/{second[0].key}"
+
+
+def test_a_task_of_ones_own_has_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    results = make_study(tmp_path)
+    assert "## Further tasks" not in write_report(tmp_path).read_text()
+    own = dataclasses.replace(tasks.TASKS["MR"], name="reviews")
+    monkeypatch.setattr("reports.sections.further_tasks.TASKS", {**tasks.TASKS, "reviews": own})
+    for number, record in enumerate(results.records):
+        scores = {**record.scores, "reviews": {"test_accuracy": 70.0 + number % 2, "dev_accuracy": 1.0}}
+        Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, scores=scores))
+    report = write_report(tmp_path).read_text()
+    text = report.split("## Further tasks")[1].split("\n## ")[0]
+    assert "| SBERT baseline | 70.50 ± 0.71 |" in text
+    assert "- reviews: `test_accuracy`" in text
+    assert "MRPC" not in text
+    assert report.index("## Tables") < report.index("## Further tasks") < report.index("## Curves")
+
+
+def test_what_the_preset_sets_is_said(tmp_path: Path):
+    results = make_study(tmp_path, rows=3)
+    report = write_report(tmp_path).read_text()
+    assert "- `objective.fidelity=paper` sets `objective.false_negatives=mask`, `objective.anchors=premises`" in report
+    assert "fidelity=released" not in report
+    base = {**results.info.base, "objective.fidelity": "released", "objective.false_negatives": "mask"}
+    dataclasses.replace(results.info, base=base).save(tmp_path)
+    line = next(line for line in write_report(tmp_path).read_text().splitlines() if "fidelity=released` sets" in line)
+    assert "`objective.anchors=rows`" in line
+    assert "`pooling.padding=count`" in line
+    assert "false_negatives" not in line  # it is set by itself
+
+
+def test_rows_with_another_preset_are_named(tmp_path: Path):
+    from tests.synthetic_results import SPACES, make_results
+
+    make_results(tmp_path, SPACES["supmpn_objectives"])
+    lines = [line for line in write_report(tmp_path).read_text().splitlines() if "objective.fidelity=" in line]
+    assert lines[1] == (
+        "- `objective.fidelity=released` sets `objective.false_negatives=keep`, `objective.own_positives=score_zero` "
+        "in `SupMPN, P 5, Q 5, released code`"
+    )
+
+
+class TestImportance:
+    HEAD = Domain("head.kind", choices=("none", "linear"))
+    DIM = Domain("head.dim", low=8, high=64, when=("head.kind", ("linear",)))
+    TAU = Domain("objective.temperature", low=0.1, high=1.0)
+
+    def recipes(self) -> list[dict[str, Any]]:
+        return [
+            {"head.kind": "linear" if n % 2 else "none", "head.dim": 8 + n, "objective.temperature": 0.1 + 0.02 * n}
+            for n in range(40)
+        ]
+
+    def test_what_decides_has_the_largest_share(self):
+        scored = [(recipe, 10 * recipe["objective.temperature"]) for recipe in self.recipes()]
+        shares = importances([self.HEAD, self.TAU], scored)
+        assert sum(shares.values()) == pytest.approx(1)
+        assert shares["objective.temperature"] > 0.9
+
+    def test_a_conditional_domain_is_judged_where_it_is_asked(self):
+        scored = [(recipe, recipe["head.dim"] if recipe["head.kind"] == "linear" else 0.0) for recipe in self.recipes()]
+        domains = [self.HEAD, self.DIM, dataclasses.replace(self.TAU, low=0.0)]
+        for n, (recipe, _) in enumerate(scored):
+            recipe["objective.temperature"] = 0.1 + (n * 7 % 40) / 50
+        shares = importances(domains, scored)
+        assert sum(shares.values()) == pytest.approx(1)
+        assert shares["head.dim"] > 3 * shares["objective.temperature"]
+        assert shares["head.kind"] > 0
+
+    def test_what_was_never_varied_has_no_share(self):
+        scored = [({"head.kind": "none", "objective.temperature": 0.1 + n / 50}, float(n)) for n in range(30)]
+        assert list(importances([self.HEAD, self.DIM, self.TAU], scored)) == ["objective.temperature"]
+
+
+def test_results_are_read_for_what_the_layouts_read(tmp_path: Path):
+    """Where no trained trial reads documents, other documents are no difference to the paper."""
+    results = make_study(tmp_path)
+    assert results.sources_read == {"corpus.nli"}
+    base = {**results.info.base, "corpus.documents": "elsewhere"}
+    dataclasses.replace(results.info, base=base).save(tmp_path)
+    assert "corpus.documents" not in [item.key for item in Results.load(tmp_path).differences]
+    for record in results.records:
+        recipe = {**record.recipe, "corpus.layout": "spans"}
+        Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, recipe=recipe))
+    found = Results.load(tmp_path)
+    assert found.sources_read == {"corpus.documents"}
+    keys = [item.key for item in found.differences]
+    assert "corpus.documents" in keys
+    assert "corpus.nli" not in keys
+
+
+def test_study_info_keeps_its_plugins(tmp_path: Path):
+    StudyInfo(space="scl_tau", plugins=["a.py"]).save(tmp_path)
+    assert StudyInfo.load(tmp_path).plugins == ["a.py"]
