@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     asked = _parser().parse_args(arguments)
     import torch
 
-    from trainables.trial import run_trial
+    from trainables.trial.run import run_trial
 
     torch.set_num_threads(asked.threads)
     run_trial(_trials(asked, SCENES_ENCODER, 8)[0][0].override({"optimisation.max_steps": 1}), 0)  # loads libraries
@@ -69,8 +69,8 @@ class _Run:
 
 
 def _run(asked: argparse.Namespace, encoder: str, batch_size: int, number: int) -> _Run:
-    from trainables.population import run_population
-    from trainables.trial import run_trial
+    from trainables.trial.population import run_population
+    from trainables.trial.run import run_trial
 
     recipes, seeds = _trials(asked, encoder, batch_size)
     chosen = [(number * asked.sample + i) % asked.members for i in range(asked.sample)]
@@ -92,19 +92,19 @@ def _training_only(
     recipes: Sequence[Recipe], seeds: Sequence[int], chosen: Sequence[int], shared: Path
 ) -> tuple[float, float]:
     """Seconds of one member's training by itself, and of its share in the population's."""
-    from trainables.population import build_members
     from trainables.training.distributed import Workers
     from trainables.training.loop import train
     from trainables.training.population_training import train_population
+    from trainables.trial.population import build_members
 
-    members = build_members(recipes, seeds, shared)
+    members, _ = build_members(recipes, seeds, shared)
     begin = time.process_time()
     train_population(members)
     together = (time.process_time() - begin) / len(members)
-    fresh = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
+    fresh, _ = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
     begin = time.process_time()
     for member, i in zip(fresh, chosen, strict=True):
-        train(member.model, member.sampler, member.recipe, seeds[i], _Nobody(), Workers())
+        train(member.model, member.sampler, member.optimisation, seeds[i], _Nobody(), Workers())
     return (time.process_time() - begin) / len(chosen), together
 
 

@@ -6,10 +6,9 @@ SCL has a lambda, only the losses over triplets a margin.
 
 from __future__ import annotations
 
-from typing import Any
-
+from search_spaces.paper import Overrides
 from search_spaces.space import Domain, Row, Space
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, Value
 
 _OBJECTIVES = ("supmpn", "supcon", "mnrl", "simcse", "ntxent", "scl", "triplet", "batch_all", "batch_hard")
 _SEVERAL_POSITIVES = tuple(name for name in _OBJECTIVES if name not in ("mnrl", "simcse"))
@@ -18,12 +17,12 @@ _TRIPLETS = ("triplet", "batch_all", "batch_hard")
 _SOFTMAX = tuple(name for name in _OBJECTIVES if name not in _TRIPLETS)
 
 
-def _row(name: str, positives: int | None, negatives: int | None, **more: Any) -> dict[str, Any]:
+def _row(name: str, positives: int | None, negatives: int | None, **more: Value) -> Overrides:
     return {"objective.name": name, "objective.positives": positives, "objective.negatives": negatives, **more}
 
 
 # One for each family of objectives; the search starts from them.
-_STARTS: dict[str, dict[str, Any]] = {
+_STARTS: dict[str, Overrides] = {
     "SupMPN, P 5, Q 5": _row("supmpn", 5, 5),
     "SupCon, P 5": _row("supcon", 5, None),
     "MNRL, P 1, Q 5": _row("mnrl", None, 5),

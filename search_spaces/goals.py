@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from search_spaces.names import check_score
 from search_spaces.paper import Scores
 from trainables.registry import Registry
 from trainables.senteval.tasks import GROUPS
@@ -18,6 +19,10 @@ class Goal:
     """What it is, for a table's caption."""
     tasks: tuple[str, ...]
     number: str
+
+    def __post_init__(self) -> None:
+        for task in self.tasks:
+            check_score(f"goal {self.name!r}", task, self.number)
 
     def of(self, scores: Scores) -> float | None:
         """None where no task has it. Missing tasks leave the mean, so compare only scores of one task list."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from trainables.errors import UserError, choices
+from trainables.senteval.tasks import TASKS
 
 
 def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
@@ -17,6 +18,12 @@ def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     right = f"did you mean {near[0]!r}?" if near else f"there is {choices(map(repr, known)) if known else 'none'}"
     raise UserError(f"{where}: no {noun} is called {name!r}; {right}")
+
+
+def check_score(where: str, task: str, number: str) -> None:
+    """`UserError` if there is no such task, or it has no such number."""
+    check_name(where, "task", task, TASKS)
+    check_name(where, f"number of {task}", number, TASKS[task].numbers)
 
 
 def refuse_twice(what: str, names: Iterable[str]) -> None:

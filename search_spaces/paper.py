@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from search_spaces.names import refuse_twice
+from search_spaces.names import check_score, refuse_twice
 from trainables.errors import UserError, choices
+from trainables.recipe import Value
 
+Overrides = Mapping[str, Value]
+"""Keys of a recipe, and what they are set to."""
 Scores = Mapping[str, Mapping[str, Any]]
 """By task, its numbers, as a record holds them."""
 Cell = tuple[str, tuple[str, ...]]
@@ -29,6 +32,11 @@ class Average:
     name: str
     cells: tuple[Cell, ...] = ()
     parts: tuple[Average, ...] = ()
+
+    def __post_init__(self) -> None:
+        for task, numbers in self.cells:
+            for number in numbers:
+                check_score(f"average {self.name!r}", task, number)
 
     def of(self, scores: Scores) -> float | None:
         """Its value; None where one of its scores is missing."""
@@ -85,7 +93,7 @@ class Row:
     """
 
     label: str
-    overrides: Mapping[str, Any]
+    overrides: Overrides
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     needs: Need | None = None
     note: str = ""
@@ -212,7 +220,7 @@ class Figure:
     table: str
     column: str
     note: str = ""
-    lines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lines: Mapping[str, Overrides] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         refuse_twice(f"figure {self.number} has a key twice:", self.keys)

@@ -43,16 +43,19 @@ def read_figures(path: Path) -> Figures:
     return found
 
 
-def by_label(
-    figures: Figures, tables: Mapping[str, Iterable[tuple[str, str]]]
-) -> dict[str, dict[str, Mapping[str, float]]]:
+def same(labels: Iterable[str]) -> dict[str, str]:
+    """Rows that are printed under their own labels."""
+    return {label: label for label in labels}
+
+
+def by_label(figures: Figures, tables: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Mapping[str, float]]]:
     """What `Row.published` holds, by the row's label.
 
-    `tables` pairs the printed name of each table's rows with a label; `UserError` for a name that is not printed.
+    `tables` maps the printed names of each table's rows to labels; `UserError` for a name that is not printed.
     """
     found: dict[str, dict[str, Mapping[str, float]]] = {}
     for number, rows in tables.items():
-        for printed, label in rows:
+        for printed, label in rows.items():
             check_name(f"table {number}", "printed row", printed, figures[number])
             found.setdefault(label, {})[number] = figures[number][printed]
     return found

@@ -6,17 +6,15 @@ folder; a person's own space is one Python file outside the repository.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from search_spaces.averages import AVERAGES, USUAL
 from search_spaces.goals import GOALS
-from search_spaces.names import check_name, refuse_twice
-from search_spaces.paper import Claim, Column, Figure, Need, PremiseCount, Row, Table
+from search_spaces.names import check_name, check_score, refuse_twice
+from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError
-from trainables.recipe import Recipe, keys
-from trainables.senteval.tasks import TASKS, task_names
+from trainables.recipe import Recipe, Value, keys
+from trainables.senteval.tasks import task_names
 
 __all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Space", "Table"]
 
@@ -31,12 +29,12 @@ class Domain:
     """
 
     key: str
-    choices: tuple[Any, ...] = ()
+    choices: tuple[Value, ...] = ()
     low: float | int | None = None
     high: float | int | None = None
     log: bool = False
-    grid: tuple[Any, ...] = ()
-    when: tuple[str, tuple[Any, ...]] | None = None
+    grid: tuple[Value, ...] = ()
+    when: tuple[str, tuple[Value, ...]] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.choices) == (self.low is not None and self.high is not None):
@@ -47,7 +45,7 @@ class Domain:
             raise UserError(f"domain {self.key!r} has a log scale, so it needs a low above 0, not {self.low!r}")
 
     @property
-    def grid_values(self) -> tuple[Any, ...]:
+    def grid_values(self) -> tuple[Value, ...]:
         return self.choices or self.grid
 
 
@@ -72,7 +70,7 @@ class Space:
     title: str
     paper: str
     base: Recipe
-    laptop: Mapping[str, Any] = field(default_factory=dict)
+    laptop: Overrides = field(default_factory=dict)
     rows: tuple[Row, ...] = ()
     domains: tuple[Domain, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -134,7 +132,7 @@ class Space:
         """The printed figure, or None."""
         return self.row(label).published.get(table, {}).get(column)
 
-    def _check_recipe(self, where: str, overrides: Mapping[str, Any]) -> None:
+    def _check_recipe(self, where: str, overrides: Overrides) -> None:
         """Keys, values, registered names (objectives, layouts, ...) and task names of the base with the overrides."""
         try:
             task_names(self.base.override(overrides).evaluation.tasks)
@@ -158,9 +156,7 @@ class Space:
         for column in table.columns:
             here = f"{where}, column {column.name!r}"
             if column.score is not None:
-                task, number = column.score
-                check_name(here, "task", task, TASKS)
-                check_name(here, f"number of {task}", number, TASKS[task].numbers)
+                check_score(here, *column.score)
             if column.average is not None:
                 check_name(here, "average", column.average, AVERAGES)
             for name in column.mean_of:

@@ -10,13 +10,12 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from study.options import Request
 from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("study", "reports", "search_spaces", "trainables")
+PACKAGES = ("study", "reports", "search_spaces", "trainables")
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     if request.cpus_per_worker is not None:
         cpus = request.cpus_per_worker
     elif gpus:
-        # The cores of a node are shared by its GPUs; more than eight sampler no GPU faster.
+        # The cores of a node are shared by its GPUs; more than eight make no GPU faster.
         shares = [node.get("CPU", 0) // max(node.get("GPU", 0) / gpus, 1) for node in cluster.nodes if node.get("GPU")]
         cpus = max(1, min(8, int(min(shares, default=1))))
     else:
@@ -196,9 +195,9 @@ def _local_gpus() -> int:
     return torch.cuda.device_count()
 
 
-def _runtime_env() -> dict[str, Any]:
-    """How a joined cluster's workers find the rooms: a job's working directory has them; else they are sent along."""
-    return {} if inside_job() else {"py_modules": [str(ROOT / room) for room in ROOMS]}
+def _runtime_env() -> dict[str, list[str]]:
+    """How a joined cluster's workers find our packages: a job's working directory has them; else they are sent."""
+    return {} if inside_job() else {"py_modules": [str(ROOT / name) for name in PACKAGES]}
 
 
 def _quieten() -> None:

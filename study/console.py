@@ -11,7 +11,7 @@ from typing import Any
 from ray.tune import Callback
 
 from reports.ledger import Ledger, Record
-from search_spaces.averages import averages
+from search_spaces.averages import average
 from search_spaces.goals import selection
 from study.failures import why_failed
 from study.searcher import StudySearcher
@@ -20,16 +20,6 @@ from study.spec import TrialSpec, from_config
 LEGEND = (
     "dev: the development score that searches look at; the other names: averages of test scores. Both in percent, of "
     "the tasks that were asked for."
-)
-
-
-SHOWN = (
-    ("STS", "liao_sts"),
-    ("STS", "supmpn_sts"),
-    ("transfer", "liao_transfer"),
-    ("transfer", "supmpn_transfer"),
-    ("downstream", "declutr_downstream"),
-    ("probing", "declutr_probing"),
 )
 
 
@@ -42,7 +32,7 @@ class Console(Callback):
     """Prints a line when a trial starts (on a terminal) and when it ends."""
 
     def __init__(self, searcher: StudySearcher, ledger: Ledger, shown: Sequence[tuple[str, str]]) -> None:
-        """`shown`: labels and names of the averages that a finished trial's line has."""
+        """`shown`: labels and names of the averages that a finished trial's line has (`Space.shown`)."""
         self.searcher, self.ledger, self.shown = searcher, ledger, shown
         self.total = searcher.remaining
         self.ended = 0
@@ -93,17 +83,13 @@ class Console(Callback):
 
 
 def describe(record: Record, shown: Sequence[tuple[str, str]]) -> str:
-    """`dev 61.20  STS 55.10  transfer 70.20  24 s`; of averages with one label the first that its tasks give."""
+    """`dev 61.20  STS 55.10  transfer 70.20  24 s`, with those of the averages whose scores are there."""
     seconds = record.cost.get("seconds")
     took = "" if seconds is None else f"  {seconds:.0f} s"
     if record.status == "pruned":
         return f"{record.training.get('stopped') or 'stopped early'}{took}"
-    known = averages(record.scores)
-    values: dict[str, float] = {}
-    for label, name in shown:
-        if (value := known[name]) is not None:
-            values.setdefault(label, value)
-    numbers = [("dev", selection(record.scores)), *values.items()]
+    values = [(label, average(name, record.scores)) for label, name in shown]
+    numbers = [("dev", selection(record.scores)), *((label, value) for label, value in values if value is not None)]
     return "  ".join(f"{label} {number(value)}" for label, value in numbers) + took
 
 

@@ -32,11 +32,10 @@ def list_keys(plugins: Sequence[Path] = ()) -> int:
 
     for plugin in plugins:
         load_plugin(plugin)
-    print("Every key of a recipe, for --set KEY=VALUE. The defaults are the recipe's; a space sets its own.")
+    lines = ["Every key of a recipe, for --set KEY=VALUE. The defaults are the recipe's; a space sets its own."]
     for section, items in groupby(keys().values(), key=lambda item: item.name.partition(".")[0]):
-        print(f"\n{section}")
-        for item in items:
-            print(describe(item))
+        lines += ["", section, *map(describe, items)]
+    print("\n".join(lines))
     return 0
 
 

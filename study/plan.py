@@ -186,22 +186,14 @@ def decide(draft: Draft, gpus: float) -> Plan:
 
 def check_plan(plan: Plan) -> None:
     """Refuse, before anything starts, what cannot work: encoders, data and objectives that are not there."""
-    from trainables.data import check_data
-    from trainables.encoders import check_encoder, check_trainable
-    from trainables.objectives import check_objective
+    from trainables.trial import check_recipes
 
     base = _extremes(plan) if plan.explored else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
-    encoders = {recipe.encoder for recipe in recipes.values()}
-    for encoder in sorted(encoders, key=lambda config: config.name):
-        check_encoder(encoder)
-    for recipe in recipes.values():
-        check_trainable(recipe)
-        check_objective(recipe.objective, recipe.corpus.layout)
-    check_data(list(recipes.values()))
+    check_recipes(list(recipes.values()))
 
 
 def _extremes(plan: Plan) -> list[Recipe]:
@@ -209,7 +201,7 @@ def _extremes(plan: Plan) -> list[Recipe]:
     domain = next((domain for domain in plan.space.domains if domain.key == "optimisation.batch_size"), None)
     if domain is None:
         return [plan.base]
-    largest = max(domain.choices) if domain.choices else domain.high
+    largest = max(value for value in (*domain.choices, domain.high) if isinstance(value, int))
     return [plan.base, plan.base.override({domain.key: largest})]
 
 
@@ -300,7 +292,8 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
 
 def _kind(row: Row, model: str) -> dict[str, Value]:
     """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
-    from trainables.encoders import WORD_VECTORS, available
+    from trainables.encoders import available
+    from trainables.encoders.presence import WORD_VECTORS
 
     if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}

@@ -10,8 +10,6 @@ from trainables.recipe import SCENES, Recipe
 
 START_SECONDS = 15.0
 """Processes of one trial until its first step, on the machines that this was measured on."""
-V100_TRIAL_SECONDS = (33 + 28) * 60.0
-"""Liao 2021: 30 to 36 minutes of training and 28 of evaluation, for one model on a V100."""
 
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
@@ -73,8 +71,8 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
         return sum(seconds) / len(seconds) + START_SECONDS, f"mean of {len(seconds)} finished trials and their start"
     if plan.base.evaluation.senteval == SCENES:
         return START_SECONDS + 15.0, "as measured for the built-in corpus on two cores"
-    if plan.base.objective.name == "scl" and plan.scale == "paper" and cluster.gpus:
-        return V100_TRIAL_SECONDS, "the paper's figures for training and evaluating on a V100"
+    if plan.space.trial_seconds is not None and plan.scale == "paper" and cluster.gpus:
+        return plan.space.trial_seconds, plan.space.trial_seconds_source
     return None, "nothing is known of such trials here; there is one once a trial has finished"
 
 

@@ -1,4 +1,4 @@
-"""What runs next: the paper's rows first, then whatever Optuna asks for. A thin Tune `Searcher` over ask and tell.
+"""What runs next: the paper's rows first, then whatever Optuna asks for. A Tune `Searcher` over Optuna's ask and tell.
 
 Ray's own `OptunaSearch` keeps its study in memory, tells a stopped trial's partial score as if it were complete, and
 knows nothing of seeds; here the study is a journal file, stopped trials are pruned, and all seeds of a
@@ -28,8 +28,8 @@ from study.plan import Plan, PlannedTrial, applies
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
-from trainables.population import population_key
 from trainables.recipe import Recipe, Value
+from trainables.trial import population_key
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 """Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DRIVER = {"node:__internal_head__": 0.001}
 """What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
-never fill the cluster and wait for workers that find no room."""
+never fill the cluster and wait for workers that fit nowhere."""
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
@@ -176,13 +176,13 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
     from ray import tune
     from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-    from study.console import SHOWN, Console
+    from study.console import Console
     from study.polling import PolledScheduler
     from study.trackers import trackers
     from study.worker import drive
 
     entry = SCHEDULERS[plan.request.scheduler]
-    console = Console(searcher, ledger, SHOWN)
+    console = Console(searcher, ledger, plan.space.shown)
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
     tuner = tune.Tuner(
         tune.with_resources(drive, PlacementGroupFactory([DRIVER])),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from study.plan import Plan
 
+if TYPE_CHECKING:
+    from ray.tune import Callback
 
-def trackers(plan: Plan) -> list[Any]:
+
+def trackers(plan: Plan) -> list[Callback]:
     """Ray's own callbacks: MLflow if `MLFLOW_TRACKING_URI` is set, Weights & Biases if `WANDB_API_KEY` or
     `WANDB_MODE` is."""
-    found: list[Any] = []
+    found: list[Callback] = []
     if importlib.util.find_spec("mlflow") and os.environ.get("MLFLOW_TRACKING_URI"):
         from ray.air.integrations.mlflow import MLflowLoggerCallback
 

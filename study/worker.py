@@ -25,7 +25,8 @@ from study.versions import versions
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
-from trainables.trial import Reporter, TrialResult, run_trials
+from trainables.trial import Reporter, TrialResult
+from trainables.trial.run import run_trials
 
 if TYPE_CHECKING:
     from tensorboardX import SummaryWriter

@@ -81,14 +81,22 @@ def pairs_of(rows: Any) -> NLIPairs:
 
 @pytest.fixture(scope="session")
 def make_encoder() -> Any:
-    """`make_encoder(mode)`: the built-in encoder, fresh and in evaluation mode."""
+    """`make_encoder(mode)`: the built-in encoder, fresh and in evaluation mode; more options are `load_encoder`'s."""
 
-    def make(mode: str = "mean_without_cls", layers: int | None = None) -> TransformerEncoder:
+    def make(
+        mode: str = "mean_without_cls",
+        layers: int | None = None,
+        max_length: int = 128,
+        padding: Any = None,
+        **more: Any,
+    ) -> TransformerEncoder:
         from trainables.encoders import load_encoder
+        from trainables.encoders.transformer import TransformerEncoder
         from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 
-        config, pooling = EncoderConfig(name=SCENES_ENCODER, layers=layers), PoolingConfig(mode)  # type: ignore[arg-type]
-        encoder: TransformerEncoder = load_encoder(config, pooling, device="cpu")
+        config = EncoderConfig(name=SCENES_ENCODER, layers=layers, max_length=max_length)
+        encoder = load_encoder(config, PoolingConfig(mode, padding=padding), device="cpu", **more)
+        assert isinstance(encoder, TransformerEncoder)
         return encoder.eval()
 
     return make

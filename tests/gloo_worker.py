@@ -18,11 +18,13 @@ from torch import nn
 
 from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
+from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.training.loop import train
 from trainables.training.model import StudyModel, TokenizedBatch
-from trainables.trial import _together
+from trainables.trial.build import build_model
+from trainables.trial.evaluation import by_all
 
 OBJECTIVE_CASES = [
     {"objective.name": "scl"},
@@ -80,14 +82,21 @@ class Tiny(nn.Module):
 
 def model_of(changes: dict[str, Any]) -> StudyModel:
     torch.manual_seed(5)
-    return StudyModel(Recipe().override(changes), Tiny())  # type: ignore[arg-type]
+    return build_model(resolve(Recipe().override(changes)), Tiny())  # type: ignore[arg-type]
 
 
 def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
     premise, hypothesis, label = torch.tensor(rows).T
     count = int(max(premise.max(), hypothesis.max())) + 1
     tokens = [[(7 * n + k) % 40 for k in range(2 + (5 * n) % 9)] for n in range(count)]
-    return TokenizedBatch(tokens, torch.arange(count), premise, hypothesis, label, premise)
+    return TokenizedBatch(
+        tokens=tokens,
+        text=torch.arange(count),
+        premise=premise,
+        hypothesis=hypothesis,
+        label=label,
+        group=premise,
+    )
 
 
 def losses(workers: Workers) -> dict[str, Any]:
@@ -136,7 +145,7 @@ def steps(workers: Workers) -> dict[str, Any]:
         }
     )
     watcher = Quiet()
-    progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher, workers)
+    progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, watcher, workers)
     return {
         "parameters": [p.detach() for p in model.parameters()],
         "sums": progress.sums,
@@ -205,13 +214,13 @@ def evaluations(workers: Workers) -> dict[str, Any]:
         raise UserError("broken")
 
     encoder: Any = Lengths(workers.rank)
-    answers: dict[str, Any] = {"encoded": _together(encoder, workers, lambda encode: encode(sentences))}
-    answers["nothing"] = _together(encoder, workers, lambda encode: "nothing asked")
+    answers: dict[str, Any] = {"encoded": by_all(encoder, workers, lambda encode: encode(sentences))}
+    answers["nothing"] = by_all(encoder, workers, lambda encode: "nothing asked")
     try:
-        answers["refused"] = _together(encoder, workers, refuse)
+        answers["refused"] = by_all(encoder, workers, refuse)
     except UserError as error:
         answers["refused"] = str(error)
-    answers["few"] = _together(encoder, workers, lambda encode: encode(sentences[:1]))
+    answers["few"] = by_all(encoder, workers, lambda encode: encode(sentences[:1]))
     answers["after"] = workers.from_first("still in step" if workers.rank == 0 else None)
     return answers
 

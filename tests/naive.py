@@ -30,23 +30,16 @@ def pools(batch: EmbeddedBatch, config: ObjectiveConfig) -> list[Pool]:
     """Who may be contrasted with whom, in the order of the anchors."""
     premise, hypothesis, label = batch.premise.tolist(), batch.hypothesis.tolist(), batch.label.tolist()
     rows = range(len(label))
-    if config.fidelity == "released":
-        return [
-            Pool(
-                premise[row],
-                [row],
-                [r for r in rows if premise[r] == premise[row] and label[r] == 0],
-                [r for r in rows if not (premise[r] == premise[row] and label[r] == 0)],
-            )
-            for row in rows
-            if label[row] == 0
-        ]
     found = []
-    for anchor in sorted(set(premise)):
+    for row in rows if config.anchors == "rows" else [premise.index(anchor) for anchor in sorted(set(premise))]:
+        anchor = premise[row]
         entailed = [r for r in rows if premise[r] == anchor and label[r] == 0]
+        if not entailed or (config.anchors == "rows" and label[row] != 0):
+            continue
         known = {int(batch.text[s]) for s in [anchor, *(hypothesis[r] for r in entailed)]}
-        if entailed:
-            found.append(Pool(anchor, [], entailed, [r for r in rows if int(batch.text[hypothesis[r]]) not in known]))
+        masked = config.false_negatives == "mask"
+        others = [r for r in rows if r not in entailed and not (masked and int(batch.text[hypothesis[r]]) in known)]
+        found.append(Pool(anchor, [row] if config.anchors == "rows" else [], entailed, others))
     return found
 
 

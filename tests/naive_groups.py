@@ -49,7 +49,7 @@ class Terms:
 
     def counts(self, group: Group, item: int) -> bool:
         """Whether an item may be a negative of the group."""
-        return self.config.fidelity == "released" or int(self.batch.text[item]) not in group.texts
+        return self.config.false_negatives == "keep" or int(self.batch.text[item]) not in group.texts
 
     def bank(self, group: Group, anchor: Tensor) -> Iterator[Tensor]:
         if self.batch.bank is not None and self.batch.bank_text is not None:
@@ -98,7 +98,7 @@ def supmpn(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
                 for item in other.negatives:
                     if terms.counts(group, item):
                         others = others + terms.term(x, batch.projected[item])
-            if config.fidelity == "released":
+            if config.own_positives == "score_zero":
                 others = others + len(group.positives) - 1
             others = sum(terms.bank(group, x), others)
             own_losses.append(-torch.log(own / (own + others)))
@@ -140,7 +140,7 @@ def ntxent(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
         b = a + 1 if a % 2 == 0 else a - 1
         denominator = terms.zero
         for i, (_, other, texts) in enumerate(vectors):
-            false_negative = config.fidelity == "paper" and bool(texts & group.texts)
+            false_negative = config.false_negatives == "mask" and bool(texts & group.texts)
             if i == b or (i != a and not false_negative):
                 denominator = denominator + terms.term(v, other)
         losses.append(-torch.log(terms.term(v, vectors[b][1]) / sum(terms.bank(group, v), denominator)))
@@ -160,7 +160,7 @@ class Distances:
         return torch.clamp(near - far + self.config.margin, min=0)
 
     def may_be_far(self, group: Group, item: int) -> bool:
-        return self.config.fidelity == "released" or int(self.batch.text[item]) not in group.texts
+        return self.config.false_negatives == "keep" or int(self.batch.text[item]) not in group.texts
 
     def triples(self) -> Iterator[tuple[int, list[int], list[int]]]:
         """Each member, the others of its class, and what it is to be far from."""

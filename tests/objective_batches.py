@@ -26,7 +26,16 @@ def embedded(
     )
     fingerprints = torch.tensor(text)
     generator = torch.Generator().manual_seed(seed)
-    return EmbeddedBatch(embeddings, projected, fingerprints, premise, hypothesis, label, group, generator)
+    return EmbeddedBatch(
+        embeddings=embeddings,
+        projected=projected,
+        text=fingerprints,
+        premise=premise,
+        hypothesis=hypothesis,
+        label=label,
+        group=group,
+        generator=generator,
+    )
 
 
 def labelled(rows: list[tuple[int, int, int]], seed: int = 0, scale: float = 1.0) -> EmbeddedBatch:

@@ -1,11 +1,13 @@
-"""The house's arrows (DESIGN: study -> reports -> search_spaces -> trainables.recipe), light doors, short files."""
+"""Arrows between packages, no circle of imports, late imports only for a reason, light command lines, short files."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -17,15 +19,14 @@ SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "re
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {
     "study": ("study", "reports", "search_spaces", "trainables"),
-    # A report loads a study's plugins, and knows the light registries of tasks and layouts, and what presets set.
+    # A report names tasks, layouts and presets: their registries are light.
     "reports": (
         "reports",
         "search_spaces",
+        "trainables.senteval.tasks",
         "trainables.corpora.layouts",
         "trainables.fidelity",
-        "trainables.files",
         "trainables.plugins",
-        "trainables.senteval.tasks",
         *SHARED,
     ),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
@@ -48,7 +49,12 @@ MAY_IMPORT = {
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),
     "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),
-    "trainables.objectives": ("trainables.objectives", "trainables.corpora.layouts", *SHARED),
+    "trainables.objectives": (
+        "trainables.objectives",
+        "trainables.corpora.layouts",
+        "trainables.corpora.batch",
+        *SHARED,
+    ),
     "trainables.training": (
         "trainables.training",
         "trainables.corpora",
@@ -58,7 +64,13 @@ MAY_IMPORT = {
     ),
     "trainables.senteval": ("trainables.senteval", *SHARED),
     # The front doors name data and encoders, and may load them.
-    "trainables.senteval.__main__": ("trainables.senteval", "trainables.encoders", "trainables.corpora", *SHARED),
+    "trainables.senteval.__main__": (
+        "trainables.senteval",
+        "trainables.encoders",
+        "trainables.corpora",
+        "trainables.plugins",
+        *SHARED,
+    ),
 }
 DOORS = (
     ["study/run.py"],
@@ -78,6 +90,20 @@ HEAVY = (
     "datasets",
     "sentence_transformers",
 )
+WORTH_WAITING = {
+    *HEAVY,
+    "huggingface_hub",
+    "nltk",
+    "numpy",
+    "optuna",
+    "pooch",
+    "pyarrow",
+    "safetensors",
+    "tensorboardX",
+    "tokenizers",
+    "tqdm",
+}
+"""Libraries that take long to import, or that not everybody has: what needs them may import late."""
 LONGEST_FILE = 500
 DATA_FILES = {"search_spaces/scl.py", "search_spaces/supmpn.py", "trainables/corpora/scenes/lexicon.py"}
 """Tables of facts; the longer they are, the better."""
@@ -127,6 +153,98 @@ class TestEveryFile:
             assert len(text.splitlines()) <= LONGEST_FILE
         if text.strip():
             assert ast.get_docstring(ast.parse(text)), "no module docstring"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement's target, as a module of the project where it is one."""
+
+    module: str
+    late: bool
+    """Within a function, so that it is run when the function is."""
+
+
+MODULES = {module_of(file): file for file in FILES}
+
+
+def graph(files: Mapping[str, Path]) -> dict[str, list[Import]]:
+    """What each module imports when it runs; imports for types alone are left out."""
+    return {name: list(_imports_of(ast.parse(file.read_text(encoding="utf-8")), files)) for name, file in files.items()}
+
+
+def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (Import(name.name, late) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                yield Import(whole if whole in files else str(node.module), late)
+        else:
+            yield from _imports_of(node, files, late or isinstance(node, ast.FunctionDef | ast.Lambda))
+
+
+def circle(found: Mapping[str, Sequence[Import]]) -> list[str] | None:
+    """A circle of modules, if there is one."""
+    known = {name: {other.module for other in those} & set(found) - {name} for name, those in found.items()}
+    try:
+        TopologicalSorter(known).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+def test_no_circle_of_imports_late_ones_included():
+    assert circle(graph(MODULES)) is None
+
+
+def test_a_circle_is_found(tmp_path: Path):
+    (tmp_path / "a.py").write_text("import b\n")
+    (tmp_path / "b.py").write_text("def f():\n    from c import g\n")
+    (tmp_path / "c.py").write_text("from a import h\n")
+    files = {name: tmp_path / f"{name}.py" for name in "abc"}
+    assert set(circle(graph(files)) or ()) == {"a", "b", "c"}
+    (tmp_path / "c.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a import h\n")
+    assert circle(graph(files)) is None
+
+
+def heavy_modules(found: Mapping[str, Sequence[Import]]) -> set[str]:
+    """Modules of the project that load a heavy library as soon as they are imported."""
+    heavy: set[str] = set()
+    while True:
+        more = {
+            name
+            for name, those in found.items()
+            if name not in heavy
+            and any(
+                not item.late and (item.module.partition(".")[0] in WORTH_WAITING or item.module in heavy)
+                for item in those
+            )
+        }
+        if not more:
+            return heavy
+        heavy |= more
+
+
+def test_a_late_import_is_of_something_heavy():
+    """Everything else is imported where a reader looks for it: at the top."""
+    found = graph(MODULES)
+    heavy = heavy_modules(found)
+    light = [
+        f"{name}: {item.module}"
+        for name, those in found.items()
+        for item in those
+        if item.late and item.module.partition(".")[0] not in WORTH_WAITING and item.module not in heavy
+        if not is_command_line(name)
+    ]
+    assert light == []
+
+
+def is_command_line(module: str) -> bool:
+    """What answers `--help`: it imports nothing of its work before it knows what is asked."""
+    return module.endswith("__main__") or module in ("study.run", "study.listing") or within(module, ("benchmarks",))
 
 
 def test_the_check_can_fail(tmp_path: Path):

@@ -1,5 +1,6 @@
 """Fetching real data, against a server on this machine that has it in the published layout (with tiny counts)."""
 
+import hashlib
 import http.server
 import io
 import os
@@ -58,7 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server(monkeypatch):
     server = Server(("127.0.0.1", 0), Handler)
     server.files, server.asked = {}, []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("HF_ENDPOINT", base)
     monkeypatch.setattr(fetch, "PROBING", f"{base}/probing")
@@ -189,9 +190,10 @@ def test_nli_is_fetched_checked_and_read_by_the_corpus(server, tmp_path, monkeyp
     table = pyarrow.table({"premise": ["a", "a", "b"], "hypothesis": ["x", "y", "z"], "label": [0, -1, 2]})
     content = io.BytesIO()
     pyarrow.parquet.write_table(table, content)
-    monkeypatch.setattr(fetch, "NLI_FILES", {name: (path, 3) for name, (path, _) in fetch.NLI_FILES.items()})
-    for path, _ in fetch.NLI_FILES.values():
-        server.files[f"/{path}"] = content.getvalue()
+    files = {name: fetch.NLIFile(file.path, 3) for name, file in fetch.NLI_FILES.items()}
+    monkeypatch.setattr(fetch, "NLI_FILES", files)
+    for file in files.values():
+        server.files[f"/{file.path}"] = content.getvalue()
     main(["fetch", "nli", "--to", str(tmp_path)])
     assert names(tmp_path) == set(fetch.NLI_FILES)
     assert (len(load_nli(str(tmp_path / "snli"))), len(load_nli(str(tmp_path)))) == (2, 4)
@@ -206,8 +208,7 @@ def test_nli_with_wrong_content(server, tmp_path, content):
         few = io.BytesIO()
         pyarrow.parquet.write_table(pyarrow.table({"premise": ["a"]}), few)
         content = few.getvalue()
-    path, _ = fetch.NLI_FILES["snli/train.parquet"]
-    server.files[f"/{path}"] = content
+    server.files[f"/{fetch.NLI_FILES['snli/train.parquet'].path}"] = content
     with pytest.raises(UserError, match=r"no readable Parquet file|has 1 rows, published are 550,152"):
         fetch.fetch_nli(tmp_path)
     assert names(tmp_path) == set()
@@ -216,6 +217,7 @@ def test_nli_with_wrong_content(server, tmp_path, content):
 @pytest.fixture
 def wordnet(server, monkeypatch, tmp_path):
     monkeypatch.setattr(fetch, "WORDNET", f"http://127.0.0.1:{server.server_port}/wordnet.zip")
+    monkeypatch.setattr(fetch, "WORDNET_SHA256", None)
     monkeypatch.setattr(fetch, "WORDNET_SYNSETS", tiny_wordnet.counts())
     monkeypatch.setenv("NLTK_DATA", f"{tmp_path / 'first'}{os.pathsep}{tmp_path / 'second'}")
     server.files["/wordnet.zip"] = tiny_wordnet.packed()
@@ -248,6 +250,24 @@ def test_a_wrong_wordnet_leaves_nothing(wordnet, tmp_path, monkeypatch, content,
         fetch.fetch_wordnet()
     assert not (tmp_path / "first" / "corpora").exists()
     assert not list(tmp_path.rglob("wordnet.zip"))
+
+
+def test_a_file_with_another_checksum_is_not_kept(wordnet, tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch, "WORDNET_SHA256", "0" * 64)
+    with pytest.raises(UserError, match=r"wordnet.zip is not what was published: its SHA-256 is not 0000"):
+        fetch.fetch_wordnet()
+    assert names(tmp_path) == set()
+    monkeypatch.setattr(fetch, "WORDNET_SHA256", hashlib.sha256(wordnet.files["/wordnet.zip"]).hexdigest())
+    fetch.fetch_wordnet()
+    assert (tmp_path / "first" / "corpora" / "wordnet" / "data.noun").is_file()
+
+
+def test_nothing_is_fetched_from_a_branch_that_moves_without_a_checksum_or_a_count():
+    for file in fetch.NLI_FILES.values():
+        assert re.search(r"/resolve/[0-9a-f]{40}/", file.path)
+        assert file.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+    assert re.search(r"/SentEval/[0-9a-f]{40}/", fetch.PROBING)
+    assert re.fullmatch(r"[0-9a-f]{64}", str(fetch.WORDNET_SHA256))
 
 
 @pytest.mark.parametrize("what", ["senteval", "nli"])

@@ -25,14 +25,19 @@ from trainables.corpora.layouts import (
 )
 from trainables.corpora.nli import NLIPairs, census, load_nli
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
-from trainables.data import check_data
 from trainables.errors import UserError
-from trainables.recipe import Recipe
+from trainables.recipe import SCENES_ENCODER, Recipe
+from trainables.trial import check_recipes as check_whole_recipes
 
 TEXT = st.sampled_from([f"text {letter}" for letter in "abcdefghijkl"])
 ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
 NUMBER = st.one_of(st.none(), st.integers(1, 4))
 SHARED = Path("../shared/data")
+
+
+def check_recipes(recipes: Sequence[Recipe]) -> None:
+    """With an encoder that is there."""
+    check_whole_recipes([recipe.override({"encoder.name": SCENES_ENCODER}) for recipe in recipes])
 
 
 def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
@@ -384,7 +389,7 @@ def test_no_entailment(tmp_path: Path, layout: str):
     rows = [("a", "b", 2), ("c", "d", 2), ("e", "f", 1)]
     recipe = recipe_of(tmp_path, rows, **{"corpus.layout": layout, "objective.name": "supmpn"})
     with pytest.raises(UserError, match=f"holds no pair labelled entailment, and corpus.layout={layout}"):
-        check_data([recipe])
+        check_recipes([recipe])
 
 
 def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
@@ -394,7 +399,7 @@ def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
         load(recipe, 1, 2)
     asked = recipe.override({"objective.name": "supmpn", "objective.negatives": 2})
     with pytest.raises(UserError, match="holds no pair labelled contradiction, so there are no hard negatives"):
-        check_data([asked])
+        check_recipes([asked])
 
 
 @pytest.mark.parametrize(
@@ -418,11 +423,16 @@ def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: 
     from trainables.corpora import nli_layouts
 
     reads = []
-    monkeypatch.setattr(nli_layouts, "load_nli", lambda *given, real=load_nli: reads.append(given) or real(*given))
+
+    def read(*given: Any, **more: Any) -> NLIPairs:
+        reads.append(given)
+        return load_nli(*given, **more)
+
+    monkeypatch.setattr(nli_layouts, "load_nli", read)
     changes = [{"corpus.layout": layout, "objective.temperature": t} for layout in ("pairs", "groups") for t in (1, 2)]
     recipes = [recipe.override({"objective.name": "supmpn", **change}) for change in changes]
-    check_data(recipes)
-    check_data(recipes)
+    check_recipes(recipes)
+    check_recipes(recipes)
     assert len(reads) == 1
 
 

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainables.corpora import nli
-from trainables.corpora.nli import LABELS, NLIPairs, check_nli, count_premises, load_nli
+from trainables.corpora import hub
+from trainables.corpora.nli import NLIPairs, check_nli, count_premises, load_nli
 from trainables.errors import UserError
+from trainables.labels import LABELS
 
 TEXT = st.sampled_from([f"sentence {letter}" for letter in "abcdefg"])
 ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
@@ -114,7 +115,10 @@ BAD_FILES = {
         '{"premise": "a", "hypothesis": "b", "label": 0}\n\n{"premise": "a", "hypothesis": "b"}\n',
         "line 3: column 'label' is missing",
     ),
-    "strange.jsonl": ('{"text": "a"}\n', r"line 1: no columns premise, hypothesis and label \(found: text\)"),
+    "strange.jsonl": (
+        '{"text": "a"}\n',
+        r"line 1: no columns premise, hypothesis and label, and none of triplets \(found: text\)",
+    ),
     "label.jsonl": (
         '{"premise": "a", "hypothesis": "b", "label": "maybe"}\n',
         "line 1: unknown label 'maybe'; known: ",
@@ -123,7 +127,7 @@ BAD_FILES = {
     "truth.jsonl": ('{"premise": "a", "hypothesis": "b", "label": true}\n', "line 1: unknown label True"),
     "text.jsonl": ('{"premise": 7, "hypothesis": "b", "label": 0}\n', "line 1: premise is not text but 7"),
     "blank.jsonl": ('{"premise": "a", "hypothesis": " ", "label": 0}\n', "line 1: hypothesis is empty"),
-    "bytes.jsonl": (b'{"premise": "\xff"}\n', "line 1: not a JSON object"),
+    "bytes.jsonl": (b'{"premise": "\xff"}\n', "line 1: not UTF-8"),
     "count.csv": ("premise,hypothesis,label\na,b,0\na,b\n", "line 3: 2 columns where the header has 3"),
     "quote.csv": ('premise,hypothesis,label\n"a"x,b,0\n', "line 2: not CSV"),
     "bytes.csv": (b"premise,hypothesis,label\n\xff,b,0\n", "line 2: not UTF-8"),
@@ -135,7 +139,7 @@ BAD_FILES = {
         r"only rows without a gold label \(1\)",
     ),
     "header-only.csv": ("premise,hypothesis,label\n", "it holds no rows"),
-    "mine.xlsx": ("x", "is no .jsonl, .csv or .parquet file"),
+    "mine.xlsx": ("x", "is no .jsonl, .json, .csv, .tsv, .parquet, .jsonl.gz, .json.gz, .csv.gz or .tsv.gz file"),
 }
 
 
@@ -152,7 +156,7 @@ def test_a_broken_file_is_refused_with_file_and_line(tmp_path, name):
 @pytest.mark.parametrize("source", ["./nothing", "/no/where", "nothing.jsonl", "a/b/c", "x.jsonl,y.jsonl", "~/no-such"])
 @pytest.mark.parametrize("ask", [load_nli, check_nli])
 def test_a_path_that_is_not_there_is_never_asked_of_the_hub(monkeypatch, source, ask):
-    monkeypatch.setattr(nli, "_hub", lambda *_, **__: pytest.fail("asked the hub"))
+    monkeypatch.setattr(hub, "reachable", lambda: pytest.fail("asked the hub"))
     with pytest.raises(UserError, match="no such file or folder"):
         ask(source)
 
@@ -186,7 +190,8 @@ def test_hub_labels_go_by_their_names(monkeypatch):
     data = datasets.Dataset.from_dict(
         {"premise": ["a", "a", "b"], "hypothesis": ["x", "y", "z"], "label": [0, 1, -1]}, features=features
     )
-    monkeypatch.setattr(nli, "_hub", lambda *_, **__: data)
+    monkeypatch.setattr(hub, "reachable", lambda: True)
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: data)
     pairs = load_nli("owner/name")
     assert (as_rows(pairs), pairs.dropped) == ([("a", "x", 2), ("a", "y", 0)], 1)
     both = load_nli("owner/name,owner/other")  # SNLI and MultiNLI are two data sets

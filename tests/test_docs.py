@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -9,28 +10,32 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from search_spaces import spaces
 from study.options import parse
+from trainables.corpora.layouts import LAYOUTS
+from trainables.fidelity import EVERYWHERE
+from trainables.objectives import OBJECTIVES
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.ray
 def test_the_tutorials_commands_run(tmp_path: Path) -> None:
-    """In a folder with links to the rooms, so that nothing is written into the checkout."""
+    """In a folder with links to the packages, so that nothing is written into the checkout."""
     text = (ROOT / "docs" / "tutorial.md").read_text()
-    for room in ("study", "trainables", "search_spaces", "reports"):
-        (tmp_path / room).symlink_to(ROOT / room)
-    for name, code in re.findall(r"```python (\S+)\n(.*?)```", text, re.S):
-        (tmp_path / name).write_text(code)
+    for package in ("study", "trainables", "search_spaces", "reports"):
+        (tmp_path / package).symlink_to(ROOT / package)
+    for name, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```", text, re.S | re.M):
+        (tmp_path / name).write_text(content)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     commands = [line for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()]
-    assert len(commands) == 8
+    assert len(commands) == 12
     for command in commands:
         done = subprocess.run(
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240
@@ -42,6 +47,7 @@ def test_the_tutorials_commands_run(tmp_path: Path) -> None:
     assert len(list((tmp_path / "mine" / "ledger").glob("*.json"))) == 3
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["tasks"]["TREC"]["test_accuracy"] > 20
+    assert "test_accuracy" in json.loads((tmp_path / "places.json").read_text())["tasks"]["places"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -57,10 +63,49 @@ def test_the_readmes_commands_name_what_there_is() -> None:
     assert len(commands) >= 10
     for command in commands:
         request = parse(shlex.split(command))
-        space = None if request.space.endswith(".py") else spaces()[request.space]
+        space = None if request.space.endswith(".py") or not request.space else spaces()[request.space]
         for assignment in request.evaluate:
             assert space is not None
             space.row(assignment.partition("=")[0])
+
+
+def test_the_walk_names_functions_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    steps = re.findall(r"`([\w/]+\.py):\s+(\w+)`", page)
+    assert len(steps) > 20
+    for file, name in steps:
+        defined = {getattr(node, "name", "") for node in ast.walk(ast.parse((ROOT / file).read_text()))}
+        assert name in defined, f"{file}: {name}"
+
+
+def test_the_page_on_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its blocks one after the other, as in a notebook."""
+    page = (ROOT / "docs" / "python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
+    space: dict[str, Any] = {"__name__": "page"}
+    try:
+        for block in blocks:
+            exec(compile(block, "docs/python.md", "exec", dont_inherit=True), space)
+    finally:
+        if "pull_together" in OBJECTIVES:
+            OBJECTIVES.remove("pull_together")
+    assert len(blocks) == 4
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_what_presets_set_is_what_the_page_on_papers_says() -> None:
+    """Every key that a preset sets has a row, which names its value in `paper` and in `released`."""
+    page = (ROOT / "docs" / "papers.md").read_text()
+    rows = {cells[0]: cells[1:] for cells in re.findall(r"^\| `(\w+\.\w+)` \| (.*?) \| (.*?) \|$", page, re.M)}
+    released: dict[str, set[str]] = {}
+    for entry in (*OBJECTIVES.values(), *LAYOUTS.values()):
+        for key, value in entry.released.items():
+            released.setdefault(key, set()).add(str(value))
+    assert rows.keys() == released.keys()
+    assert rows.keys() - {"optimisation.schedule"} == EVERYWHERE.keys()
+    for key, (paper, other) in rows.items():
+        assert key == "optimisation.schedule" or paper.startswith(f"`{EVERYWHERE[key]}`")
+        assert released[key] == {other.split("`")[1]}
 
 
 def test_the_readme_names_every_space() -> None:

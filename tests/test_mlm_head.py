@@ -60,8 +60,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> dict
     return found
 
 
-def load(name: Any, mode: Any = "mean", **keys: Any) -> TransformerEncoder:
-    encoder = load_encoder(EncoderConfig(name=str(name), **keys), PoolingConfig(mode), device="cpu", masked_lm=True)
+def load(name: Any, mode: Any = "mean", precision: Any = "fp32", **keys: Any) -> TransformerEncoder:
+    config = EncoderConfig(name=str(name), **keys)
+    encoder = load_encoder(config, PoolingConfig(mode), device="cpu", masked_lm=True, training_precision=precision)
+    assert isinstance(encoder, TransformerEncoder)
     return encoder.eval()
 
 
@@ -125,7 +127,7 @@ class TestEveryHead:
         encoder = load(folders[family]).double()
         tokens = encoder.tokenize(SENTENCES)
         monkeypatch.setattr("trainables.encoders.mlm_head.TOKENS_PER_PASS", {"cpu": 30})  # several passes
-        value, count = encoder.masked.loss(tokens, seeded(5), range(len(tokens)))
+        value, count = encoder.mlm_head.loss(tokens, seeded(5), range(len(tokens)))
         value.backward()
 
         naive = AutoModelForMaskedLM.from_pretrained(folders[family], dtype=torch.float64).eval()
@@ -145,7 +147,7 @@ class TestEveryHead:
             else:
                 torch.testing.assert_close(parameter.grad, gradient, rtol=1e-8, atol=1e-12)
         parts = torch.nn.Sequential(*(getattr(naive, part) for part in HEADS[family]))
-        ours = dict(encoder.masked.head.named_parameters())
+        ours = dict(encoder.mlm_head.head.named_parameters())
         assert ours
         for name, parameter in parts.named_parameters():
             torch.testing.assert_close(ours[name].grad, parameter.grad, rtol=1e-8, atol=1e-12)
@@ -155,30 +157,30 @@ class TestEveryHead:
         without = load_encoder(config, pooling, device="cpu")
         encoder = load(folders[family], "first_last_mean")
         np.testing.assert_array_equal(encoder.encode(SENTENCES), without.encode(SENTENCES))
-        assert without.masked is None
+        assert without.mlm_head is None
         more = set(encoder.state_dict()) - set(without.state_dict())
         assert more
-        assert all(name.startswith("masked.head.") for name in more), "the backbone is there once"
+        assert all(name.startswith("mlm_head.head.") for name in more), "the backbone is there once"
 
     def test_output_embeddings_are_tied_and_stay_so(self, family: str, folders: dict[str, Path]):
         encoder = load(folders[family])
         words = encoder.backbone.get_input_embeddings().weight
-        tied = [name for name, one in encoder.masked.head.named_parameters() if one is words]
+        tied = [name for name, one in encoder.mlm_head.head.named_parameters() if one is words]
         assert len(tied) == 1
         assert sum(one is words for one in encoder.parameters()) == 1
         state = {name: value.clone() + 1 for name, value in encoder.state_dict().items()}
         encoder.load_state_dict(state)
         encoder.to(torch.float64)
-        again = dict(encoder.masked.head.named_parameters())
+        again = dict(encoder.mlm_head.head.named_parameters())
         assert again[tied[0]] is encoder.backbone.get_input_embeddings().weight
 
 
-class TestMaskedLM:
+class TestMLMHead:
     def test_shares_add_up_in_value_gradient_and_count(self, make_encoder: Any):
         def run(shares: list[list[int]]) -> tuple[float, set[int], torch.Tensor]:
             torch.manual_seed(3)
             encoder = load(SCENES_ENCODER).double()
-            results = [encoder.masked.loss(tokens, seeded(9), share) for share in shares]
+            results = [encoder.mlm_head.loss(tokens, seeded(9), share) for share in shares]
             for value, _ in results:
                 value.backward()
             gradient = encoder.backbone.get_input_embeddings().weight.grad
@@ -195,7 +197,7 @@ class TestMaskedLM:
     def test_an_empty_share_and_an_item_without_words_go_backwards(self):
         encoder = load(SCENES_ENCODER)
         for tokens, share in ((encoder.tokenize(SENTENCES), []), (encoder.tokenize([""]), [0]), ([], [])):
-            value, count = encoder.masked.loss(tokens, seeded(), share)
+            value, count = encoder.mlm_head.loss(tokens, seeded(), share)
             value.backward()
             assert value.item() == 0
             assert (count > 0) == (len(tokens) > 1)
@@ -207,7 +209,7 @@ class TestMaskedLM:
         optimiser = torch.optim.AdamW(encoder.parameters(), lr=1e-3)
         losses = []
         for step in range(30):
-            value, count = encoder.masked.loss(tokens, seeded(step % 3), range(len(tokens)))
+            value, count = encoder.mlm_head.loss(tokens, seeded(step % 3), range(len(tokens)))
             optimiser.zero_grad()
             (value / count).backward()
             optimiser.step()
@@ -218,7 +220,7 @@ class TestMaskedLM:
     def test_trimmed_layers_are_respected_and_the_head_is_not_saved(self, folders: dict[str, Path], tmp_path: Path):
         encoder = load(folders["bert"], layers=1)
         assert encoder.backbone.config.num_hidden_layers == 1
-        value, _ = encoder.masked.loss(encoder.tokenize(SENTENCES), seeded(), [0, 1])
+        value, _ = encoder.mlm_head.loss(encoder.tokenize(SENTENCES), seeded(), [0, 1])
         value.backward()
         encoder.save(tmp_path / "saved")
         load_encoder(EncoderConfig(name=str(folders["bert"]), layers=1), PoolingConfig("mean"), device="cpu").save(
@@ -241,8 +243,8 @@ class TestMaskedLM:
         for seed in (1, 1, 2):
             torch.manual_seed(seed)
             encoder = load(name)
-            assert encoder.masked.head[0].predictions.decoder.weight is encoder.backbone.get_input_embeddings().weight
-            heads.append(encoder.masked.head[0].predictions.transform.dense.weight)
+            assert encoder.mlm_head.head[0].predictions.decoder.weight is encoder.backbone.get_input_embeddings().weight
+            heads.append(encoder.mlm_head.head[0].predictions.transform.dense.weight)
         assert torch.equal(heads[0], heads[1])
         assert not torch.equal(heads[0], heads[2])
         out, err = capfd.readouterr()
@@ -252,9 +254,10 @@ class TestMaskedLM:
         torch.manual_seed(0)
         encoder = load(SCENES_ENCODER)
         tokens = encoder.tokenize(SENTENCES)
-        exact, _ = encoder.masked.loss(tokens, seeded(), range(len(tokens)))
-        encoder.precision = torch.bfloat16
-        low, _ = encoder.masked.loss(tokens, seeded(), range(len(tokens)))
+        exact, _ = encoder.mlm_head.loss(tokens, seeded(), range(len(tokens)))
+        torch.manual_seed(0)
+        encoder = load(SCENES_ENCODER, precision="bf16")
+        low, _ = encoder.mlm_head.loss(tokens, seeded(), range(len(tokens)))
         assert low.dtype == torch.float32
         assert low.item() == pytest.approx(exact.item(), rel=0.02)
         assert low.item() != exact.item()
@@ -302,7 +305,7 @@ class TestSpans:
     def test_special_tokens_around_a_span(self, family: str, make_encoder: Any, tmp_path: Path):
         tokenizer = make_encoder().tokenizer if family == "bert" else byte_pairs(tmp_path)
         torch.manual_seed(0)
-        encoder = TransformerEncoder(tiny(family, tokenizer).base_model, tokenizer, "mean", 62).eval()
+        encoder = TransformerEncoder(tiny(family, tokenizer).base_model, tokenizer, PoolingConfig("mean"), 62).eval()
         assert encoder.specials == 2
         plain = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in SENTENCES]
         spans = [encoder.wrap(ids) for ids in plain]

@@ -25,7 +25,7 @@ from tests.objective_batches import (
     random_rows,
     with_bank,
 )
-from trainables.objectives import OBJECTIVES
+from trainables.objectives import OBJECTIVES, resolve_objective
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.triplets import distance
 from trainables.recipe import ObjectiveConfig
@@ -37,7 +37,8 @@ MARGINS = [name for name in NAMES if name not in WITH_BANK]
 
 def config_of(name: str, fidelity: Any = "paper", **changes: Any) -> ObjectiveConfig:
     """A temperature and a margin at which embeddings of size 5 lie on both sides."""
-    return ObjectiveConfig(name, **{"temperature": 0.3, "margin": 0.7, "fidelity": fidelity, **changes})
+    numbers = {"temperature": 0.3, "margin": 0.7, "fidelity": fidelity, **changes}
+    return resolve_objective(ObjectiveConfig(name, **numbers))
 
 
 def batch_for(name: str, seed: int, **shape: Any) -> EmbeddedBatch:
@@ -247,13 +248,13 @@ class TestTheComparisonCanFail:
         if OBJECTIVES[name].positives == 1:
             rows.remove((0, 0, 2, 0))
         batch = embedded([1, 2, 3, 4, 5, 6, 7], rows)
-        for fidelity, other in (("paper", "released"), ("released", "paper")):
-            config = config_of(name, fidelity, margin=5.0)
-            self.differ(batch, config, batch, replace(config, fidelity=other))
+        for known, other in (("mask", "keep"), ("keep", "mask")):
+            config = config_of(name, margin=5.0, false_negatives=known)
+            self.differ(batch, config, batch, replace(config, false_negatives=other))
 
     def test_supmpn_released_differs_by_the_left_out_positives_alone(self):
         batch = grouped(4, repeats=False)
-        paper, released = config_of("supmpn"), config_of("supmpn", "released")
+        paper, released = config_of("supmpn"), config_of("supmpn", own_positives="score_zero")
         self.differ(batch, paper, batch, released)
         single = grouped(4, positives=1, repeats=False)
         assert build(paper)(single).value == build(released)(single).value

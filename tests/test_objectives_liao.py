@@ -14,11 +14,17 @@ from hypothesis import strategies as st
 
 from tests.naive import LIAO_ORACLES, Drawn, naive_loss, pools
 from tests.objective_batches import EXACT, again, build, gradients, in_precision, labelled, random_rows, with_bank
+from trainables.objectives import resolve_objective
 from trainables.objectives.kernel import draw
 from trainables.objectives.liao_pairs import Contrast, choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Objective
 from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
+
+
+def settled(*numbers: Any, **more: Any) -> ObjectiveConfig:
+    """A configuration with what `fidelity` sets written out, as a trial has it."""
+    return resolve_objective(ObjectiveConfig(*numbers, **more))
 
 
 def classifier_of(objective: Objective) -> PairClassifier | None:
@@ -49,46 +55,46 @@ def compare(batch: EmbeddedBatch, config: ObjectiveConfig) -> Drawn:
 class TestAgainstLoops:
     @pytest.mark.parametrize("seed", range(6))
     def test_random_groups_without_caps(self, name: str, fidelity: Any, seed: int):
-        compare(labelled(random_rows(seed), seed), ObjectiveConfig(name, weight=0.3, fidelity=fidelity))
+        compare(labelled(random_rows(seed), seed), settled(name, weight=0.3, fidelity=fidelity))
 
     @pytest.mark.parametrize(("positives", "negatives"), [(1, 1), (2, 3), (1, None), (None, 4), (100, 100)])
     def test_caps(self, name: str, fidelity: Any, positives: int | None, negatives: int | None):
         for seed in range(3):
             batch = labelled(random_rows(seed), seed)
-            compare(batch, ObjectiveConfig(name, positives, negatives, 0.5, 0.5, fidelity))
+            compare(batch, settled(name, positives, negatives, 0.5, 0.5, fidelity))
 
     @pytest.mark.parametrize("weight", [0.0, 0.1, 1.0])
     def test_weights(self, name: str, fidelity: Any, weight: float):
-        compare(labelled(random_rows(1)), ObjectiveConfig(name, weight=weight, fidelity=fidelity))
+        compare(labelled(random_rows(1)), settled(name, weight=weight, fidelity=fidelity))
 
     @pytest.mark.parametrize("temperature", [0.05, 0.1, 10.0])
     def test_temperatures(self, name: str, fidelity: Any, temperature: float):
         batch = labelled(random_rows(2), scale=0.5)
-        compare(batch, ObjectiveConfig(name, temperature=temperature, fidelity=fidelity))
+        compare(batch, settled(name, temperature=temperature, fidelity=fidelity))
 
     @pytest.mark.parametrize("seed", range(3))
     def test_a_memory_bank(self, name: str, fidelity: Any, seed: int):
         if name != "scl":
             return
-        batch, config = labelled(random_rows(seed), seed), ObjectiveConfig(fidelity=fidelity)
+        batch, config = labelled(random_rows(seed), seed), settled(fidelity=fidelity)
         compare(with_bank(batch), config)
         without = build(config)(again(batch)).value
         assert abs(build(config)(with_bank(again(batch))).value - without) > 1e-6
 
     def test_one_anchor(self, name: str, fidelity: Any):
-        compare(labelled([(0, 1, 0), (0, 2, 1), (3, 4, 2)]), ObjectiveConfig(name, fidelity=fidelity))
+        compare(labelled([(0, 1, 0), (0, 2, 1), (3, 4, 2)]), settled(name, fidelity=fidelity))
 
     def test_one_pair(self, name: str, fidelity: Any):
-        compare(labelled([(0, 1, 0)]), ObjectiveConfig(name, fidelity=fidelity))
+        compare(labelled([(0, 1, 0)]), settled(name, fidelity=fidelity))
 
     def test_duplicates(self, name: str, fidelity: Any):
         """The same row twice, an entailment that is the premise itself, one sentence under both labels."""
         rows = [(0, 1, 0), (0, 1, 0), (0, 0, 0), (0, 2, 1), (3, 1, 2), (3, 4, 0), (3, 4, 2), (5, 3, 0)]
-        compare(labelled(rows), ObjectiveConfig(name, fidelity=fidelity))
+        compare(labelled(rows), settled(name, fidelity=fidelity))
 
     def test_a_batch_without_anchor_has_no_contrast_and_is_counted(self, name: str, fidelity: Any):
         batch = labelled([(0, 1, 1), (0, 2, 2), (3, 4, 1)])
-        config = ObjectiveConfig(name, weight=1.0, fidelity=fidelity)
+        config = settled(name, weight=1.0, fidelity=fidelity)
         compare(batch, config)
         objective = build(config)
         loss = objective(batch)
@@ -99,7 +105,7 @@ class TestAgainstLoops:
         assert all((gradient == 0).all() for gradient in gradients(loss.value, batch, objective))
 
     def test_counts(self, name: str, fidelity: Any):
-        config = ObjectiveConfig(name, 2, 3, fidelity=fidelity)
+        config = settled(name, 2, 3, fidelity=fidelity)
         batch = labelled(random_rows(4), 4)
         counts = build(config)(batch).counts
         drawn = drawn_by(choose_contrast(again(batch), config))
@@ -111,7 +117,7 @@ class TestAgainstLoops:
 
     @pytest.mark.parametrize("workers", [2, 3, 20])
     def test_the_parts_of_a_team_add_up(self, name: str, fidelity: Any, workers: int):
-        config = ObjectiveConfig(name, 2, 3, fidelity=fidelity)
+        config = settled(name, 2, 3, fidelity=fidelity)
         batch = labelled(random_rows(5), 5)
         objective = build(config)
         parts = [objective(replace(again(batch), rank=rank, workers=workers)) for rank in range(workers)]
@@ -125,10 +131,27 @@ class TestAgainstLoops:
     ):
         batch = labelled(random_rows(6), 6, scale=10)
         batch = in_precision(batch, dtype)
-        objective = build(ObjectiveConfig(name, temperature=temperature, fidelity=fidelity)).to(dtype)
+        objective = build(settled(name, temperature=temperature, fidelity=fidelity)).to(dtype)
         value = objective(batch).value
         assert torch.isfinite(value)
         assert all(torch.isfinite(gradient).all() for gradient in gradients(value, batch, objective))
+
+
+@pytest.mark.parametrize("anchors", ["premises", "rows"])
+@pytest.mark.parametrize("false_negatives", ["mask", "keep"])
+@pytest.mark.parametrize("name", ["scl", "ce_augment"])
+def test_every_combination_of_what_fidelity_sets(name: str, false_negatives: Any, anchors: Any):
+    config = ObjectiveConfig(name, 2, weight=0.3, false_negatives=false_negatives, anchors=anchors)
+    for seed in range(6):
+        compare(labelled(random_rows(seed), seed), resolve_objective(config))
+
+
+def test_the_anchors_own_text_is_no_negative_unless_kept():
+    """The premise of the first row is a hypothesis of the second premise."""
+    batch = labelled([(0, 1, 0), (2, 0, 1), (2, 3, 0)])
+    for false_negatives, negatives in (("mask", [2]), ("keep", [1, 2])):
+        found = drawn_by(choose_contrast(batch, settled(false_negatives=false_negatives)))
+        assert found[0] == (0, [0], negatives)
 
 
 class TestTheComparisonCanFail:
@@ -136,7 +159,7 @@ class TestTheComparisonCanFail:
 
     @pytest.mark.parametrize("change", [{"temperature": 1.001}, {"weight": 0.501}])
     def test_numbers(self, change: dict[str, Any]):
-        batch, config = labelled(random_rows(0)), ObjectiveConfig()
+        batch, config = labelled(random_rows(0)), settled()
         objective = build(config)
         drawn = drawn_by(choose_contrast(again(batch), config))
         wrong = naive_loss(batch, replace(config, **change), drawn, classifier_of(objective))
@@ -144,7 +167,7 @@ class TestTheComparisonCanFail:
             torch.testing.assert_close(objective(again(batch)).value, wrong, **EXACT)
 
     def test_one_negative_less(self):
-        batch, config = labelled(random_rows(0)), ObjectiveConfig()
+        batch, config = labelled(random_rows(0)), settled()
         objective = build(config)
         (anchor, positives, negatives), *rest = drawn_by(choose_contrast(again(batch), config))
         wrong = naive_loss(batch, config, [(anchor, positives, negatives[1:]), *rest], classifier_of(objective))
@@ -152,7 +175,7 @@ class TestTheComparisonCanFail:
             torch.testing.assert_close(objective(again(batch)).value, wrong, **EXACT)
 
     def test_an_augmented_label(self):
-        batch, config = labelled([(0, 1, 0), (0, 2, 1), (3, 4, 2)]), ObjectiveConfig("ce_augment")
+        batch, config = labelled([(0, 1, 0), (0, 2, 1), (3, 4, 2)]), settled("ce_augment")
         objective = build(config)
         other = replace(batch, label=torch.tensor([0, 2, 2]))
         right, wrong = (
@@ -167,7 +190,7 @@ class TestDraws:
     @settings(max_examples=60)
     def test_bounds_and_membership(self, seed: int, most_positives: Any, most_negatives: Any, released: bool):
         batch = labelled(random_rows(seed), seed)
-        config = ObjectiveConfig(
+        config = settled(
             positives=most_positives, negatives=most_negatives, fidelity="released" if released else "paper"
         )
         drawn, allowed = drawn_by(choose_contrast(batch, config)), pools(batch, config)
@@ -176,7 +199,7 @@ class TestDraws:
             assert set(pool.required) <= set(positives) <= set(pool.positives)
             assert set(negatives) <= set(pool.negatives)
             assert len(positives) == min(len(pool.positives), most_positives or 10**9)
-            cap = None if released else most_negatives  # the released code's N- has no effect
+            cap = None if released else most_negatives  # N- has no effect there
             assert len(negatives) == min(len(pool.negatives), cap or 10**9)
 
     @given(st.integers(0, 10**6))
@@ -184,20 +207,20 @@ class TestDraws:
     def test_an_entailment_of_the_anchor_is_never_its_negative(self, seed: int):
         """Also where the same sentence stands under another premise."""
         batch = labelled(random_rows(seed), seed)
-        for anchor, _, negatives in drawn_by(choose_contrast(batch, ObjectiveConfig())):
+        for anchor, _, negatives in drawn_by(choose_contrast(batch, settled())):
             entailed = batch.hypothesis[(batch.premise == anchor) & (batch.label == 0)]
             assert not set(batch.hypothesis[negatives].tolist()) & set(entailed.tolist())
 
     def test_every_other_hypothesis_is_a_negative(self):
         rows = random_rows(7, repeats=False)
         batch = labelled(rows)
-        for anchor, positives, negatives in drawn_by(choose_contrast(batch, ObjectiveConfig())):
+        for anchor, positives, negatives in drawn_by(choose_contrast(batch, settled())):
             assert sorted(positives + negatives) == list(range(len(rows)))
             assert positives == [r for r, (premise, _, label) in enumerate(rows) if premise == anchor and label == 0]
 
     def test_released_counts_a_premise_once_for_each_of_its_entailments(self):
         batch = labelled([(0, 1, 0), (0, 2, 0), (0, 3, 1), (4, 5, 2)])
-        drawn = drawn_by(choose_contrast(batch, ObjectiveConfig(positives=1, fidelity="released")))
+        drawn = drawn_by(choose_contrast(batch, settled(positives=1, fidelity="released")))
         assert drawn == [(0, [0], [2, 3]), (0, [1], [2, 3])]
 
     def test_is_uniform(self):
@@ -213,7 +236,7 @@ class TestDraws:
         assert spread < 36.1  # chi-square with 14 degrees of freedom, p = 0.001
 
     def test_depends_on_the_generator_alone(self):
-        batch, config = labelled(random_rows(8)), ObjectiveConfig(positives=1, negatives=2)
+        batch, config = labelled(random_rows(8)), settled(positives=1, negatives=2)
         torch.manual_seed(1)
         first = drawn_by(choose_contrast(again(batch), config))
         torch.manual_seed(2)

@@ -10,7 +10,7 @@ from tests.naive import LIAO_ORACLES
 from tests.naive_groups import GROUP_ORACLES
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
-from trainables.objectives import OBJECTIVES, build_objective, check_objective, group_shape
+from trainables.objectives import OBJECTIVES, build_objective, check_objective, group_shape, resolve_objective
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import Objective
 from trainables.recipe import ObjectiveConfig
@@ -97,5 +97,5 @@ def test_what_the_layout_groups_is_to_make(
 
 def test_in_groups_nothing_is_left_to_draw():
     config = ObjectiveConfig("scl", positives=2, negatives=3)
-    assert build_objective(config, 4, "rows").config == config
-    assert build_objective(config, 4, "groups").config == ObjectiveConfig("scl")
+    assert build_objective(config, 4, "rows").config == resolve_objective(config)
+    assert build_objective(config, 4, "groups").config == resolve_objective(ObjectiveConfig("scl"))

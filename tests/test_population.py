@@ -16,14 +16,17 @@ from trainables.corpora.batch import Batch
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.word_vectors import WordVectors
-from trainables.population import population_key
+from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training import population_training
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import TrainingDivergedError, train
-from trainables.training.model import StudyModel
 from trainables.training.population_training import Member, train_population
+from trainables.trial import population_key
+from trainables.trial.build import build_model
+from trainables.trial.population import run_population
+from trainables.trial.run import run_trial
 
 BASE = Recipe().override(
     {
@@ -69,11 +72,11 @@ class TinySampler:
         used, index = np.unique(np.concatenate([first, second]), return_inverse=True)
         group = draws.permutation(self.pairs)
         return Batch(
-            [TEXTS[i] for i in used],
-            index[: self.pairs],
-            index[self.pairs :],
-            np.zeros(self.pairs, dtype=np.int8),
-            group,
+            sentences=[TEXTS[i] for i in used],
+            premise=index[: self.pairs],
+            hypothesis=index[self.pairs :],
+            label=np.zeros(self.pairs, dtype=np.int8),
+            group=group,
         )
 
 
@@ -101,15 +104,15 @@ def members_of(
     samplers = [TinySampler(1), TinySampler(2)]
     members = []
     for number, change in enumerate(changes):
-        recipe, store = BASE.override(change), stores[number % len(stores)]
+        recipe, store = resolve(BASE.override(change)), stores[number % len(stores)]
         torch.manual_seed(number)
-        model = StudyModel(recipe, AdaptedEncoder(store.encoder, store=store)).to(dtype)
-        members.append(Member(model, recipe, samplers[number // 2 % 2]))
+        model = build_model(recipe, AdaptedEncoder(store.encoder, store=store)).to(dtype)
+        members.append(Member(model, recipe.optimisation, recipe.objective, samplers[number // 2 % 2]))
     return members
 
 
 def by_itself(member: Member, resume: Path | None = None) -> Progress:
-    return train(member.model, member.sampler, member.recipe, 0, Quiet(), Workers(), resume)
+    return train(member.model, member.sampler, member.optimisation, 0, Quiet(), Workers(), resume)
 
 
 def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: float, weights: float) -> None:
@@ -177,7 +180,9 @@ class TestTraining:
         pair = members_of([changes[0], changes[2]], [stores[0]], torch.float32)
         pair[1].sampler = members[2].sampler
         torch.manual_seed(2)
-        pair[1].model = StudyModel(pair[1].recipe, AdaptedEncoder(stores[0].encoder, store=stores[0]))
+        pair[1].model = build_model(
+            resolve(BASE.override(changes[2])), AdaptedEncoder(stores[0].encoder, store=stores[0])
+        )
         train_population(pair)
         for own, other in zip((members[0], members[2]), pair, strict=True):
             assert own.progress.sums == pytest.approx(other.progress.sums)
@@ -249,9 +254,6 @@ class TestKey:
 
 
 def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
-    from trainables.population import run_population
-    from trainables.trial import run_trial
-
     few = {
         "corpus.limit": 400,
         "optimisation.batch_size": 32,

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import trainables.encoders as encoders
 from tests.conftest import SENTENCES
 from trainables.encoders import available, check_encoder, check_trainable, load_encoder
 from trainables.encoders.postprocess import FITS, Postprocessed
@@ -175,7 +174,7 @@ class TestPipeline:
 class TestAvailable:
     @pytest.fixture(autouse=True)
     def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(encoders, "_unreachable", [])
+        monkeypatch.setattr("trainables.encoders.presence._unreachable", [])
 
     def test_what_lies_here(self, tmp_path: Path):
         assert available(EncoderConfig(name=SCENES_ENCODER)) is None

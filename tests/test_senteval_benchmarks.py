@@ -1,4 +1,4 @@
-"""The benchmarks' front door, and that each benchmark answers --help."""
+"""The benchmarks' command line, and that each benchmark answers --help."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from benchmarks.__main__ import benchmarks
 
 
-def door(*arguments: str) -> subprocess.CompletedProcess[str]:
+def command_line(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "benchmarks", *arguments], capture_output=True, text=True, check=False)
 
 
 def test_every_benchmark_is_listed_with_a_sentence() -> None:
-    listed = door("--help").stdout
+    listed = command_line("--help").stdout
     for name, summary in benchmarks().items():
         assert summary
         assert f"{name} " in listed
@@ -23,12 +23,12 @@ def test_every_benchmark_is_listed_with_a_sentence() -> None:
 
 @pytest.mark.parametrize("name", benchmarks())
 def test_every_benchmark_answers_help(name: str) -> None:
-    ended = door(name, "--help")
+    ended = command_line(name, "--help")
     assert ended.returncode == 0, ended.stderr
     assert "usage" in ended.stdout
 
 
 def test_unknown_benchmark_is_one_sentence() -> None:
-    ended = door("nope")
+    ended = command_line("nope")
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: 'nope' is no benchmark; use ")

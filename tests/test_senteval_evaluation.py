@@ -30,23 +30,9 @@ from trainables.senteval import (
 )
 from trainables.senteval.averages import AVERAGES, averages, describe
 from trainables.senteval.captions import read_captions
+from trainables.senteval.correlation import spearman
 from trainables.senteval.read import read_task
-
-
-def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
-    """A deterministic static encoder: each word has a random vector."""
-
-    def vector(word: str) -> np.ndarray:
-        return np.random.RandomState(zlib.crc32(word.encode())).randn(24)
-
-    known: dict[str, np.ndarray] = {}
-    found = []
-    for sentence in sentences:
-        vectors = [
-            known.setdefault(word, vector(word)) if word not in known else known[word] for word in sentence.split()
-        ]
-        found.append(np.mean(vectors, axis=0))
-    return np.array(found, dtype=np.float32)
+from trainables.testing.tasks import bag_of_words
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +239,31 @@ def copy_tasks(corpus: Path, target: Path, names: Sequence[str]) -> Path:
     return target
 
 
+def test_what_is_kept_tells_how_to_pair_two_trials(corpus: Path, whole: Evaluation) -> None:
+    assert {*whole.kept} == {
+        *TASKS,
+        *(f"gold.{name}" for name in TASKS),
+        *(f"parts.{name}" for name in GROUPS["sts"]),
+    }
+    # Spearman and its weighted mean over sub-corpora follow from what is kept alone.
+    for name in GROUPS["sts"]:
+        kept, gold, sizes = (whole.kept[f"{prefix}{name}"] for prefix in ("", "gold.", "parts."))
+        ends = np.cumsum(sizes)
+        each = [spearman(kept[end - size : end], gold[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+        assert 100 * spearman(kept, gold) == pytest.approx(whole.tasks[name]["spearman_all"])
+        assert 100 * np.average(each, weights=sizes) == pytest.approx(whole.tasks[name]["spearman_wmean"])
+    data = read_task(TASKS["TREC"], corpus)
+    assert (whole.kept["gold.TREC"] == data.splits["test"].labels).all()
+
+
+def test_a_path_may_be_text(corpus: Path) -> None:
+    result = evaluate(bag_of_words, str(corpus), ["STS16"], "fast")
+    assert result.tasks["STS16"]["spearman_all"] is not None
+    check_data(str(corpus), ["STS16"])
+    assert fingerprint(str(corpus), ["STS16"]) == fingerprint(corpus, ["STS16"])
+    assert development(bag_of_words, str(corpus))["score"] is not None
+
+
 def test_one_bad_task_does_not_lose_the_others(corpus: Path, tmp_path: Path) -> None:
     data = copy_tasks(corpus, tmp_path, ["STS16", "SST5", "STSBenchmark", "MRPC"])
     (data / "downstream/SST/fine/sentiment-dev").write_text("5 too good\n")
@@ -362,12 +373,12 @@ def test_caption_files_admit_arrays_and_plain_containers_only(
     assert "never run" not in capsys.readouterr().out
 
 
-def door(*arguments: str) -> subprocess.CompletedProcess[str]:
+def command_line(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "trainables.senteval", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_door_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path: Path) -> None:
+def test_command_line_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path: Path) -> None:
     data = copy_tasks(corpus, tmp_path / "data", ["STS16", "STS12", "TREC"])
     (data / "downstream/STS/STS12-en-test/STS.gs.MSRpar.txt").write_text("five\n")
     words = {
@@ -382,7 +393,7 @@ def test_door_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path
     )
     out = tmp_path / "out.json"
     options = ["--word-vectors", str(vectors), "--data", str(data), "--protocol", "fast", "--quiet"]
-    ended = door(*options, "--tasks", "STS16,STS12,TREC,CR", "--json", str(out))
+    ended = command_line(*options, "--tasks", "STS16,STS12,TREC,CR", "--json", str(out))
     assert ended.returncode == 2
     assert [line for line in ended.stderr.splitlines() if line.startswith("error:")] == ended.stderr.splitlines()
     assert "STS.gs.MSRpar.txt has 1 lines" in ended.stderr
@@ -393,14 +404,18 @@ def test_door_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path
     assert written["tasks"]["STS12"]["spearman_all"] is None
     assert written["tasks"]["TREC"]["examples"][1] > 0
     assert "reason" in written["tasks"]["CR"]
-    assert "liao_sts" in written["averages"]
+    assert written["means"] == {}, "no group was asked for"
     assert "—" in ended.stdout
 
-    ended = door(*options, "--tasks", "STS16", "--precision", "bf16")
+    ended = command_line(*options, "--tasks", "STS16,sts", "--json", str(out))
+    assert json.loads(out.read_text())["means"] == {"sts": None}, "STS13 to 15 are not there"
+    assert "mean of sts" in ended.stdout
+
+    ended = command_line(*options, "--tasks", "STS16", "--precision", "bf16")
     assert ended.returncode == 2
     assert "fp32 only" in ended.stderr
 
-    ended = door(*options, "--tasks", "CR")
+    ended = command_line(*options, "--tasks", "CR")
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: ")
     assert "custrev.pos" in ended.stderr
@@ -448,8 +463,8 @@ def test_plain_sentence_transformers_folders_need_no_pipeline(tmp_path: Path) ->
         (["--json", "no/such/folder/out.json"], "does not exist"),
     ],
 )
-def test_door_refuses_at_once(corpus: Path, arguments: list[str], sentence: str) -> None:
-    ended = door("--encoder", "scenes-small", "--data", str(corpus), *arguments)
+def test_command_line_refuses_at_once(corpus: Path, arguments: list[str], sentence: str) -> None:
+    ended = command_line("--encoder", "scenes-small", "--data", str(corpus), *arguments)
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
     assert sentence in ended.stderr

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces import Claim, Column, Domain, PremiseCount, Row, Space, Table, load_space, spaces
+import search_spaces
+from search_spaces import Claim, Domain, Space, Table, load_space, spaces
+from search_spaces.averages import AVERAGES
 from trainables.errors import UserError
 from trainables.objectives import check_objective
 from trainables.recipe import Recipe
@@ -242,7 +244,7 @@ def test_several_spaces_in_a_file(tmp_path: Path):
         (OWN.replace('Row("a", {})', 'Row("a", {"objective.temprature": 1})'), "did you mean 'objective.temperature'"),
         (
             OWN.replace('Row("a", {})', 'Row("a", {"objective.temperature": -1})'),
-            "line 11: objective.temperature must be above 0",
+            "line 11: space 'mine', row 'a': objective.temperature must be above 0",
         ),
         (OWN.replace('Row("a", {})', 'Row("a", {}), Row("a", {})'), "names a row twice: 'a'"),
         (OWN.replace("Row,", "Roww,"), "line 4: ImportError"),
@@ -257,72 +259,65 @@ def test_broken_files(tmp_path: Path, text: str, said: str):
     assert str(path) in str(caught.value)
 
 
-COLUMNS = (Column("a", ("MR", "test_accuracy")), Column("Avg.", mean_of=("a",)))
-ROWS = (Row("x", {}), Row("y", {}))
-
-
-def _space(**changes: object) -> Space:
-    values = {"name": "s", "title": "", "paper": "", "base": Recipe(), "rows": ROWS}
-    return Space(**(values | changes))  # type: ignore[arg-type]
-
-
-def _table(**changes: object) -> Table:
-    values = {
-        "number": "1",
-        "title": "",
-        "columns": COLUMNS,
-        "rows": (("x", "x"),),
-        "protocol": "full",
-        "aggregation": "accuracy",
-    }
-    return Table(**(values | changes))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("build", "said"),
-    [
-        (lambda: Domain("objective.weight"), "either choices or both low and high"),
-        (lambda: Domain("objective.weight", low=1, high=0), "needs low < high"),
-        (lambda: Domain("objective.weight", low=0, high=1, log=True), "needs a low above 0"),
-        (lambda: _space(domains=(Domain("objective.weight", low=0, high=2),)), "between 0 and 1"),
-        (
-            lambda: _space(domains=(Domain("head.dim", choices=(8,), when=("head.kind", ("mpl",))),)),
-            "head.kind must be",
-        ),
-        (lambda: _space(domains=(Domain("head.dim", choices=(8,)),) * 2), "two domains for 'head.dim'"),
-        (lambda: _space(baseline="z"), "baseline 'z'"),
-        (lambda: _space(goals=("sts", "speed")), "a goal is 'sts' or 'transfer', not 'speed'"),
-        (lambda: _space(goals=("sts", "sts")), "names a goal twice: 'sts'"),
-        (lambda: Row("x", {}, needs="checkpoint"), "must override encoder.kind or encoder.name"),
-        (lambda: Row("x", {}, needs="word_vectors"), "must override encoder.kind"),
-        (lambda: Row("x", {}, needs="luck"), "needs must be 'word_vectors', 'checkpoint', 'wordnet' or 'paraphraser'"),
-        (lambda: PremiseCount("snli", "SNLI", (2, 1), (1, 1), 5), "no number lies between 2 and 1"),
-        (lambda: PremiseCount("snli", "SNLI", (1, 1), (-1, None), 5), "no number lies between -1 and None"),
-        (lambda: PremiseCount("snli", "SNLI", (1, 1), (1, 1), -5), "-5 is not a number of premises"),
-        (lambda: _space(laptop={"encoder.nam": "x"}), "did you mean 'encoder.name'"),
-        (lambda: _space(tables=(_table(rows=(("z", "z"),)),)), "no row is called ['z']"),
-        (lambda: _space(tables=(_table(),) * 2), "two tables numbered '1'"),
-        (lambda: _space(tables=(_table(),), rows=(Row("x", {}, {"1": {"b": 1.0}}),)), "table 1 has no column ['b']"),
-        (lambda: _table(columns=(COLUMNS[1],)), "unknown columns ['a']"),
-        (lambda: _table(columns=COLUMNS * 2), "two columns called"),
-        (lambda: Column("a"), "either a score or the columns"),
-        (lambda: Claim("c", "1", "a"), "either a chain or both"),
-        (lambda: Claim("c", "1", "a", better=("x", "y"), worse=("z",), stated=1.0), "compare one row"),
-        (lambda: _space(claims=(Claim("c", "1", "a", better=("x",), worse=("y",)),)), "there is no table 1"),
-        (lambda: _space(claims=(Claim("c", "1", "a", better=("x",), worse=("z",)),)), "no row is called ['z']"),
-        (
-            lambda: _space(tables=(_table(),), claims=(Claim("c", "1", "b", better=("x",), worse=("y",)),)),
-            "no column 'b'",
-        ),
-    ],
-)
-def test_spaces_refuse(build: object, said: str):
-    with pytest.raises(UserError) as caught:
-        build()  # type: ignore[operator]
-    assert said in str(caught.value)
+HEAVY = {"torch", "ray", "transformers", "optuna", "pandas", "scipy", "sklearn", "datasets", "pyarrow", "matplotlib"}
 
 
 def test_spaces_load_nothing_heavy():
     code = "import sys, search_spaces; search_spaces.spaces(); print(*{name.split('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    assert not {"torch", "ray", "numpy", "transformers", "optuna"} & set(loaded.split())
+    assert not HEAVY & set(loaded.split())
+
+
+def test_the_console_shows_of_each_space_what_it_did():
+    """The averages in a finished trial's line, by the first word of the spaces' names."""
+    usual = (("STS", "liao_sts"), ("transfer", "liao_transfer"))
+    wanted = {
+        "supmpn": (usual[0], ("transfer", "supmpn_transfer")),
+        "declutr": (*usual, ("downstream", "declutr_downstream"), ("probing", "declutr_probing")),
+    }
+    for name, space in SPACES.items():
+        assert space.shown == wanted.get(name.partition("_")[0], usual)
+
+
+def test_only_a_paper_that_names_a_time_has_one():
+    timed = {name for name, space in SPACES.items() if space.trial_seconds}
+    assert timed == {name for name in SPACES if name.startswith("scl_")}
+
+
+def test_the_order_of_the_spaces():
+    """By paper, as the list of spaces has them."""
+    words = [name.partition("_")[0] for name in SPACES]
+    assert len(words) == 20
+    assert list(dict.fromkeys(words)) == sorted(set(words)) == ["clsr", "contrastive", "declutr", "scl", "supmpn"]
+
+
+def test_a_papers_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "mine2024").mkdir()
+    (tmp_path / "mine2024/__init__.py").write_text("")
+    (tmp_path / "mine2024/spaces.py").write_text(OWN.replace("SPACE = ", "SPACES = (").rstrip() + ",)\n")
+    monkeypatch.setattr(search_spaces, "__path__", [*search_spaces.__path__, str(tmp_path)])
+    try:
+        assert set(spaces()) == {*SPACES, "mine"}
+        assert list(spaces()).index("mine") == list(SPACES).index("scl_ablation")
+        (tmp_path / "again.py").write_text(OWN.replace("SPACE = ", "SPACES = (").rstrip() + ",)\n")
+        with pytest.raises(UserError, match=r"two spaces are called 'mine'; the second is in search_spaces\.mine2024"):
+            spaces()
+    finally:
+        for name in ("again", "mine2024.spaces", "mine2024"):
+            sys.modules.pop(f"search_spaces.{name}", None)
+
+
+def test_a_space_file_is_run_once(tmp_path: Path):
+    """So that what it adds to a registry is not added twice."""
+    path = tmp_path / "adds.py"
+    adds = (
+        "from search_spaces.averages import AVERAGES\nfrom search_spaces.paper import Average, cells\n"
+        "AVERAGES.add(Average('adds', cells(('MR',), 'test_accuracy')))\n"
+    )
+    own = OWN.replace("paper=", "shown=(('MR', 'adds'),), paper=")
+    path.write_text(own.replace("\n@dataclass", adds + "\n@dataclass"))
+    try:
+        assert load_space(path).shown == (("MR", "adds"),)
+        assert load_space(path) == load_space(path)
+    finally:
+        AVERAGES.remove("adds")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -78,8 +77,8 @@ def test_the_base_is_the_papers_recipe():
     assert (optimisation.max_steps, optimisation.clip_norm, base.evaluation.protocol) == (None, None, "full")
 
 
-def test_no_figure_is_typed_outside_the_data():
-    """Figures enter a space as data: the module runs no arithmetic on them."""
-    tree = ast.parse((ROOT / "search_spaces/scl.py").read_text())
-    operators = {type(node.op).__name__ for node in ast.walk(tree) if isinstance(node, ast.BinOp)}
-    assert operators <= {"BitOr"}
+def test_a_trials_time_is_the_papers():
+    """30 to 36 minutes of training and around 28 of evaluation, on a V100."""
+    for name in ("scl_ablation", "scl_npos_nneg", "scl_lambda", "scl_tau"):
+        assert SPACES[name].trial_seconds == ((30 + 36) / 2 + 28) * 60
+        assert "V100" in SPACES[name].trial_seconds_source

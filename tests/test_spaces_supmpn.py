@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from search_spaces import Space, spaces
-from search_spaces.supmpn import BASE, BASELINE, LARGE, STS, TRANSFER
+from search_spaces.dehghan2022 import tables
+from search_spaces.dehghan2022.rows import BASE, BASELINE, LARGE
 
 SPACES = spaces()
 MAIN, AUGMENTATION, OBJECTIVES, GRID = (
     SPACES[f"supmpn_{name}"] for name in ("main", "augmentation", "objectives", "positives_negatives")
 )
+STS, TRANSFER = (*tables.STS, "Avg."), (*tables.TRANSFER, "Avg.")
 PAPER = Path(__file__).resolve().parents[2] / "shared/papers/dehghan2022_supmpn.txt"
 
 

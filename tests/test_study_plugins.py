@@ -172,3 +172,16 @@ def test_a_records_versions_tell_plugins_apart() -> None:
     assert versions([one])["plugins"] == versions([commented])["plugins"] != versions([other])["plugins"]
     assert "plugins" not in versions([SourceFile("space", "s.py", "X = 1\n")])
     assert versions([one])["trainables"] == versions()["trainables"]
+
+
+def test_a_space_files_own_entries_are_added_once(folder: Path) -> None:
+    """It is read for planning, and its copy for the report."""
+    own = f"# {folder}\n" + PLUGIN.format(name="first") + SPACE
+    (folder / "space.py").write_text(own)
+    plan = plan_of(folder)
+    check_plan(plan)
+    prepare_results(plan, "hardware")
+    results = folder / "results"
+    assert (results / "space.py").read_text() == own
+    assert StudyInfo.load(results).load_space(results).base.objective.name == "first"
+    plan.draft.sources[0].run()

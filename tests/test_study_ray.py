@@ -147,7 +147,7 @@ def test_a_space_of_each_paper(
 
 def test_kill_9_half_way_loses_no_finished_trial(cluster: dict[str, str], tmp_path: Path) -> None:
     results = tmp_path / "results"
-    rows = ("SBERT baseline", "3p3n-lambda0.5-SCL", "allpalln-lambda0.5-SCL", "allpalln-lambda1.0-SCL")
+    rows = ("SBERT baseline", "3p3n-lambda0.5-SCL", "allpalln-lambda0.5-SCL")
     arguments = ("--space", "scl_npos_nneg", *(part for row in rows for part in ("--only", row)), "--concurrent", "1")
     study = subprocess.Popen(
         command(results, *arguments),
@@ -168,19 +168,19 @@ def test_kill_9_half_way_loses_no_finished_trial(cluster: dict[str, str], tmp_pa
         study.wait()
     before = records(results)
     written = {name: (results / "ledger" / name).stat().st_mtime_ns for name in before}
-    assert 1 <= len(before) < 4
+    assert 1 <= len(before) < 3
     time.sleep(3)  # Ray's own processes end with the one that was killed
 
     done = run(cluster, results, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"4 trials (4 fixed, 0 recipes from Optuna, 1 seed), {len(before)} of them done" in done.stdout
+    assert f"3 trials (3 fixed, 0 recipes from Optuna, 1 seed), {len(before)} of them done" in done.stdout
     after = records(results)
-    assert len(after) == 4
+    assert len(after) == 3
     for name, record in before.items():
         assert after[name] == record
         assert (results / "ledger" / name).stat().st_mtime_ns == written[name]  # not run again
     report = (results / "report.md").read_text()
-    assert "4 of 9 rows finished" in report or "4 of 4 rows finished" in report
+    assert "3 of 9 rows finished" in report or "3 of 3 rows finished" in report
     assert not [path for path in results.rglob("*.tmp*") if "ledger" in path.parts]
 
     again = run(cluster, results, *arguments, timeout=90)  # nothing left: no Ray, only the report

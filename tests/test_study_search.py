@@ -21,8 +21,8 @@ from study.searcher import StudySearcher
 from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
 from study.study import prepare_results, save_info
 from trainables.errors import UserError
-from trainables.population import population_key
 from trainables.recipe import Recipe
+from trainables.trial import population_key
 
 
 def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:

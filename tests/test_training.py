@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from tests.conftest import ROWS, pairs_of
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import RowSampler
+from trainables.fidelity import resolve
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.distributed import Workers
@@ -29,6 +30,7 @@ from trainables.training.model import (
     _padding_share,
     decay_groups,
 )
+from trainables.trial.build import build_model
 
 BASE = Recipe().override(
     {
@@ -92,11 +94,11 @@ def study(make_encoder: Any) -> Callable[..., Any]:
         dropout: bool = True,
     ) -> tuple[StudyModel, Progress]:
         torch.manual_seed(seed)
-        model = StudyModel(recipe, make_encoder(recipe.pooling.mode))
+        model = build_model(resolve(recipe), make_encoder(recipe.pooling.mode))
         if not dropout:
             without_dropout(model)
         sampler = RowSampler(pairs or pairs_of(ROWS), recipe.optimisation.batch_size)
-        return model, train(model, sampler, recipe, seed, recorder, Workers(), resume)
+        return model, train(model, sampler, recipe.optimisation, seed, recorder, Workers(), resume)
 
     return run
 
@@ -147,7 +149,7 @@ class TestSchedule:
 
 class TestParts:
     def test_decay_is_for_matrices_only(self, make_encoder: Any):
-        model = StudyModel(BASE, make_encoder())
+        model = build_model(BASE, make_encoder())
         decayed, plain = decay_groups(model, 0.1)
         assert (decayed["weight_decay"], plain["weight_decay"]) == (0.1, 0.0)
         names = {id(p): name for name, p in model.named_parameters()}
@@ -161,26 +163,26 @@ class TestParts:
         recipe = BASE.override({"objective.fidelity": "released"})
         tokens = encoder.tokenize(["a man runs", "a man", "a man runs in the park", "two dogs"])
         batch = TokenizedBatch(
-            tokens,
-            torch.arange(4),
-            torch.tensor([0, 1]),
-            torch.tensor([2, 3]),
-            torch.tensor([0, 2]),
-            torch.tensor([0, 1]),
+            tokens=tokens,
+            text=torch.arange(4),
+            premise=torch.tensor([0, 1]),
+            hypothesis=torch.tensor([2, 3]),
+            label=torch.tensor([0, 2]),
+            group=torch.tensor([0, 1]),
         )
         lengths = [len(ids) - 1 for ids in tokens]
         wanted = [1.0, lengths[1] / lengths[0], 1.0, lengths[3] / lengths[2]]
         assert _padding_share(batch).flatten().tolist() == pytest.approx(wanted)
         seen = []
         for choice in (BASE, recipe):
-            model = StudyModel(choice, encoder)
+            model = build_model(resolve(choice), encoder)
             model.objective.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].embeddings.detach()))
             model.loss(batch, Workers(), torch.Generator())
         torch.testing.assert_close(seen[1], seen[0] * torch.tensor(wanted).unsqueeze(1))
 
     def test_other_poolings_do_not_shrink(self, make_encoder: Any):
         recipe = BASE.override({"objective.fidelity": "released", "pooling.mode": "cls"})
-        assert not StudyModel(recipe, make_encoder("cls")).shrinks
+        assert not build_model(resolve(recipe), make_encoder("cls")).count_padding
 
 
 class TestTraining:
@@ -330,7 +332,7 @@ class TestMemoryBank:
 
 
 def bank_of(size: int, warmup: int = 0) -> MemoryBank:
-    return MemoryBank(Recipe().override({"objective.bank": size, "objective.bank_warmup": warmup}), 2)
+    return MemoryBank(size, 2, warmup)
 
 
 def fill(bank: MemoryBank, numbers: range, seed: int = 0) -> None:

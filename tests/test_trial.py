@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainables import trial
-from trainables.data import check_data
+from search_spaces.goals import selection
 from trainables.errors import UserError
 from trainables.recipe import Recipe
-from trainables.trial import Reporter, TrialResult, run_trial
+from trainables.trial import Reporter, TrialResult, check_recipes, rungs
+from trainables.trial.run import run_trial
 
 STEPS = 10
 
@@ -52,7 +52,7 @@ def recipe(corpus: Path) -> Recipe:
 
 @pytest.fixture(autouse=True)
 def _checkpoints_at_every_rung(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(rungs, "CHECKPOINT_SECONDS", 0.0)
 
 
 class Scheduler(Reporter):
@@ -90,9 +90,12 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
     reporter = Scheduler(wants_rungs=True)
     result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
     assert result.stopped is None
-    assert set(result.scores) == set(result.predictions) == {"STS12", "STSBenchmark", "TREC"}
+    assert set(result.scores) == {"STS12", "STSBenchmark", "TREC"}
+    for task in result.scores:
+        assert len(result.predictions[task]) == len(result.predictions[f"gold.{task}"]) > 10
+    assert result.predictions["parts.STS12"].sum() == len(result.predictions["STS12"])
     dev = [result.scores["STSBenchmark"]["dev_spearman_cosine"], result.scores["TREC"]["dev_accuracy"]]
-    assert result.selection == pytest.approx(sum(dev) / 2)
+    assert selection(result.scores) == pytest.approx(sum(dev) / 2)
     assert reporter.rungs == list(range(1, 9))
     assert all(score is not None and -100 <= score <= 100 for score in reporter.scores)
     assert reporter.scores[-1] == pytest.approx(result.scores["STSBenchmark"]["dev_spearman_cosine"], abs=1e-3)
@@ -131,7 +134,7 @@ def test_stopped_at_a_rung_then_resumed_equals_unbroken(recipe: Recipe, tmp_path
     whole = run_trial(recipe, 2, reporter=unbroken)
     stopped = run_trial(recipe, 2, reporter=first, model_folder=tmp_path / "model")
     assert stopped.stopped == "stopped at rung 4"
-    assert (stopped.scores, stopped.selection) == ({}, None)
+    assert stopped.scores == {}
     assert stopped.training["steps"] == 5
     assert not (tmp_path / "model").exists()
     resumed = run_trial(recipe, 2, reporter=second, resume=tmp_path / "kept")
@@ -155,20 +158,20 @@ def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, tmp_path: Path
     recipe = recipe.override(
         {"optimisation.epochs": 0, "corpus.nli": "./nothing.jsonl", "evaluation.tasks": ("STS12",)}
     )
-    check_data([recipe])
+    check_recipes([recipe])
     reporter = Scheduler()
     result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
     assert result.training == {}
     assert reporter.rungs == []
     assert not (tmp_path / "model").exists()
     assert result.scores["STS12"]["spearman_wmean"] is not None
-    assert result.selection is None  # STS12 has no development part
+    assert selection(result.scores) is None  # STS12 has no development part
     assert numbers(run_trial(recipe, 2)) == numbers(result)  # the built-in weights do not depend on the seed
 
 
 def test_word_vectors(recipe: Recipe, corpus: Path):
     vectors = recipe.override({"encoder.kind": "word_vectors", "encoder.name": str(corpus / "vectors.txt")})
-    check_data([vectors])
+    check_recipes([vectors])
     result = run_trial(vectors, 1)
     assert result.training == {}
     assert all(scores["examples"] for scores in result.scores.values())
@@ -176,7 +179,7 @@ def test_word_vectors(recipe: Recipe, corpus: Path):
 
 
 def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, tmp_path: Path):
-    """In the precision of the training also where a heat map is the first to ask."""
+    """In one precision, also where a heat map is the first to ask."""
     frozen = recipe.override(
         {
             "encoder.adapter": "mlp",
@@ -187,7 +190,7 @@ def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, tmp_pa
             "objective.positives": None,
             "objective.negatives": None,
             "optimisation.batch_size": 4,
-            "optimisation.precision": "bf16",
+            "evaluation.precision": "bf16",
             "evaluation.heat_map": "topics",
             "evaluation.tasks": ("STSBenchmark",),
         }
@@ -204,7 +207,7 @@ def test_divergence_is_a_stopped_trial(recipe: Recipe, tmp_path: Path):
     result = run_trial(wild, 1, model_folder=tmp_path / "model")
     assert result.stopped is not None
     assert result.stopped.startswith("diverged: the loss is ")
-    assert (result.scores, result.selection) == ({}, None)
+    assert result.scores == {}
     assert not (tmp_path / "model").exists()
 
 
@@ -223,7 +226,7 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
                 seen.append(scalars["learning_rate"])
 
         def watched(self: Any, sentences: Any, seen: set[bool] = padded[fidelity], **options: Any) -> Any:
-            seen.add(self.padded_inference)
+            seen.add(self.counts_padding)
             return encode(self, sentences, **options)
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)
@@ -247,4 +250,4 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
 )
 def test_missing_data_is_refused_before_anything_runs(recipe: Recipe, changes: dict[str, Any], sentence: str):
     with pytest.raises(UserError, match=sentence):
-        check_data([recipe.override(changes)])
+        check_recipes([recipe.override(changes)])

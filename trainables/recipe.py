@@ -108,6 +108,18 @@ class CorpusConfig:
         place=True,
         label="training pairs",
     )
+    columns: str | None = key(
+        None,
+        "The columns of corpus.nli, where they have names of their own: premise=text_a,hypothesis=text_b,label=y, or "
+        "anchor=question,positive=answer,negative=wrong for triplets.",
+        since=2,
+    )
+    labels: str | None = key(
+        None,
+        "What corpus.nli calls the three labels, where they have names of their own: "
+        "entailment=yes,neutral=maybe,contradiction=no.",
+        since=2,
+    )
     limit: int | None = key(
         None, "Use only the first so many labelled pairs, or documents; none uses all.", at_least(1)
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from search_spaces.paper import Need, PremiseCount, Row
-from search_spaces.published import by_label, read_figures
+from search_spaces.paper import Need, Overrides, PremiseCount, Row
+from search_spaces.published import by_label, read_figures, same
+from trainables.recipe import Value
 
 FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 BASE, LARGE = "SupMPN-BERT-base", "SupMPN-BERT-large"
@@ -16,7 +15,7 @@ UNTRAINED = "BERT-base (first-last avg.)"
 
 TABLE_2, TABLE_3 = tuple(FIGURES["2"]), tuple(FIGURES["3"])
 """The models of Table 2 and of Table 3, in the paper's order."""
-_PUBLISHED = by_label(FIGURES, {number: [(label, label) for label in FIGURES[number]] for number in ("2", "3", "A1")})
+_PUBLISHED = by_label(FIGURES, {number: same(FIGURES[number]) for number in ("2", "3", "A1")})
 
 # Table 1.
 _SNLI, _MNLI = FIGURES["1"]["SNLI"], FIGURES["1"]["MNLI"]
@@ -30,23 +29,23 @@ PREMISES = (
 )
 
 
-def _plain(name: str | None, mode: str = "mean", **more: Any) -> dict[str, Any]:
+def _plain(name: str | None, mode: str = "mean", **more: Value) -> Overrides:
     """A transformer as it is, under our own pooling; without a name the base recipe's encoder."""
     model = {} if name is None else {"encoder.kind": "transformer", "encoder.name": name}
     return {"optimisation.epochs": 0, "pooling.mode": mode, **model, **more}
 
 
-def _finished(name: str | None) -> dict[str, Any]:
+def _finished(name: str | None) -> Overrides:
     """A finished sentence-transformers model; without a name only a person can give one."""
     model = {} if name is None else {"encoder.name": name}
     return {"optimisation.epochs": 0, "encoder.kind": "pipeline", **model}
 
 
-_WORDS = {"optimisation.epochs": 0, "encoder.kind": "word_vectors", "pooling.mode": "mean"}
-_WHITEN = {"pooling.after": "whiten"}
+_WORDS: Overrides = {"optimisation.epochs": 0, "encoder.kind": "word_vectors", "pooling.mode": "mean"}
+_WHITEN: Overrides = {"pooling.after": "whiten"}
 _SBERT = "sentence-transformers/bert-base-nli-mean-tokens"
 
-_OVERRIDES: dict[str, dict[str, Any]] = {
+_OVERRIDES: dict[str, Overrides] = {
     "Glove embeddings (avg.)": _WORDS,
     "fastText embeddings": _WORDS,
     UNTRAINED: {"optimisation.epochs": 0},
@@ -101,7 +100,7 @@ _NOTES = {
 }
 
 
-def _need(label: str, overrides: Mapping[str, Any]) -> Need | None:
+def _need(label: str, overrides: Overrides) -> Need | None:
     if label == "Glove embeddings (avg.)":
         return "word_vectors"
     return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
@@ -141,12 +140,12 @@ BATCH_ROWS = tuple(
 )
 
 
-def _numbers(positives: int | None, negatives: int | None) -> dict[str, Any]:
+def _numbers(positives: int | None, negatives: int | None) -> Overrides:
     return {"objective.positives": positives, "objective.negatives": negatives}
 
 
-_ROWS_LAYOUT = {"corpus.layout": "rows", **_numbers(None, None)}
-OBJECTIVES: dict[str, dict[str, Any]] = {
+_ROWS_LAYOUT: Overrides = {"corpus.layout": "rows", **_numbers(None, None)}
+OBJECTIVES: dict[str, Overrides] = {
     "untrained": {"optimisation.epochs": 0},
     "cross-entropy": {"objective.name": "ce", **_ROWS_LAYOUT},
     "SCL, lambda 0.3": {

@@ -6,8 +6,7 @@ schedule and clipping.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from search_spaces.averages import USUAL
 from search_spaces.dehghan2022.averages import TRANSFER_AVERAGE
@@ -26,8 +25,9 @@ from search_spaces.dehghan2022.rows import (
     OBJECTIVES,
     PREMISES,
 )
-from search_spaces.dehghan2022.tables import MAIN_TABLES, both_tables, same, sts_table
-from search_spaces.paper import Claim, Row, Table
+from search_spaces.dehghan2022.tables import MAIN_TABLES, both_tables, sts_table
+from search_spaces.paper import Claim, Overrides, Row, Table
+from search_spaces.published import same
 from search_spaces.space import Domain, Space
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
@@ -67,7 +67,7 @@ _FIRST_LAST = (
     "SimCSE's released code measured 60.73 (its issue 285). That code once took the embeddings below the first layer "
     "for the first layer's output (its issue 133). Here it is the output, which is how the SupMPN paper puts it."
 )
-_LAPTOP = {
+_LAPTOP: Overrides = {
     "encoder.name": SCENES_ENCODER,
     "corpus.nli": SCENES,
     "evaluation.senteval": SCENES,
@@ -115,7 +115,7 @@ def _part(
     baseline: str,
     domains: tuple[Domain, ...],
     claims: Iterable[Claim] = (),
-    laptop: Mapping[str, Any] | None = None,
+    laptop: Overrides | None = None,
     oddities: tuple[str, ...] = (),
 ) -> Space:
     return Space(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from search_spaces.dehghan2022.rows import TABLE_2, TABLE_3
 from search_spaces.paper import Column, Table
+from search_spaces.published import same
 
 _YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 STS = (*_YEARS, "STS-B", "SICK-R")
@@ -50,11 +51,6 @@ def both_tables(what: str, rows: Mapping[str, str], curve: str | None = None) ->
         curve=curve,
     )
     return sts_table("2", f"{what}, on the STS tasks", rows, curve), transfer
-
-
-def same(labels: Iterable[str]) -> dict[str, str]:
-    """Rows that are printed under their own labels."""
-    return {label: label for label in labels}
 
 
 _STS_TABLE, _TRANSFER_TABLE = both_tables("All models", {})

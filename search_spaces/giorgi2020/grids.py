@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from search_spaces.giorgi2020.shared import (
     ANCHORS,
@@ -31,7 +31,7 @@ from search_spaces.giorgi2020.shared import (
     TAU,
     UNTRAINED,
 )
-from search_spaces.paper import Claim, Column, Figure, Row, Table
+from search_spaces.paper import Claim, Column, Figure, Overrides, Row, Table
 from search_spaces.space import Domain, Space
 
 _CLASSIFICATION = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SICK-E")
@@ -39,10 +39,10 @@ _PARTS = ("", "-STS", "-classification")
 _PARTS_IN_WORDS = ("SentEval average", "STS average", "classification average")
 _NOT_IN_TEXT = "The paper shows these results as a picture only; its default model's Downstream is from Table S6."
 
-_SIZES: dict[str, dict[str, Any]] = {"small": {}, "base": LARGER_MODEL}
+_SIZES: dict[str, Overrides] = {"small": {}, "base": LARGER_MODEL}
 
 
-def _row(label: str, size: str, overrides: Mapping[str, Any], published: Mapping[str, Mapping[str, float]]) -> Row:
+def _row(label: str, size: str, overrides: Overrides, published: Mapping[str, Mapping[str, float]]) -> Row:
     return Row(label, {**_SIZES[size], **overrides}, published, needs="checkpoint" if _SIZES[size] else None)
 
 
@@ -93,7 +93,7 @@ def _figures(
     title: str,
     kind: Literal["distribution", "lines"],
     keys: tuple[str, ...],
-    lines: Mapping[str, Mapping[str, Any]],
+    lines: Mapping[str, Overrides],
 ) -> tuple[Figure, ...]:
     """The picture of each of the three tables."""
     return tuple(
@@ -102,10 +102,17 @@ def _figures(
     )
 
 
-def _claims(figure: str, text: str, **compared: Any) -> tuple[Claim, ...]:
+def _claims(
+    figure: str,
+    text: str,
+    better: tuple[str, ...] = (),
+    worse: tuple[str, ...] = (),
+    chain: tuple[str, ...] = (),
+    quantifier: Literal["all", "most"] = "all",
+) -> tuple[Claim, ...]:
     """What the text says of SentEval, held against each of the three tables."""
     return tuple(
-        Claim(f"{text} ({words})", f"{figure}{part}", "Avg.", **compared)
+        Claim(f"{text} ({words})", f"{figure}{part}", "Avg.", better, worse, chain, quantifier)
         for part, words in zip(_PARTS, _PARTS_IN_WORDS, strict=True)
     )
 
@@ -135,7 +142,7 @@ _SAMPLING_ROWS = tuple(
 )
 
 
-def _sampled(size: str, holds: Callable[[Mapping[str, Any]], bool]) -> tuple[str, ...]:
+def _sampled(size: str, holds: Callable[[Overrides], bool]) -> tuple[str, ...]:
     return tuple(row.label for row in _SAMPLING_ROWS if row.label.startswith(size) and holds(row.overrides))
 
 
@@ -164,7 +171,7 @@ _SAMPLING_CLAIMS = tuple(
 # Figure 3. The text names 40 % and 100 % of the documents.
 
 _SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-_OBJECTIVES: dict[str, dict[str, Any]] = {
+_OBJECTIVES: dict[str, Overrides] = {
     "MLM": {"objective.name": "mlm"},
     "contrastive": {"objective.name": "ntxent", "objective.mlm": 0.0},
     "both": {"objective.name": "ntxent", "objective.mlm": 1.0},
@@ -305,7 +312,7 @@ def _space(
     domains: tuple[Domain, ...],
     claims: tuple[Claim, ...],
     oddities: tuple[str, ...],
-    lines: Mapping[str, Mapping[str, Any]] | None = None,
+    lines: Mapping[str, Overrides] | None = None,
 ) -> Space:
     what = title.partition(": ")[2].partition(" (")[0]
     what = what[0].upper() + what[1:]

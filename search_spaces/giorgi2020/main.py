@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from search_spaces.giorgi2020.averages import ALL, DEV_WITHOUT_SNLI, DOWNSTREAM, PROBING
 from search_spaces.giorgi2020.shared import (
     ANCHORS,
@@ -33,11 +31,11 @@ from search_spaces.giorgi2020.shared import (
     plain,
     sized,
 )
-from search_spaces.paper import Claim, Column, Row, Table
-from search_spaces.published import by_label
+from search_spaces.paper import Claim, Column, Overrides, Row, Table
+from search_spaces.published import by_label, same
 from search_spaces.space import Space
 
-_OVERRIDES: dict[str, dict[str, Any]] = {
+_OVERRIDES: dict[str, Overrides] = {
     "GloVe": WORDS,
     "fastText": WORDS,
     "InferSent": finished(),
@@ -49,9 +47,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     BASE: LARGER_MODEL,
 }
 
-_PUBLISHED = by_label(
-    FIGURES, {number: [(label, label) for label in FIGURES[number]] for number in ("1", "S3", "S4", "S6")}
-)
+_PUBLISHED = by_label(FIGURES, {number: same(FIGURES[number]) for number in ("1", "S3", "S4", "S6")})
 _ROWS = tuple(
     Row(label, overrides, _PUBLISHED[label], needs=needed(label, overrides), note=sized(label, NOTES[label]))
     for label, overrides in _OVERRIDES.items()
@@ -102,7 +98,7 @@ _MAIN_TABLES = (
         number="1",
         title="SentEval, averages",
         columns=_AVERAGE_COLUMNS,
-        rows=tuple((label, label) for label in FIGURES["1"]),
+        rows=tuple(same(FIGURES["1"]).items()),
         topic="SentEval",
         protocol="full",
         aggregation="averages of 18 downstream and 10 probing tasks and the mean of the two, test scores",
@@ -111,7 +107,7 @@ _MAIN_TABLES = (
         number="S3",
         title="Downstream tasks",
         columns=_columns(_DOWNSTREAM),
-        rows=tuple((label, label) for label in FIGURES["S3"]),
+        rows=tuple(same(FIGURES["S3"]).items()),
         topic="SentEval",
         protocol="full",
         aggregation="accuracy; Spearman after a trained regressor for SICK-R and STSBenchmark, by cosine and as the "
@@ -122,7 +118,7 @@ _MAIN_TABLES = (
         number="S4",
         title="Probing tasks",
         columns=_columns(_PROBING),
-        rows=tuple((label, label) for label in FIGURES["S4"]),
+        rows=tuple(same(FIGURES["S4"]).items()),
         topic="SentEval",
         protocol="full",
         aggregation="accuracy",
@@ -134,7 +130,7 @@ _MAIN_TABLES = (
             DEV_COLUMNS[0],
             Column("Downstream without SNLI", average=DEV_WITHOUT_SNLI.name),
         ),
-        rows=tuple((label, label) for label in FIGURES["S6"]),
+        rows=tuple(same(FIGURES["S6"]).items()),
         topic="SentEval (development)",
         protocol="full",
         aggregation="development scores (STS12 to 16 have no development part and stand with their test scores)",

@@ -25,14 +25,14 @@ from search_spaces.giorgi2020.shared import (
     sized,
 )
 from search_spaces.paper import Claim, Row, Table
-from search_spaces.published import by_label
+from search_spaces.published import by_label, same
 from search_spaces.space import Space
 
 # Table S5: before and after fine-tuning by Sentence Transformers.
 _FINE_TUNED = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
 _BEFORE = {f"{model}, before": f"{model}-mean" for model in _FINE_TUNED}
 _AFTER = {f"{model}, after": f"{model.lower()}-nli-mean-tokens" for model in _FINE_TUNED}
-_PUBLISHED = by_label(FIGURES, {"S1": [(label, label) for label in FIGURES["S1"]], "S5": (_BEFORE | _AFTER).items()})
+_PUBLISHED = by_label(FIGURES, {"S1": same(FIGURES["S1"]), "S5": _BEFORE | _AFTER})
 
 
 def _pretrained(label: str) -> Row:

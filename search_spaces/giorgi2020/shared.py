@@ -5,13 +5,11 @@ The base recipe is section 4.1 with DistilRoBERTa (DeCLUTR-small).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from search_spaces.averages import USUAL
 from search_spaces.giorgi2020.averages import DEV_ALL, DEV_DOWNSTREAM, DEV_PROBING, DOWNSTREAM, PROBING
-from search_spaces.paper import Column, Need
+from search_spaces.paper import Column, Need, Overrides
 from search_spaces.published import read_figures
 from search_spaces.space import Domain
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -48,18 +46,18 @@ HUB = {
     "RoBERTa-large": "roberta-large",
 }
 
-LARGER_MODEL = {"encoder.kind": "transformer", "encoder.name": HUB["RoBERTa-base"]}
+LARGER_MODEL: Overrides = {"encoder.kind": "transformer", "encoder.name": HUB["RoBERTa-base"]}
 """What makes a DeCLUTR-base of a DeCLUTR-small."""
-AS_IT_IS = {"optimisation.epochs": 0}
-WORDS = {**AS_IT_IS, "encoder.kind": "word_vectors"}
+AS_IT_IS: Overrides = {"optimisation.epochs": 0}
+WORDS: Overrides = {**AS_IT_IS, "encoder.kind": "word_vectors"}
 
 
-def plain(name: str, mode: str) -> dict[str, Any]:
+def plain(name: str, mode: str) -> Overrides:
     """A pretrained transformer, without training, under our own pooling."""
     return {**AS_IT_IS, "encoder.kind": "transformer", "encoder.name": name, "pooling.mode": mode}
 
 
-def finished(name: str | None = None) -> dict[str, Any]:
+def finished(name: str | None = None) -> Overrides:
     """A finished sentence-transformers model; without a name only a person can give one."""
     model = {} if name is None else {"encoder.name": name}
     return {**AS_IT_IS, "encoder.kind": "pipeline", **model}
@@ -79,7 +77,7 @@ NOTES = {
 }
 
 
-def needed(label: str, overrides: Mapping[str, Any]) -> Need | None:
+def needed(label: str, overrides: Overrides) -> Need | None:
     """The input without which the row is a dash."""
     if label == "GloVe":
         return "word_vectors"
@@ -135,7 +133,7 @@ RECIPE = Recipe().override(
         "evaluation.tasks": ("all",),
     }
 )
-LAPTOP: dict[str, Any] = {
+LAPTOP: Overrides = {
     "encoder.name": SCENES_ENCODER,
     "encoder.max_length": 128,
     "corpus.documents": SCENES,

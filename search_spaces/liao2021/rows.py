@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from search_spaces.paper import Row
-from search_spaces.published import by_label, read_figures
+from search_spaces.paper import Overrides, Row
+from search_spaces.published import by_label, read_figures, same
 
 FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 BASELINE = "SBERT baseline"
@@ -20,7 +19,7 @@ TAUS["1.0"] = "allpalln-lambda0.5-SCL"  # the lambda 0.5 model of Tables 2 and 3
 _CAPS: dict[str, int | None] = {"3": 3, "all": None}
 
 
-def _scl(positives: str, negatives: str, weight: float, temperature: float = 1.0) -> dict[str, Any]:
+def _scl(positives: str, negatives: str, weight: float, temperature: float = 1.0) -> Overrides:
     return {
         "objective.name": "scl",
         "objective.positives": _CAPS[positives],
@@ -30,7 +29,7 @@ def _scl(positives: str, negatives: str, weight: float, temperature: float = 1.0
     }
 
 
-def _augment(cap: str) -> dict[str, Any]:
+def _augment(cap: str) -> Overrides:
     return {
         "objective.name": "ce_augment",
         "objective.positives": _CAPS[cap],
@@ -39,7 +38,7 @@ def _augment(cap: str) -> dict[str, Any]:
     }
 
 
-_OVERRIDES: dict[str, dict[str, Any]] = {
+_OVERRIDES: dict[str, Overrides] = {
     GLOVE: {
         "encoder.kind": "word_vectors",
         "pooling.mode": "mean",
@@ -71,10 +70,9 @@ MODELS = tuple(FIGURES["2"])
 """The models of Tables 2 and 3, in the paper's order."""
 SCL_MODELS = tuple(label for label in MODELS if label.endswith("-SCL"))
 
-_ALL = [(label, label) for label in MODELS]
 _PUBLISHED = by_label(
     FIGURES,
-    {"2": _ALL, "3": _ALL, "6": LAMBDAS.items(), "4": LAMBDAS.items(), "7": TAUS.items(), "5": TAUS.items()},
+    {"2": same(MODELS), "3": same(MODELS), "6": LAMBDAS, "4": LAMBDAS, "7": TAUS, "5": TAUS},
 )
 ROWS = tuple(
     Row(

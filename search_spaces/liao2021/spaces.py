@@ -57,7 +57,7 @@ _ABLATION = Space(
     ),
     training_pairs=549_367,
     # Section 4.2: 30 to 36 minutes of training for one model; section 4.3: 28 of evaluation.
-    trial_seconds=(33 + 28) * 60.0,
+    trial_seconds=(33 + 28) * 60,
     trial_seconds_source="the paper's figures for training and evaluating on a V100",
 )
 

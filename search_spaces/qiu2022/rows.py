@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from search_spaces.paper import Row
-from search_spaces.published import by_label, read_figures
+from search_spaces.paper import Overrides, Row
+from search_spaces.published import by_label, read_figures, same
 
 FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 
@@ -20,8 +18,8 @@ BASES: dict[str, str | None] = {
 }
 BASELINE = "BERT-base"
 
-_UNTRAINED = {"optimisation.epochs": 0, "encoder.adapter": "none", "head.kind": "none"}
-_ON_STSB = {"corpus.layout": "similar_pairs"}
+_UNTRAINED: Overrides = {"optimisation.epochs": 0, "encoder.adapter": "none", "head.kind": "none"}
+_ON_STSB: Overrides = {"corpus.layout": "similar_pairs"}
 
 # Printed names of the rows, and ours.
 PRINTED_1 = {
@@ -30,15 +28,13 @@ PRINTED_1 = {
     for printed in (base, f"CLSR-STSB-{base}", f"CLSR-NLI-{base}")
 }
 PRINTED_2 = {size: f"CLSR-BERT-base, batch {size}" for size in FIGURES["2"]}
-PRINTED_3 = {label: label for label in FIGURES["3"]}
+PRINTED_3 = same(FIGURES["3"])
 PRINTED_4 = {pooling: f"CLSR-BERT-base, {pooling}" for pooling in FIGURES["4"]}
 
-_PUBLISHED = by_label(
-    FIGURES, {"1": PRINTED_1.items(), "2": PRINTED_2.items(), "3": PRINTED_3.items(), "4": PRINTED_4.items()}
-)
+_PUBLISHED = by_label(FIGURES, {"1": PRINTED_1, "2": PRINTED_2, "3": PRINTED_3, "4": PRINTED_4})
 
 
-def _on_base(label: str, base: str, overrides: Mapping[str, Any]) -> Row:
+def _on_base(label: str, base: str, overrides: Overrides) -> Row:
     hub_id = BASES[base]
     if hub_id is None:
         return Row(label, overrides, _PUBLISHED[label])

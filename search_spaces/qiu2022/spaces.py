@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from search_spaces.paper import Claim, Row, Table
+from search_spaces.paper import Claim, Overrides, Row, Table
 from search_spaces.qiu2022.claims import BATCH_CLAIMS, DATA_CLAIMS, MAIN_CLAIMS, POOLING_CLAIMS
 from search_spaces.qiu2022.rows import BASE_ROW, BASELINE, BATCH_ROWS, DATA_ROWS, MAIN_ROWS, POOLING_ROWS
 from search_spaces.qiu2022.tables import LEAK, TABLE_1, TABLE_2, TABLE_3, TABLE_4
@@ -37,7 +37,7 @@ _BASE = Recipe().override(
         "evaluation.tasks": ("sts", "STSBenchmark"),
     }
 )
-_LAPTOP = {
+_LAPTOP: Overrides = {
     "encoder.name": SCENES_ENCODER,
     "corpus.nli": SCENES,
     "evaluation.senteval": SCENES,

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+Array = TypeVar("Array")
 
-@dataclass(frozen=True)
-class Batch:
-    """Labelled pairs of one step. Everything indexes into `sentences`.
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs(Generic[Array]):
+    """The labelled pairs of a batch, row by row. They point at the batch's items: sentences, or further views of one.
+
+    The rows of one group say what belongs to its anchor, their common premise: a row labelled entailment is a
+    positive, one labelled contradiction a hard negative. In the layout `rows` a group is a premise of the batch.
+    """
+
+    premise: Array  # (pairs,) int64, index into the items
+    hypothesis: Array  # (pairs,) int64, index into the items
+    label: Array  # (pairs,) see trainables.labels
+    group: Array  # (pairs,) int64: equal exactly where rows belong to one anchor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Pairs[np.ndarray]):
+    """One step, as a sampler gives it.
 
     A unique sentence stands once in `sentences`, unless a layout wants it encoded twice, under two dropouts.
-    The rows of one group belong to one anchor, their common premise.
     """
 
     sentences: list[str]
-    premise: np.ndarray
-    """(pairs,) int64, index into `sentences`."""
-    hypothesis: np.ndarray
-    """(pairs,) int64, index into `sentences`."""
-    label: np.ndarray
-    """(pairs,) int8: 0 entailment, 1 neutral, 2 contradiction."""
-    group: np.ndarray
-    """(pairs,) int64: equal exactly where rows belong to one anchor."""
     tokens: list[list[int]] | None = None
     """Of layouts that draw tokens, not sentences: the items themselves; `sentences` is then empty."""
 
@@ -32,7 +39,9 @@ class Batch:
 class Sampler(Protocol):
     """The batches of a whole training, made on demand and the same for every worker."""
 
-    steps_per_epoch: int
+    @property
+    def steps_per_epoch(self) -> int:
+        """Batches of one pass over the corpus."""
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, counted from 0 over all epochs; any step may be asked for, in any order."""

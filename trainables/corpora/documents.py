@@ -23,11 +23,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,8 +37,9 @@ from filelock import FileLock
 
 from trainables.corpora import scenes
 from trainables.corpora.cache import default_cache
-from trainables.corpora.hub import cache_only_unless_reachable
+from trainables.corpora.hub import is_hub_id, open_hub
 from trainables.corpora.request import check_batch_size
+from trainables.corpora.text_lines import json_object, numbered_lines
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES
 
@@ -53,8 +53,6 @@ _DOCUMENTS_AT_ONCE = 512
 _BYTES_HASHED_AT_ONCE = 1 << 20
 _FORMAT = 1
 """Of what is kept; another number where the same text would give other tokens."""
-_FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
-_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: 
         return
     files = _local_files(source)
     if files is None:
-        with _hub(source) as (datasets, _):
+        with _open_hub(source) as (datasets, _):
             datasets.load_dataset_builder(source)
         return
     longest, enough, whole = 0, 0, True
@@ -322,7 +320,7 @@ def _local_files(source: str) -> list[Path] | None:
         if path.suffix.lower() not in SUFFIXES:
             raise UserError(f"{path} is no {choices(SUFFIXES)} file, so it cannot be read as documents")
         files = [path]
-    elif source[0] not in "./~" and not _FILE_LIKE.search(source) and _HUB_ID.fullmatch(source):
+    elif is_hub_id(source):
         return None
     else:
         raise UserError(f"no such file or folder: {source!r}; give a hub id, a folder, a .txt or .jsonl file")
@@ -335,16 +333,12 @@ def _local_files(source: str) -> list[Path] | None:
 def _read(file: Path) -> Iterator[str]:
     """Documents of a `.txt` or `.jsonl` file, one a line."""
     as_json = file.suffix.lower() == ".jsonl"
-    with file.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-            except UnicodeDecodeError as error:
-                raise UserError(f"{file}, line {number}: not UTF-8 ({error.reason})") from None
-            if text and as_json:
-                text = _text_of(text, f"{file}, line {number}")
-            if text := _single_blanks(text):
-                yield text
+    for number, line in numbered_lines(file):
+        text = line.strip()
+        if text and as_json:
+            text = _text_of(text, f"{file}, line {number}")
+        if text := _single_blanks(text):
+            yield text
 
 
 def _single_blanks(text: str) -> str:
@@ -352,19 +346,18 @@ def _single_blanks(text: str) -> str:
 
 
 def _text_of(line: str, where: str) -> str:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise UserError(f"{where}: not a JSON object ({error})") from None
-    if not isinstance(record, dict):
-        raise UserError(f"{where}: not a JSON object but {type(record).__name__}")
-    if not isinstance(record.get("text"), str):
+    text = json_object(line, where).get("text")
+    if not isinstance(text, str):
         raise UserError(f'{where}: no document; write it as {{"text": "..."}}')
-    return record["text"]
+    return text
+
+
+def _open_hub(source: str) -> AbstractContextManager[tuple[Any, bool]]:
+    return open_hub(source, f"the documents {source!r} are", "a folder or a file (.txt, .jsonl)")
 
 
 def _hub_texts(source: str) -> Iterator[str]:
-    with _hub(source) as (datasets, answers):
+    with _open_hub(source) as (datasets, answers):
         # What is in the hub's cache is memory-mapped, so it need not be streamed; what is not, must be.
         data = datasets.load_dataset(source, split="train", streaming=answers)
         for number, record in enumerate(data, 1):
@@ -373,21 +366,3 @@ def _hub_texts(source: str) -> Iterator[str]:
                 raise UserError(f"hub data set {source!r}, row {number}: no column 'text' with a document in it")
             if text := _single_blanks(text):
                 yield text
-
-
-@contextmanager
-def _hub(source: str) -> Iterator[tuple[Any, bool]]:
-    """`datasets`, and whether the hub answers; what fails inside becomes one sentence."""
-    import datasets
-
-    with cache_only_unless_reachable() as answers:
-        try:
-            yield datasets, answers
-        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-            if answers:
-                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-                raise UserError(f"the hub data set {source!r} cannot be loaded: {reason}") from None
-            raise UserError(
-                f"the documents {source!r} are neither a local path nor in the hub's cache, and the hub cannot be "
-                "reached; give a folder or a file (.txt, .jsonl), set HF_HOME to a filled cache, or use 'scenes'"
-            ) from None

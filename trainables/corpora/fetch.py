@@ -4,13 +4,16 @@
     fetch_nli(Path("nli"))             # nli/snli/train.parquet, nli/multi_nli/train.parquet, ...
     fetch_wordnet()                    # where NLTK looks for it
 
-A file shows under its name once it is whole and its counts are right; until then it waits in `.fetch/`, where
-an interrupted download goes on. What is there already is not fetched again. `HF_ENDPOINT` names a mirror of
-the hub.
+Revisions are pinned, and files are checked against their published SHA-256 by `pooch`, where these are known; all are
+checked against their published counts. A file shows under its name once it is whole and right; until then it waits in
+`.fetch/`, where an interrupted download goes on. What is there already is not fetched again. `HF_ENDPOINT` names a
+mirror of the hub.
 """
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import shutil
 import tarfile
@@ -19,15 +22,22 @@ import urllib.parse
 import urllib.request
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+import pooch
 
 from trainables.errors import UserError
 
 TIMEOUT_SECONDS = 30.0
 _CHUNK = 1 << 20
 
+# No pinned revision and no checksum of the archive and of the captions is known here: their contents are checked.
 SENTEVAL_TAR = "datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
-PROBING = "https://raw.githubusercontent.com/facebookresearch/SentEval/main/data/probing"
+PROBING = (
+    "https://raw.githubusercontent.com/facebookresearch/SentEval/6b13ac2060332842f59e84183197402f11451c94/data/probing"
+)
 CAPTIONS = "https://dl.fbaipublicfiles.com/senteval/coco_r101_feat"
 
 # File below `downstream/` to published number of lines (header lines included).
@@ -100,15 +110,36 @@ PROBING_LINES = {"tr": 100_000, "va": 10_000, "te": 10_000}
 """Published lines of a probing file by split; a few files have some more or less."""
 PROBING_SLACK = 0.01
 
-# File below the target to (path on the hub, published rows).
-NLI_FILES: dict[str, tuple[str, int]] = {
-    "snli/train.parquet": ("datasets/stanfordnlp/snli/resolve/main/plain_text/train-00000-of-00001.parquet", 550_152),
-    "snli/dev.parquet": ("datasets/stanfordnlp/snli/resolve/main/plain_text/validation-00000-of-00001.parquet", 10_000),
-    "snli/test.parquet": ("datasets/stanfordnlp/snli/resolve/main/plain_text/test-00000-of-00001.parquet", 10_000),
-    "multi_nli/train.parquet": ("datasets/nyu-mll/multi_nli/resolve/main/data/train-00000-of-00001.parquet", 392_702),
+_SNLI = "datasets/stanfordnlp/snli/resolve/cdb5c3d5eed6ead6e5a341c8e56e669bb666725b/plain_text"
+_MULTI_NLI = "datasets/nyu-mll/multi_nli/resolve/da70db2af9d09693783c3320c4249840212ee221/data"
+
+
+@dataclass(frozen=True)
+class NLIFile:
+    """A published Parquet file of labelled pairs."""
+
+    path: str
+    """On the hub, at a pinned revision."""
+    rows: int
+    sha256: str | None = None
+    """None where it is not known here: the revision is pinned, and the rows are counted."""
+
+
+# By the file below the target.
+NLI_FILES: dict[str, NLIFile] = {
+    "snli/train.parquet": NLIFile(f"{_SNLI}/train-00000-of-00001.parquet", 550_152),
+    "snli/dev.parquet": NLIFile(f"{_SNLI}/validation-00000-of-00001.parquet", 10_000),
+    "snli/test.parquet": NLIFile(f"{_SNLI}/test-00000-of-00001.parquet", 10_000),
+    "multi_nli/train.parquet": NLIFile(
+        f"{_MULTI_NLI}/train-00000-of-00001.parquet",
+        392_702,
+        "1c1de03640b168e410aabfca19e7cc2f3dfcd7f0e126e935674e56fb102c4529",
+    ),
 }
 
+# The branch of NLTK's data moves, so its checksum pins the file.
 WORDNET = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora/wordnet.zip"
+WORDNET_SHA256: str | None = "cbda5ea6eef7f36a97a43d4a75f85e07fccbb4f23657d27b4ccbc93e2646ab59"
 WORDNET_SYNSETS = {"data.noun": 82_115, "data.verb": 13_767, "data.adj": 18_156, "data.adv": 3_621}
 """Published synsets of WordNet 3.0 by file."""
 
@@ -118,24 +149,25 @@ Say = Callable[[str], None]
 def fetch_senteval(to: Path, say: Say = print) -> None:
     """`to/downstream` and `to/probing` in SentEval's layout; tasks the archive lacks are named, not invented."""
     if not (to / "downstream").is_dir():
-        archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", say)
+        archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", None, say)
         missing = _unpack(archive, to / "downstream", DOWNSTREAM_LINES)
         archive.unlink()
         if missing:
             say(f"not in the published archive: {', '.join(missing)}")
     for name in PROBING_FILES:
-        _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, _check_probing, say)
+        _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, None, _check_probing, say)
     for split in ("train", "valid", "test"):  # pickles: size checked by the download, content by the restricted reader
         file = to / "downstream" / "COCO" / f"{split}.pkl"
-        _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, lambda _: None, say)
+        _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None, say)
     shutil.rmtree(to / ".fetch", ignore_errors=True)
     say(f"SentEval's data is complete in {to}")
 
 
 def fetch_nli(to: Path, say: Say = print) -> None:
     """SNLI and MultiNLI as Parquet; `--nli TO/snli` then trains on SNLI, `--nli TO` on both."""
-    for name, (path, rows) in NLI_FILES.items():
-        _fetch_file(f"{_hub()}/{path}", to / name, to, lambda file, rows=rows: _check_parquet(file, rows), say)  # type: ignore[misc]
+    for name, published in NLI_FILES.items():
+        check = functools.partial(_check_parquet, expected=published.rows)
+        _fetch_file(f"{_hub()}/{published.path}", to / name, to, published.sha256, check, say)
     shutil.rmtree(to / ".fetch", ignore_errors=True)
     say(f"SNLI and MultiNLI are complete in {to}")
 
@@ -146,7 +178,7 @@ def fetch_wordnet(to: Path | None = None, say: Say = print) -> None:
     to = to or Path(os.environ.get("NLTK_DATA", "").split(os.pathsep)[0] or Path.home() / "nltk_data")
     target = to / "corpora" / "wordnet"
     if not target.is_dir():
-        archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", say)
+        archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", WORDNET_SHA256, say)
         _unpack_wordnet(archive, target)
         shutil.rmtree(to / ".fetch", ignore_errors=True)
     say(f"WordNet is complete in {target}; where that is not in your home, set NLTK_DATA={to}")
@@ -156,10 +188,10 @@ def _hub() -> str:
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 
-def _fetch_file(url: str, file: Path, to: Path, check: Callable[[Path], None], say: Say) -> None:
+def _fetch_file(url: str, file: Path, to: Path, sha256: str | None, check: Callable[[Path], None], say: Say) -> None:
     if file.exists():
         return
-    got = _download(url, to / ".fetch" / file.relative_to(to), say)
+    got = _download(url, to / ".fetch" / "-".join(file.relative_to(to).parts), sha256, say)
     try:
         check(got)
     except UserError:
@@ -169,45 +201,60 @@ def _fetch_file(url: str, file: Path, to: Path, check: Callable[[Path], None], s
     got.replace(file)
 
 
-def _download(url: str, file: Path, say: Say) -> Path:
-    """The whole file, from where an earlier try stopped."""
-    if file.exists():
-        return file
-    part = file.with_name(file.name + ".part")
-    have = part.stat().st_size if part.exists() else 0
-    say(f"{'going on with' if have else 'fetching'} {url}")
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+def _download(url: str, file: Path, sha256: str | None, say: Say) -> Path:
+    """The whole file, checked where its checksum is known, from where an earlier try stopped."""
+    pooch.get_logger().setLevel(logging.WARNING)
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
-            resumed = getattr(answer, "status", 200) == 206
-            length = answer.headers.get("Content-Length")
-            expected = int(length) + (have if resumed else 0) if length else None
-            _make_folder(part.parent)
-            with part.open("ab" if resumed else "wb") as stream:
-                shutil.copyfileobj(answer, stream, _CHUNK)
-    except urllib.error.HTTPError as error:
-        if error.code == 416:  # the part is not a beginning of what is published now
-            part.unlink()
-            return _download(url, file, say)
-        raise UserError(f"{url} answers {error.code} ({error.reason}); is it still published there?") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise UserError(
-            f"cannot reach {url} ({reason}); fetch needs a network: run it where there is one (it goes on where it "
-            "stopped), or copy the data here in the same layout"
-        ) from None
-    size = part.stat().st_size
-    if expected is not None and size != expected:
-        raise UserError(f"{url} broke off after {size:,} of {expected:,} bytes; the same command goes on from there")
-    part.replace(file)
+        pooch.retrieve(url, sha256, file.name, file.parent, downloader=_Resuming(file, say))
+    except UserError:
+        for folder in (file.parent, file.parent.parent):  # that pooch has made for nothing
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    except ValueError:
+        raise UserError(f"{url} is not what was published: its SHA-256 is not {sha256}; it was deleted") from None
+    except OSError as error:
+        raise UserError(f"cannot write to {file.parent}: {error.strerror}") from None
     return file
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}") from None
+@dataclass(frozen=True)
+class _Resuming:
+    """Downloads for `pooch`, going on where an earlier try stopped; pooch's own downloaders begin anew."""
+
+    file: Path
+    say: Say
+
+    def __call__(self, url: str, output_file: str, _: object) -> None:
+        part = self.file.with_name(self.file.name + ".part")
+        have = part.stat().st_size if part.exists() else 0
+        self.say(f"{'going on with' if have else 'fetching'} {url}")
+        request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+                resumed = getattr(answer, "status", 200) == 206
+                length = answer.headers.get("Content-Length")
+                expected = int(length) + (have if resumed else 0) if length else None
+                with part.open("ab" if resumed else "wb") as stream:
+                    shutil.copyfileobj(answer, stream, _CHUNK)
+        except urllib.error.HTTPError as error:
+            if error.code == 416:  # the part is not a beginning of what is published now
+                part.unlink()
+                self(url, output_file, _)
+                return
+            raise UserError(f"{url} answers {error.code} ({error.reason}); is it still published there?") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise UserError(
+                f"cannot reach {url} ({reason}); fetch needs a network: run it where there is one (it goes on where it "
+                "stopped), or copy the data here in the same layout"
+            ) from None
+        size = part.stat().st_size
+        if expected is not None and size != expected:
+            raise UserError(
+                f"{url} broke off after {size:,} of {expected:,} bytes; the same command goes on from there"
+            )
+        part.replace(output_file)
 
 
 def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:

@@ -6,6 +6,7 @@ tells whether the hub answers; where it does not, the clients are told to look i
 
 from __future__ import annotations
 
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -13,7 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from trainables.errors import UserError
+
 PROBE_SECONDS = 5.0
+_FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def is_hub_id(text: str) -> bool:
+    """Whether that can be a hub id, like `owner/name`, and is not written like a path."""
+    return bool(text and text[0] not in "./~" and not _FILE_LIKE.search(text) and _HUB_ID.fullmatch(text))
 
 
 def reachable() -> bool:
@@ -49,3 +59,28 @@ def cache_only_unless_reachable() -> Iterator[bool]:
     finally:
         for module, value in zip(switches, before, strict=True):
             module.HF_HUB_OFFLINE = value
+
+
+@contextmanager
+def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, bool]]:
+    """The module `datasets`, and whether the hub answers. What fails inside becomes a `UserError`.
+
+    Its sentence begins with `subject`, like "the documents 'owner/name' are", and says what to give `instead`.
+    """
+    import datasets
+
+    with cache_only_unless_reachable() as answers:
+        try:
+            yield datasets, answers
+        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+            if answers:
+                raise UserError(f"the hub data set {source!r} cannot be loaded: {first_line(error)}") from None
+            raise UserError(
+                f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
+                ", set HF_HOME to a filled cache, or use 'scenes'"
+            ) from None
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, cut to one line."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -44,6 +44,8 @@ class Layout:
     """Refuses what `sentences` would, as `check` does."""
     reads: str = "corpus.nli"
     """The recipe key that names the data it reads."""
+    tokens: bool = False
+    """Whether it draws tokens, so that the request holds an encoder that has tokens of its own."""
     positives: int | None = None
     """Most positives of an anchor that a batch has; None for any number."""
     positives_key: str | None = None
@@ -102,6 +104,7 @@ LAYOUTS = Registry(
         spans.make_span_sampler,
         spans.check_span_sampler,
         reads="corpus.documents",
+        tokens=True,
         positives_key="spans.positives",
         negatives=False,
         released={"spans.places": "blocks", "objective.workers": "mean"},

@@ -20,6 +20,7 @@ from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
+from trainables.recipe import CorpusConfig
 
 Made = tuple[Sampler, dict[str, Any]]
 """A sampler, and what its corpus is, ready for JSON."""
@@ -33,6 +34,8 @@ class _Needs:
     """From the counts and P: how many units a batch may count, and what they are called."""
     entailments: bool = True
     """Whether it takes entailed pairs for positives."""
+    all_labels: bool = False
+    """Whether it takes pairs of all three labels, which triplets do not give."""
 
 
 def _anchors(count: Census, positives: int | None) -> tuple[int, str]:
@@ -41,7 +44,7 @@ def _anchors(count: Census, positives: int | None) -> tuple[int, str]:
     return count.entailed_premises, "premises with an entailment"
 
 
-_ROWS = _Needs(lambda count, _: (count.pairs, "labelled pairs"), entailments=False)
+_ROWS = _Needs(lambda count, _: (count.pairs, "labelled pairs"), entailments=False, all_labels=True)
 _GROUPS = _Needs(_anchors)
 _PAIRS = _Needs(lambda count, _: (count.entailed, "entailed pairs"))
 _SENTENCES = _Needs(lambda count, _: (count.sentences, "unique sentences"), entailments=False)
@@ -109,7 +112,7 @@ def check_sentences(request: SamplerRequest) -> None:
 
 def sentences(request: SamplerRequest) -> Iterator[str]:
     """All sentences in corpus order, repeated ones too."""
-    return _texts(load_nli(request.corpus.nli, request.corpus.limit))
+    return _texts(_read(request.corpus))
 
 
 def check_source(request: SamplerRequest) -> None:
@@ -118,7 +121,7 @@ def check_source(request: SamplerRequest) -> None:
 
 
 def _load(request: SamplerRequest, needs: _Needs) -> NLIPairs:
-    pairs = load_nli(request.corpus.nli, request.corpus.limit)
+    pairs = _read(request.corpus)
     _refuse(request, needs, census(pairs))
     return pairs
 
@@ -133,6 +136,11 @@ def _check(request: SamplerRequest, needs: _Needs) -> None:
 def _refuse(request: SamplerRequest, needs: _Needs, count: Census) -> None:
     where = f"corpus.nli={request.corpus.nli!r}"
     layout = f"corpus.layout={request.corpus.layout}"
+    if needs.all_labels and count.triplets:
+        raise UserError(
+            f"{where} holds triplets or pairs without the label neutral, and {layout} takes pairs of all three labels; "
+            "set corpus.layout=groups or corpus.layout=pairs"
+        )
     if needs.entailments and not count.entailed:
         raise UserError(f"{where} holds no pair labelled entailment, and {layout} takes these for positives")
     if request.negatives and not count.contradicted:
@@ -146,16 +154,22 @@ def _refuse(request: SamplerRequest, needs: _Needs, count: Census) -> None:
 
 def _count(request: SamplerRequest) -> Census | None:
     """The counts of local files; None for a hub id, of which only is checked that it can be loaded."""
-    return _counted(request.corpus.nli, request.corpus.limit, stamps(request.corpus.nli))
+    config = request.corpus
+    read = CorpusConfig(nli=config.nli, limit=config.limit, columns=config.columns, labels=config.labels)
+    return _counted(read, stamps(config.nli))
 
 
 @functools.lru_cache(maxsize=32)
-def _counted(source: str, limit: int | None, stamp: tuple[Any, ...] | None) -> Census | None:
+def _counted(config: CorpusConfig, stamp: tuple[Any, ...] | None) -> Census | None:
     """`stamp` changes with the files, so that they are read once as long as they stay as they are."""
     if stamp is None:
-        check_nli(source)
+        check_nli(config.nli, columns=config.columns, labels=config.labels)
         return None
-    return census(load_nli(source, limit))
+    return census(_read(config))
+
+
+def _read(config: CorpusConfig) -> NLIPairs:
+    return load_nli(config.nli, config.limit, columns=config.columns, labels=config.labels)
 
 
 def _texts(pairs: NLIPairs) -> Iterator[str]:
@@ -169,4 +183,5 @@ def _described(pairs: NLIPairs) -> dict[str, Any]:
         "without_gold_label": pairs.dropped,
         "moved_to_their_premise": pairs.moved,
         "fingerprint": pairs.fingerprint,
+        **({"labels": pairs.labels_read} if pairs.labels_read else {}),
     }

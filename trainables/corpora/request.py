@@ -14,10 +14,13 @@ from trainables.recipe import CorpusConfig, SpansConfig
 class SpanEncoder(Protocol):
     """What a layout of tokens must know of an encoder."""
 
-    tokenizer: Any
-    """A Hugging Face tokenizer."""
-    max_length: int
-    """The longest input in tokens, special tokens included."""
+    @property
+    def tokenizer(self) -> Any:
+        """A Hugging Face tokenizer."""
+
+    @property
+    def max_length(self) -> int:
+        """The longest input in tokens, special tokens included."""
 
     @property
     def specials(self) -> int:

@@ -45,7 +45,13 @@ class RowSampler:
             ],
             dtype=np.int64,
         )  # (pairs, 2)
-        return Batch(list(place), index[:, 0], index[:, 1], self.pairs.labels[rows], self._premises[rows])
+        return Batch(
+            sentences=list(place),
+            premise=index[:, 0],
+            hypothesis=index[:, 1],
+            label=self.pairs.labels[rows],
+            group=self._premises[rows],
+        )
 
 
 class _Shuffled:
@@ -320,4 +326,10 @@ class _Items:
         known = len(self.texts)
         used, index = np.unique(np.concatenate([premise, hypothesis]), return_inverse=True)
         sentences = [self.texts[i] if i < known else self.further[i - known] for i in used.tolist()]
-        return Batch(sentences, index[: len(premise)], index[len(premise) :], label, group.astype(np.int64))
+        return Batch(
+            sentences=sentences,
+            premise=index[: len(premise)],
+            hypothesis=index[len(premise) :],
+            label=label,
+            group=group.astype(np.int64),
+        )

@@ -5,18 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
+from trainables.encoders.export import save_adapted
+from trainables.encoders.fingerprint import digest
 from trainables.errors import UserError
-
-if TYPE_CHECKING:
-    from trainables.encoders import Encoder
-
 
 OUTPUTS = 768
 SENTENCES_PER_PASS = 4096
@@ -29,48 +27,46 @@ class AdaptedEncoder(nn.Module):
     The paper does not name the hidden layer's own activation. Without one two linear layers would be one, so
     it is ReLU too: linear, ReLU, linear, ReLU. An embedding therefore has no negative number.
 
-    It trains like a `TransformerEncoder` whose every sentence is one token: its row in the store of base embeddings.
-    The base is in no state dict, gets no gradient, and stays in evaluation mode.
+    It is a `TrainableEncoder` whose every sentence is one number: its row in the store of base embeddings. The base
+    computes in evaluation precision, is in no state dict, gets no gradient, and stays in evaluation mode. The adapter
+    is float32.
     """
 
-    def __init__(self, base: Encoder, folder: Path | None = None, *, store: EmbeddingStore | None = None) -> None:
+    def __init__(self, base: BaseEncoder, folder: Path | None = None, *, store: EmbeddingStore | None = None) -> None:
         """The adapter's weights are drawn here. `folder` keeps the base's embeddings (None: for this object's life);
         adapters over one base may be given the `store` of the first."""
         super().__init__()
         if isinstance(base, nn.Module):
             base.eval().requires_grad_(False)
-        self._scratch = tempfile.TemporaryDirectory() if folder is None and store is None else None
-        # The store holds the base out of sight of nn.Module.
-        self.store = store or EmbeddingStore(base, folder or Path(self._scratch.name))  # type: ignore[union-attr]
+        self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
+        if store is None and folder is None:
+            self._scratch = tempfile.TemporaryDirectory()  # it is removed with this object
+            folder = Path(self._scratch.name)
+        if store is None:
+            assert folder is not None
+            store = EmbeddingStore(base, folder)
+        self.store = store
         self.dim = min(base.dim, OUTPUTS)
         self.adapter = nn.Sequential(nn.Linear(base.dim, base.dim), nn.ReLU(), nn.Linear(base.dim, self.dim), nn.ReLU())
-        self.to(getattr(base, "device", "cuda" if torch.cuda.is_available() else "cpu"))
+        self.to(base.device)
 
     @property
-    def base(self) -> Any:
+    def base(self) -> BaseEncoder:
         """The frozen encoder."""
-        return self.store.encoder
+        return self._base[0]
 
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
     @property
-    def precision(self) -> torch.dtype:
-        """In which the base computes, where it has a choice; the adapter is always float32."""
-        return getattr(self.base, "precision", torch.float32)
+    def unsavable(self) -> str | None:
+        """Why stock modules cannot give the embeddings: what the base says."""
+        return self.base.unsavable
 
-    @precision.setter
-    def precision(self, precision: torch.dtype) -> None:
-        self._settle("precision", precision)
-
-    @property
-    def padded_inference(self) -> bool:
-        return getattr(self.base, "padded_inference", False)
-
-    @padded_inference.setter
-    def padded_inference(self, padded: bool) -> None:
-        self._settle("padded_inference", padded)
+    def fingerprint(self) -> str:
+        """Sixteen digits of the base's fingerprint and the adapter's weights."""
+        return digest(type(self), {"base": self.base.fingerprint()}, self.state_dict().items())
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """One number for each sentence: its row in the store. What the store does not hold is encoded first, so
@@ -95,27 +91,8 @@ class AdaptedEncoder(nn.Module):
         return embedded
 
     def save(self, folder: Path) -> None:
-        """Write a `SentenceTransformer` folder: the base's modules and two dense layers, all stock, equal embeddings.
-
-        Raises `UserError` over word vectors (see `savable`).
-        """
-        from trainables.encoders.export import save_adapted
-
-        if not self.savable:
-            raise UserError(
-                "an adapter over word vectors cannot be saved: sentence-transformers splits words at punctuation "
-                "where our averages do not, so a stock model would give other embeddings"
-            )
-        save_adapted(self, folder)
-
-    @property
-    def savable(self) -> bool:
-        """Whether stock sentence-transformers modules can give these embeddings."""
-        return not hasattr(self.base, "vectors")
-
-    def _settle(self, name: str, value: Any) -> None:
-        if not hasattr(self.base, name) or getattr(self.base, name) == value:
-            return
-        if self.store.settled:
-            raise RuntimeError(f"{name} cannot change once the base's embeddings are in use")
-        setattr(self.base, name, value)
+        """Write a `SentenceTransformer` folder with equal embeddings: the base's modules and two dense layers."""
+        if self.unsavable:
+            raise UserError(f"the model cannot be saved: {self.unsavable}")
+        linear = [layer for layer in self.adapter if isinstance(layer, nn.Linear)]
+        save_adapted(self.base.save, self.store.folder / "model", linear, folder)

@@ -1,15 +1,16 @@
 """Embeddings of an encoder that does not change, computed once and shared by trials, processes and machines.
 
-    FOLDER/ENCODER_HASH/NAME.texts.npy      (texts,) uint64 digests
-    FOLDER/ENCODER_HASH/NAME.vectors.npy    (texts, dim) float32, memory-mapped
-    FOLDER/ENCODER_HASH/model/              the encoder itself, once something trained on top of it was saved
+    FOLDER/FINGERPRINT/NAME.texts.npy      (texts,) uint64 digests
+    FOLDER/FINGERPRINT/NAME.vectors.npy    (texts, dim) float32, memory-mapped
+    FOLDER/FINGERPRINT/model/              the encoder itself, once something trained on top of it was saved
 
     store = EmbeddingStore(encoder, folder)
     vectors = store.encode(sentences)
 
-Poolings and precisions of one encoder have different hashes, so they lie side by side. Every `AT_ONCE` sentences that
-had to be encoded make one pair of files, written whole and renamed into place: a pass that is killed loses the last
-block. A file lock lets one process at a time encode, so that trials that start together do the work once.
+A folder is named by the encoder's fingerprint, so poolings and precisions of one encoder lie side by side. Every
+`AT_ONCE` sentences that had to be encoded make one pair of files, written whole and renamed into place: a pass that is
+killed loses the last block. A file lock lets one process at a time encode, so that trials that start together do the
+work once.
 """
 
 from __future__ import annotations
@@ -19,14 +20,12 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from filelock import FileLock
 
+from trainables.encoders.contract import BaseEncoder
 from trainables.errors import UserError
-
-if TYPE_CHECKING:
-    from trainables.encoders import Encoder
 
 PARTIAL = ".partial"
 AT_ONCE = 32768
@@ -36,7 +35,7 @@ AT_ONCE = 32768
 class EmbeddingStore:
     """An encoder's embeddings by row number. Row numbers are this object's own; another process may have others."""
 
-    def __init__(self, encoder: Encoder, folder: Path, *, progress: bool = False) -> None:
+    def __init__(self, encoder: BaseEncoder, folder: Path, *, progress: bool = False) -> None:
         self.encoder = encoder
         self.dim = encoder.dim
         self._parent = folder
@@ -50,13 +49,8 @@ class EmbeddingStore:
 
     @functools.cached_property
     def folder(self) -> Path:
-        """Where this encoder's files lie. Once it is asked for, the encoder must stay as it is."""
-        return self._parent / encoder_hash(self.encoder)
-
-    @property
-    def settled(self) -> bool:
-        """Whether that has happened."""
-        return "folder" in self.__dict__
+        """Where this encoder's files lie. From then on the encoder must stay as it is."""
+        return self._parent / self.encoder.fingerprint()
 
     def rows(self, sentences: Sequence[str]) -> np.ndarray:  # (sentences,) int64
         """The row number of each sentence; those that the folder does not hold are encoded first."""
@@ -110,8 +104,6 @@ class EmbeddingStore:
         self._digests = unsorted[self._order]
 
     def _encode(self, sentences: Sequence[str], digests: np.ndarray) -> None:
-        from filelock import FileLock
-
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self.folder / ".lock"):
@@ -139,33 +131,6 @@ class EmbeddingStore:
             with partial.open("wb") as file:
                 np.save(file, array)
             partial.replace(self.folder / f"{name}.{kind}.npy")
-
-
-def encoder_hash(encoder: Any) -> str:
-    """Sixteen hexadecimal digits of all that decides an embedding: weights or vectors, pooling, length, precision."""
-    digest = hashlib.blake2b(digest_size=8)
-    for name in ("mode", "max_length", "precision", "padded_inference"):
-        digest.update(f"{name}={getattr(encoder, name, None)} ".encode())
-    if hasattr(encoder, "vectors"):
-        digest.update(" ".join(encoder.index).encode())
-        digest.update(np.ascontiguousarray(encoder.vectors).data)
-        return digest.hexdigest()
-    module = encoder if hasattr(encoder, "state_dict") else encoder.model
-    if module is not encoder:  # a pipeline: its pooling and its prompts are in no weight
-        stages = [(type(stage).__name__, _settings(stage)) for stage in module]
-        digest.update(repr((stages, module.prompts, module.default_prompt_name, module.max_seq_length)).encode())
-    for name, tensor in sorted(module.state_dict().items()):
-        if ".pooler." in name:  # used by no pooling here; drawn anew at each loading where a checkpoint has none
-            continue
-        digest.update(f"{name} {tuple(tensor.shape)} ".encode())
-        digest.update(tensor.detach().float().cpu().contiguous().numpy().data)
-    tokenizer = module.tokenizer
-    digest.update(repr(sorted(tokenizer.get_vocab().items())).encode())
-    return digest.hexdigest()
-
-
-def _settings(stage: Any) -> Any:
-    return sorted(stage.get_config_dict().items()) if hasattr(stage, "get_config_dict") else None
 
 
 def _digests(sentences: Sequence[str]) -> np.ndarray:  # (sentences,) uint64

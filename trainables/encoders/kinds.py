@@ -1,11 +1,40 @@
-"""The kinds of encoders: a row each. To add one: a class that is a `TrainableEncoder` or an `Encoder`, and a row."""
+"""The kinds of encoders: an entry each. To add one: a class that is a `BaseEncoder` (see `contract.py`), or a
+`TrainableEncoder` if training can have it, a function that loads it, and an entry here or in a plugin file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
+from trainables.recipe import EncoderConfig, PoolingConfig
 from trainables.registry import Registry
+
+if TYPE_CHECKING:
+    from trainables.encoders.contract import BaseEncoder
+
+Precision = Literal["auto", "fp32", "bf16"]
+
+
+@dataclass(frozen=True)
+class EncoderRequest:
+    """What a loader is given."""
+
+    config: EncoderConfig
+    pooling: PoolingConfig | None = None
+    """None: the model's own where it has one, else the mean."""
+    device: str | None = None
+    """None: a GPU where there is one."""
+    masked_lm: bool = False
+    """Whether training needs a head for masked language modelling."""
+    training_precision: Precision = "auto"
+    """In which `embed` computes; auto is bf16 on a GPU that has it, else fp32."""
+    evaluation_precision: Precision = "fp32"
+    """In which `encode` computes."""
+
+
+Missing = tuple[str, str]
+"""Why an encoder cannot be had, and what would work."""
 
 
 @dataclass(frozen=True)
@@ -13,16 +42,59 @@ class EncoderKind:
     """An entry of `ENCODERS`."""
 
     name: str
-    loader: Any
-    """From the recipe's sections to an encoder; or `"module:function"`."""
+    loader: Callable[[EncoderRequest], BaseEncoder] | str
+    """From a request to the encoder, or `"module:function"`. Raises `UserError` where it cannot be had."""
+    missing: Callable[[EncoderConfig], Missing | None] | str
+    """Why the encoder cannot be had, None if it can, or `"module:function"`. Asked before anything starts: it is quick,
+    downloads nothing, and imports nothing heavy."""
     trainable: bool
-    """Whether training changes its weights; of the others only an adapter on top can be trained."""
+    """Whether training changes its weights, and it is a `TrainableEncoder`; on others only an adapter is trained."""
+    pools: bool
+    """Whether `pooling.mode` decides how token states become a vector; if not, it has a pooling of its own."""
+    layers: bool
+    """Whether `encoder.layers` may be given."""
+    tokens: bool = False
+    """Whether it is a `TokenEncoder`, so that spans and masked language modelling are possible."""
+    adapter: bool = True
+    """Whether an adapter (`encoder.adapter`) may be put on top of it."""
+    untrained: Literal["evaluate", "refuse"] = "refuse"
+    """What a recipe with epochs means for one that is not trainable: it is evaluated as it is, or refused."""
+    finished: Callable[[str], bool] | str | None = None
+    """Whether a name or folder is a finished model of this kind, so that a row can be given it to evaluate; or
+    `"module:function"`. None: never guessed."""
 
+
+_PRESENCE = "trainables.encoders.presence"
 
 ENCODERS = Registry(
     "kind of encoder",
-    EncoderKind("transformer", "trainables.encoders.transformer:load", trainable=True),
-    EncoderKind("word_vectors", "trainables.encoders.word_vectors:load", trainable=False),
-    EncoderKind("pipeline", "trainables.encoders.pipeline:load", trainable=False),
+    EncoderKind(
+        "transformer",
+        "trainables.encoders.transformer:load_transformer",
+        f"{_PRESENCE}:missing_transformer",
+        trainable=True,
+        pools=True,
+        layers=True,
+        tokens=True,
+    ),
+    EncoderKind(
+        "word_vectors",
+        "trainables.encoders.word_vectors:load_word_vectors",
+        f"{_PRESENCE}:missing_word_vectors",
+        trainable=False,
+        pools=False,
+        layers=True,  # it has none to cut, but a study that sets encoder.layers may have a row of word vectors
+        untrained="evaluate",
+        finished=f"{_PRESENCE}:is_word_vectors",
+    ),
+    EncoderKind(
+        "pipeline",
+        "trainables.encoders.pipeline:load_pipeline",
+        f"{_PRESENCE}:missing_pipeline",
+        trainable=False,
+        pools=False,
+        layers=False,
+        finished=f"{_PRESENCE}:is_pipeline",
+    ),
 )
 """The values of `encoder.kind`."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
-from trainables.encoders import hub_errors
-from trainables.encoders.transformer import TOKENS_PER_PASS, length_buckets, padded, quieten, transformer_folder
+from trainables.encoders.loading import hub_errors, quieten, transformer_folder
+from trainables.encoders.passes import TOKENS_PER_PASS, autocast, length_buckets, padded, token_states
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
-
-if TYPE_CHECKING:
-    from trainables.encoders.transformer import TransformerEncoder
 
 CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 IGNORED = -100
@@ -33,7 +30,7 @@ HEADS: dict[str, tuple[str, ...]] = {
 }
 
 
-class MaskedLM(nn.Module):
+class MLMHead(nn.Module):
     """The head that guesses hidden tokens from an encoder's states, and its loss.
 
     It is the checkpoint's own head where that has one, else a fresh one from torch's current seed. Its output
@@ -42,15 +39,20 @@ class MaskedLM(nn.Module):
     an architecture whose head is not known.
     """
 
-    def __init__(self, encoder: TransformerEncoder, name: str) -> None:
+    def __init__(
+        self, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str, precision: torch.dtype
+    ) -> None:
+        """`name` is the encoder's, and `precision` that of its training."""
         super().__init__()
-        self._encoder = (encoder,)  # in a tuple, or it would become a part of its own part
-        if encoder.tokenizer.mask_token_id is None:
+        if tokenizer.mask_token_id is None:
             raise UserError(
                 f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
                 "set objective.mlm to 0, or name another encoder"
             )
-        self.head = _head(encoder.backbone, name)
+        self._backbone = (backbone,)  # in a tuple, or the encoder's backbone would become a part of its head
+        self.tokenizer = tokenizer
+        self.precision = precision
+        self.head = _head(backbone, name)
 
     def loss(
         self, tokens: Sequence[Sequence[int]], generator: torch.Generator, share: Sequence[int]
@@ -61,28 +63,27 @@ class MaskedLM(nn.Module):
         workers' sums, divided by the count, add up to the loss of one worker. Masks come from `generator`
         alone, so that workers who seed it alike agree about them.
         """
-        encoder = self._encoder[0]
-        masked, labels = mask_tokens(tokens, encoder.tokenizer, generator)
-        total = torch.zeros((), device=encoder.device, requires_grad=True)  # an empty share can go backwards, too
+        device = next(self._backbone[0].parameters()).device
+        masked, labels = mask_tokens(tokens, self.tokenizer, generator)
+        total = torch.zeros((), device=device, requires_grad=True)  # an empty share can go backwards, too
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
-        with encoder.autocast():  # one for all passes, as in `TransformerEncoder.embed`
-            for bucket in length_buckets([len(masked[i]) for i in own], TOKENS_PER_PASS[encoder.device.type]):
+        with autocast(device, self.precision):  # one for all passes, as in `TransformerEncoder.embed`
+            for bucket in length_buckets([len(masked[i]) for i in own], TOKENS_PER_PASS[device.type]):
                 rows = [own[i] for i in bucket]
                 total = total + self._guess([masked[i] for i in rows], [labels[i] for i in rows])
         return total, sum(label != IGNORED for row in labels for label in row)
 
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
-        encoder = self._encoder[0]
-        wanted = padded(labels, IGNORED).to(encoder.device)
+        states, mask = token_states(self._backbone[0], tokens, self.tokenizer.pad_token_id)
+        wanted = padded(labels, IGNORED).to(mask.device)
         hidden = wanted != IGNORED
-        states = encoder.states(tokens)[0][-1][hidden]  # (hidden tokens, dim): the vocabulary is large
-        logits = self.head(states)  # (hidden tokens, vocabulary)
+        logits = self.head(states[-1][hidden])  # (hidden tokens, vocabulary): the vocabulary is large
         logits = logits.float() if logits.dtype == torch.bfloat16 else logits
         return F.cross_entropy(logits, wanted[hidden], reduction="sum")
 
 
 def mask_tokens(
-    tokens: Sequence[Sequence[int]], tokenizer: Any, generator: torch.Generator
+    tokens: Sequence[Sequence[int]], tokenizer: PreTrainedTokenizerBase, generator: torch.Generator
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Hide tokens as BERT does. Returns the tokens with some hidden, and labels of the same shape.
 
@@ -113,10 +114,8 @@ def mask_tokens(
     return [part.tolist() for part in masked.split(sizes)], [part.tolist() for part in labels.split(sizes)]
 
 
-def _head(backbone: Any, name: str) -> nn.Module:
+def _head(backbone: PreTrainedModel, name: str) -> nn.Module:
     """The head of the masked language model `name`, tied to `backbone` instead of its own."""
-    from transformers import AutoModelForMaskedLM
-
     family = backbone.config.model_type
     if family not in HEADS:
         raise UserError(

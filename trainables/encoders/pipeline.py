@@ -3,32 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
-from trainables.encoders import check_encoder, hub_errors
-from trainables.recipe import EncoderConfig
+from trainables.encoders.check import check_encoder
+from trainables.encoders.contract import BaseEncoder
+from trainables.encoders.export import save_pipeline
+from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
+from trainables.encoders.kinds import EncoderRequest
+from trainables.encoders.loading import hub_errors
+from trainables.encoders.passes import autocast
+from trainables.encoders.precision import resolve_precision
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 
 class Pipeline:
     """For evaluation only: it has no parameters that our objectives could train.
 
-    The longest input, too, is the model's own, whatever `encoder.max_length` says. Code that a model brings
-    along is never run. Raises `UserError` where the model cannot be had or is a plain transformer.
+    The longest input, too, is the model's own, whatever `encoder.max_length` says.
     """
 
-    def __init__(self, config: EncoderConfig, device: str | None = None) -> None:
-        check_encoder(config)
-        from sentence_transformers import SentenceTransformer
+    unsavable = None
 
-        self.model: Any = hub_errors(
-            config.name, lambda: SentenceTransformer(config.name, device=device, trust_remote_code=False)
-        )
-        self.dim = int(self.model.get_embedding_dimension())
+    def __init__(self, model: SentenceTransformer, evaluation_precision: torch.dtype = torch.float32) -> None:
+        self.model = model
+        self.evaluation_precision = evaluation_precision
+        self.dim = int(model.get_embedding_dimension())
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device(self.model.device)
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32 embeddings, in the order of the sentences."""
         if not sentences:
             return np.empty((0, self.dim), dtype=np.float32)
-        return self.model.encode(list(sentences), batch_size=64, show_progress_bar=progress).astype(np.float32)
+        with autocast(self.device, self.evaluation_precision):
+            embedded: np.ndarray = self.model.encode(list(sentences), batch_size=64, show_progress_bar=progress)
+        return embedded.astype(np.float32)
+
+    def fingerprint(self) -> str:
+        """Sixteen digits of everything that decides what `encode` gives: poolings and prompts are in no weight."""
+        model, first = self.model, self.model[0]
+        settings = {
+            "stages": [(type(stage).__name__, _settings(stage)) for stage in model],
+            "prompts": (model.prompts, model.default_prompt_name),
+            "longest": model.max_seq_length,
+            "precision": str(self.evaluation_precision),
+            "model": model_settings(first.auto_model) if hasattr(first, "auto_model") else None,
+            "tokenizer": tokenizer_settings(model.tokenizer),
+        }
+        return digest(type(self), settings, model.state_dict().items())
+
+    def save(self, folder: Path) -> None:
+        """Write the model as it is."""
+        save_pipeline(self.model, folder)
+
+
+def load_pipeline(request: EncoderRequest) -> BaseEncoder:
+    """Code that a model brings along is never run. Raises `UserError` where the model cannot be had or is a plain
+    transformer."""
+    config = request.config
+    check_encoder(config)
+    from sentence_transformers import SentenceTransformer
+
+    model = hub_errors(
+        config.name, lambda: SentenceTransformer(config.name, device=request.device, trust_remote_code=False)
+    )
+    return Pipeline(model, resolve_precision(request.evaluation_precision, model.device))
+
+
+def _settings(stage: object) -> object:
+    config = getattr(stage, "get_config_dict", None)
+    return config() if config else None

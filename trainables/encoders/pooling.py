@@ -1,33 +1,55 @@
-"""The poolings: how token states become one vector. The functions are in `trainables/encoders/pool.py`."""
+"""The poolings: how token states become one vector. To add one: a function like those in `pool.py`, an entry here or in
+a plugin file, and, if models with it shall be saved, a function like those in `stock.py`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainables.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from transformers import PreTrainedTokenizerBase
+
+    Pool = Callable[[tuple[Tensor, ...], Tensor], Tensor]
+    Stock = Callable[[int, int, PreTrainedTokenizerBase], list[nn.Module]]
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """An entry of `POOLINGS`."""
+    """An entry of `POOLINGS`. Each function may be given as `"module:function"`."""
 
     name: str
-    function: Any
+    function: Pool | str
     """From the states of every layer, (layers + 1) x (sentences, tokens, dim), and the mask of real tokens, (sentences,
-    tokens), to (sentences, dim); or `"module:function"`."""
+    tokens), to (sentences, dim)."""
     every_layer: bool = False
     """Whether it looks at other layers than the last; if not, only the last one's states are handed to it."""
     needs_cls: bool = False
     """Whether the first token must be [CLS]."""
+    padded: Pool | str | None = None
+    """The same with padding counted as tokens, for `pooling.padding=count`; None: that is refused."""
+    stock: Stock | str | None = None
+    """From the size of a state, the number of layers and the tokenizer to the modules of sentence-transformers that
+    give the same; None: there are none, and a model with this pooling is not saved."""
 
+
+_POOL, _STOCK = "trainables.encoders.pool", "trainables.encoders.stock"
 
 POOLINGS = Registry(
     "pooling",
-    Pooling("mean", "trainables.encoders.pool:mean"),
-    Pooling("mean_without_cls", "trainables.encoders.pool:mean_without_cls", needs_cls=True),
-    Pooling("cls", "trainables.encoders.pool:cls"),
-    Pooling("max", "trainables.encoders.pool:maximum"),
-    Pooling("first_last_mean", "trainables.encoders.pool:first_last_mean", every_layer=True),
+    Pooling("mean", f"{_POOL}:mean", stock=f"{_STOCK}:mean"),
+    Pooling(
+        "mean_without_cls",
+        f"{_POOL}:mean_without_cls",
+        needs_cls=True,
+        padded=f"{_POOL}:padded_mean_without_cls",
+        stock=f"{_STOCK}:mean_without_cls",
+    ),
+    Pooling("cls", f"{_POOL}:cls", stock=f"{_STOCK}:cls"),
+    Pooling("max", f"{_POOL}:maximum", stock=f"{_STOCK}:maximum"),
+    Pooling("first_last_mean", f"{_POOL}:first_last_mean", every_layer=True, stock=f"{_STOCK}:first_last_mean"),
 )
 """The values of `pooling.mode`."""

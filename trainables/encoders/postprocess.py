@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from trainables.encoders import Encoder
+from trainables.encoders.contract import Encoder
 from trainables.errors import UserError
 
 # In float64: what is subtracted, (dim,), and the matrix (dim, dim) that the rest is multiplied by, if any.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainables.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,7 @@ class Projection:
     """An entry of `PROJECTIONS`."""
 
     name: str
-    build: Any
+    build: Callable[[int, int], nn.Module] | str
     """From the embedding's size and the output's to a module; or `"module:function"`."""
 
 

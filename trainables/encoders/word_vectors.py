@@ -7,25 +7,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 
+from trainables.encoders.contract import BaseEncoder
+from trainables.encoders.fingerprint import digest
+from trainables.encoders.kinds import EncoderRequest
+from trainables.encoders.loading import chosen_device
 from trainables.errors import UserError
 
 
 class WordVectors:
-    """An encoder without parameters to train."""
+    """An encoder without parameters to train. It computes on the processor, whatever `device` an adapter has."""
 
-    def __init__(self, words: Sequence[str], vectors: np.ndarray) -> None:  # vectors: (words, dim)
+    unsavable = (
+        "sentence-transformers splits words at punctuation where our averages of word vectors do not, so a stock model "
+        "would give other embeddings"
+    )
+
+    def __init__(self, words: Sequence[str], vectors: np.ndarray, device: str | None = None) -> None:
+        """`vectors` is (words, dim) float32, a row for each word."""
         self.index = {word: row for row, word in enumerate(words)}
         self.vectors = vectors
         self.dim = int(vectors.shape[1])
-
-    @classmethod
-    def load(cls, name: str) -> WordVectors:
-        """Read GloVe's text format (`word x1 x2 ...` a line), or a `.npy` matrix with its words beside it."""
-        path = Path(name)
-        if not path.is_file():
-            raise UserError(f"no word vectors at {name!r}; name a GloVe text file or a .npy matrix")
-        return cls(*(_read_matrix(path) if path.suffix == ".npy" else _read_text(path)))
+        self.device: torch.device = chosen_device(device)
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32 means, in the order of the sentences."""
@@ -35,6 +39,22 @@ class WordVectors:
             if rows:
                 means[position] = self.vectors[rows].mean(axis=0)
         return means
+
+    def fingerprint(self) -> str:
+        """Sixteen digits of the words and their vectors."""
+        return digest(type(self), {"words": list(self.index)}, [("vectors", self.vectors)])
+
+    def save(self, folder: Path) -> None:
+        """Refused: see `unsavable`."""
+        raise UserError(f"the model cannot be saved: {self.unsavable}")
+
+
+def load_word_vectors(request: EncoderRequest) -> BaseEncoder:
+    """Read GloVe's text format (`word x1 x2 ...` a line), or a `.npy` matrix with its words beside it."""
+    name, path = request.config.name, Path(request.config.name)
+    if not path.is_file():
+        raise UserError(f"no word vectors at {name!r}; name a GloVe text file or a .npy matrix")
+    return WordVectors(*(_read_matrix(path) if path.suffix == ".npy" else _read_text(path)), device=request.device)
 
 
 def _read_text(path: Path) -> tuple[list[str], np.ndarray]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.objectives.liao_pairs import choose_contrast
-from trainables.objectives.objective import CONTRADICTION, ENTAILMENT, EmbeddedBatch, Loss, Objective, counts_of
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
 

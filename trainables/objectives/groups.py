@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trainables.objectives.objective import CONTRADICTION, ENTAILMENT, EmbeddedBatch
+from trainables.labels import CONTRADICTION, ENTAILMENT
+from trainables.objectives.objective import EmbeddedBatch
 
 
 @dataclass(frozen=True)

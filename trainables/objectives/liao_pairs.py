@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from trainables.labels import ENTAILMENT
 from trainables.objectives.kernel import draw
-from trainables.objectives.objective import ENTAILMENT, EmbeddedBatch
+from trainables.objectives.objective import EmbeddedBatch
 from trainables.recipe import ObjectiveConfig
 
 

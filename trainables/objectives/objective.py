@@ -8,18 +8,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from trainables.corpora.batch import Pairs
 from trainables.recipe import ObjectiveConfig
 
-ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
 
-
-@dataclass(frozen=True)
-class EmbeddedBatch:
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedBatch(Pairs[Tensor]):
     """A global batch of labelled pairs with the embeddings of its items.
 
-    An item is a sentence, or a further view of one: the same text, encoded again under another dropout. Rows
-    point at items. The rows of one group say what belongs to its anchor: a row labelled entailment is a positive, one
-    labelled contradiction a hard negative. In the layout `rows` a group is a premise of the batch.
+    An item is a sentence, or a further view of one: the same text, encoded again under another dropout.
 
     Every worker holds the whole batch, but answers only for its share of the rows and anchors, so that the
     losses of all workers add up to the loss of one.
@@ -28,10 +25,6 @@ class EmbeddedBatch:
     embeddings: Tensor  # (items, dim): the sentence embeddings
     projected: Tensor  # (items, head dim): the same after the projection head, for contrastive terms
     text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
-    premise: Tensor  # (pairs,) index into items
-    hypothesis: Tensor  # (pairs,) index into items
-    label: Tensor  # (pairs,) 0 entailment, 1 neutral, 2 contradiction
-    group: Tensor  # (pairs,) the number of the row's group; all rows of a group have the same premise
     generator: torch.Generator
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient

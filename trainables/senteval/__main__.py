@@ -1,4 +1,7 @@
-"""Score any encoder on SentEval: `python -m trainables.senteval --encoder PATH_OR_HUB_ID --data DIR`."""
+"""Score any encoder on SentEval, or on tasks of one's own.
+
+python -m trainables.senteval --encoder PATH_OR_HUB_ID --data DIR
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainables.errors import UserError, answer_user_errors
+from trainables.encoders.pooling import POOLINGS
+from trainables.errors import UserError, answer_user_errors, choices
 from trainables.files import write_whole
-from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
+from trainables.plugins import load_plugin
+from trainables.recipe import SCENES, EncoderConfig, EvaluationConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
 from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
-from trainables.senteval.tasks import GROUPS, TASKS, task_names
+from trainables.senteval.scorers import Numbers
+from trainables.senteval.tasks import TASKS, groups, task_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,12 +29,17 @@ if TYPE_CHECKING:
 
 _EXAMPLES = f"""\
 examples:
-  python -m trainables.senteval --encoder sentence-transformers/all-MiniLM-L6-v2 --data senteval --tasks sts,transfer
-  python -m trainables.senteval --encoder RESULTS/model --data senteval --tasks all --json scores.json
-  python -m trainables.senteval --word-vectors glove.6B.50d.txt --data senteval --tasks STS12,MR --protocol fast
-  python -m trainables.senteval --encoder RESULTS/model --data senteval --precision bf16 --cache embeddings
+  python -m trainables.senteval --encoder scenes-small --data scenes --tasks STS12,MR --protocol fast
+  python -m trainables.senteval --encoder sentence-transformers/all-MiniLM-L6-v2 --data data/senteval
+  python -m trainables.senteval --encoder RESULTS/models/HASH-SEED --data data/senteval --tasks all --json scores.json
+  python -m trainables.senteval --word-vectors glove.6B.50d.txt --data data/senteval --tasks sts
+  python -m trainables.senteval --encoder RESULTS/models/HASH-SEED --plugin my_task.py --tasks mine
 
-groups: {", ".join(GROUPS)}
+A model that a study trained lies in RESULTS/models. SentEval's data: python -m trainables.corpora fetch senteval --to
+data/senteval; `scenes` is the built-in corpus, and scenes-small the built-in encoder. A plugin is a Python file that
+adds to the registries: tasks of your own, for instance.
+
+groups: {", ".join(groups())}
 tasks:  {", ".join(TASKS)}
 """
 
@@ -36,11 +47,17 @@ tasks:  {", ".join(TASKS)}
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 if every task that is there was scored, 2 if one was broken; JSON is written in both cases."""
     asked = _parser().parse_args(arguments)
-    names = task_names([name.strip() for name in asked.tasks.split(",") if name.strip()])
+    for plugin in asked.plugin:
+        load_plugin(plugin)
+    wanted = [name.strip() for name in asked.tasks.split(",") if name.strip()]
+    names = task_names(wanted)
     protocol_named(asked.protocol)
     if asked.json and not asked.json.resolve().parent.is_dir():
         raise UserError(f"--json {asked.json}: the folder {asked.json.resolve().parent} does not exist")
-    _check(asked.data, names)
+    if asked.precision == "bf16" and asked.word_vectors:
+        raise UserError(f"--precision bf16 is for transformers; {asked.word_vectors} is scored in fp32 only")
+    data = _folder(asked.data)
+    _check(data, names)
 
     from trainables.encoders import check_encoder, load_encoder
 
@@ -51,9 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config = Recipe().override({"encoder.name": asked.encoder, "encoder.max_length": length}).encoder
     given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling else None
     check_encoder(config)
-    encoder = load_encoder(config, given or _plain_pooling(asked.encoder))
-    if asked.precision == "bf16":
-        _lower_precision(encoder, config.name)
+    if asked.precision == "bf16" and asked.word_vectors:
+        raise UserError(f"--precision bf16 is for transformers; {config.name} is scored in fp32 only")
+    encoder = load_encoder(config, given or _plain_pooling(asked.encoder), evaluation_precision=asked.precision)
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         return encoder.encode(sentences, progress=not asked.quiet)
@@ -62,57 +79,73 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from trainables.encoders.embedding_store import EmbeddingStore
 
         encode = EmbeddingStore(encoder, asked.cache, progress=not asked.quiet).encode
-    result = evaluate(
-        encode,
-        asked.data,
-        names,
-        asked.protocol,
-        progress=not asked.quiet,
-    )
+    result = evaluate(encode, data, names, asked.protocol, progress=not asked.quiet)
+    averages = means(result, [name for name in wanted if name not in TASKS])
     if asked.json:
-        _write(asked.json, as_json(result, config.name))
-    print(table(result))
+        _write(asked.json, as_json(result, averages, config.name))
+    print(table(result, averages))
     for problem in result.errors.values():
         print(f"error: {problem}", file=sys.stderr)
     return 2 if result.errors else 0
 
 
-def as_json(result: Evaluation, encoder: str) -> dict[str, Any]:
+def means(result: Evaluation, names: Sequence[str]) -> dict[str, float | None]:
+    """The mean over each of the groups, every task by its own metric; None where a score is missing."""
+    found: dict[str, float | None] = {}
+    for name in names:
+        values = [result.tasks[task][TASKS[task].metric] for task in groups()[name]]
+        there = [value for value in values if isinstance(value, float)]
+        found[name] = sum(there) / len(there) if len(there) == len(values) else None
+    return found
+
+
+def as_json(result: Evaluation, averages: Mapping[str, float | None], encoder: str) -> dict[str, object]:
     """What `--json` writes: numbers in percent, null where missing, with the reason."""
     return {
         "protocol": result.protocol,
         "encoder": encoder,
         "tasks": result.tasks,
-        "averages": result.averages,
+        "means": averages,
         "seconds": round(result.seconds, 3),
         "encoding_seconds": round(result.encoding_seconds, 3),
     }
 
 
-def table(result: Evaluation) -> str:
-    """A line a task, with a dash and the reason where a score is missing, then the averages that are there."""
+def table(result: Evaluation, averages: Mapping[str, float | None]) -> str:
+    """A line a task, with a dash and the reason where a score is missing, then a line a group."""
     lines = [f"protocol {result.protocol}, {result.seconds:.1f} s, {result.encoding_seconds:.1f} s of it encoding"]
-    width = max(map(len, [*result.tasks, *result.averages]))
+    labels = {name: f"mean of {name}" for name in averages}
+    width = max(map(len, [*result.tasks, *labels.values()]))
     for name, scores in result.tasks.items():
         lines.append(f"{name:<{width}}  {_line(scores)}")
-    for name, value in result.averages.items():
-        if value is not None:
-            lines.append(f"{name:<{width}}  {value:.2f}")
+    for name, value in averages.items():
+        metrics = dict.fromkeys(TASKS[task].metric for task in groups()[name])
+        shown = "—  a score is missing" if value is None else f"{value:.2f}  ({', '.join(metrics)})"
+        lines.append(f"{labels[name]:<{width}}  {shown}")
     return "\n".join(lines)
 
 
-def _line(scores: Mapping[str, Any]) -> str:
+def _line(scores: Numbers) -> str:
     if "reason" in scores:
         return f"—  {scores['reason']}"
     shown = [f"{key} {value:.2f}" for key, value in scores.items() if isinstance(value, float) and key != "seconds"]
     return "  ".join([*shown, f"{scores['seconds']:.1f} s"])
 
 
+def _folder(data: str) -> Path:
+    """SentEval's data folder; the built-in corpus is written where it is not there yet."""
+    if data != SCENES:
+        return Path(data)
+    from trainables.corpora import scenes
+
+    return scenes.ensure() / "senteval"
+
+
 def _plain_pooling(name: str | None) -> PoolingConfig | None:
     """The pooling of a sentence-transformers folder that holds a transformer and one pooling, else None.
 
     Such a model needs no pipeline of its own. A last normalisation is left out: cosine does not see it, and
-    SentEval's classifiers are scored on embeddings as they are, of which the length is a part.
+    SentEval's classifiers are fitted on embeddings as they are, of which the length is a part.
     """
     folder = Path(name or "")
     modules = [module["type"].rpartition(".")[2] for module in _read_json(folder / "modules.json", [])]
@@ -125,20 +158,12 @@ def _plain_pooling(name: str | None) -> PoolingConfig | None:
     return Recipe().override({"pooling.mode": mode}).pooling if mode in known.values() else None
 
 
-def _lower_precision(encoder: Any, name: str) -> None:
-    if not hasattr(encoder, "precision"):
-        raise UserError(f"--precision bf16 is for transformers; {name} is scored in fp32 only")
-    import torch
-
-    encoder.precision = torch.bfloat16
-
-
 def _length(name: str) -> int:
     """The sentence length, in tokens, that a sentence-transformers folder asks for, else 256."""
     return int(_read_json(Path(name) / "sentence_bert_config.json", {}).get("max_seq_length") or 256)
 
 
-def _read_json(path: Path, missing: Any) -> Any:
+def _read_json(path: Path, missing: Any) -> Any:  # JSON is of any type
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else missing
 
 
@@ -155,7 +180,7 @@ def _check(data: Path, names: Sequence[str]) -> None:
         raise UserError(problems[0])
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def _write(path: Path, content: dict[str, object]) -> None:
     try:
         write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
     except OSError as error:
@@ -165,17 +190,27 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainables.senteval",
-        description="Score a sentence encoder on SentEval's 28 tasks.",
+        description="Score a sentence encoder on SentEval's 28 tasks, or on your own.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--encoder", metavar="PATH_OR_HUB_ID", help="a transformer or sentence-transformers model")
     what.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file; sentences are averages of words")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="SentEval's data folder")
-    parser.add_argument("--tasks", default="sts,transfer,STSBenchmark", help="names and groups, joined by commas")
+    place = EvaluationConfig().senteval
+    parser.add_argument(
+        "--data", default=place, metavar="DIR", help=f"SentEval's data folder, or {SCENES} (default: {place})"
+    )
+    parser.add_argument(
+        "--tasks",
+        default="sts,transfer,STSBenchmark",
+        help="names of tasks and groups, joined by commas (default: %(default)s)",
+    )
     parser.add_argument("--protocol", default="full", help=f"{' or '.join(PROTOCOLS)} (default: full)")
-    parser.add_argument("--pooling", help="mean, mean_without_cls, cls, max or first_last_mean (default: the model's)")
+    parser.add_argument(
+        "--plugin", type=Path, action="append", default=[], metavar="FILE", help="a Python file that adds tasks"
+    )
+    parser.add_argument("--pooling", help=f"{choices(POOLINGS)} (default: the model's)")
     parser.add_argument(
         "--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's, or 256)"
     )

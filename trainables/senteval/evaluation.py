@@ -14,6 +14,7 @@ from trainables.errors import UserError
 from trainables.senteval.averages import averages
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.protocol import protocol_named
+from trainables.senteval.scorers import Numbers
 from trainables.senteval.tasks import GROUPS, TASKS, Task, task_names
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 Encode = Callable[[Sequence[str]], "np.ndarray"]
 """Unique sentences to float32 embeddings, (sentences, dim)."""
-Number = float | int | list[int] | str | None
-Numbers = dict[str, Number]
-"""What a task was scored with: numbers in percent by name, None where missing, and `seconds`, `examples`, `reason`."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ from torch import Tensor, nn
 from trainables.errors import UserError
 from trainables.senteval.captions import CAPTIONS
 from trainables.senteval.examples import Split
+from trainables.senteval.scorers import Numbers
 
 _SPACE, _MARGIN, _CONTRASTS, _BATCH, _TENACITY, _MAX_EPOCHS = 1000, 0.2, 30, 128, 3, 20
 _FOLDS, _FOLD_IMAGES = 5, 1000
 
 
-def fit_projections(
-    parts: Mapping[str, tuple[Tensor, Split]], seed: int
-) -> tuple[dict[str, float | list[int]], np.ndarray, np.ndarray]:
+def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tuple[Numbers, np.ndarray, np.ndarray]:
     """Fit linear projections of images and captions to 1000 dimensions; returns numbers, ranks and gold.
 
     Pairwise ranking loss, margin 0.2, against 30 random captions and 30 random images a pair, Adam, batch 128.
@@ -62,7 +61,7 @@ def fit_projections(
             failures += 1
     model.load_state_dict(best)
     recalls, ranks, medians = _recalls(model, *parts["test"])
-    numbers = {
+    numbers: Numbers = {
         "dev_recall": best_score / 6,
         "test_recall": sum(recalls.values()) / 6,
         **{f"test_{name}": value for name, value in {**recalls, **medians}.items()},

@@ -18,7 +18,7 @@ from trainables.senteval.features import Pairs, Singles
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.regressor import fit_regressor
 from trainables.senteval.retrieval import fit_projections
-from trainables.senteval.scorers import SCORERS
+from trainables.senteval.scorers import SCORERS, Numbers
 from trainables.senteval.tasks import Task
 
 Lookup = Callable[[list[str]], Tensor]
@@ -35,7 +35,7 @@ class Scores:
     in their order.
     """
 
-    numbers: dict[str, float | int | list[int]]
+    numbers: Numbers
     predictions: np.ndarray
     gold: np.ndarray
     parts: np.ndarray | None = None
@@ -112,7 +112,7 @@ def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     for number, fold in enumerate(outer):
         predictions[fold.dev] = classifiers.predict(rows.take(torch.from_numpy(fold.dev)), [number])[:, 0]
     test = np.mean([(predictions[fold.dev] == labels[fold.dev]).mean() for fold in outer])
-    numbers = {
+    numbers: Numbers = {
         "dev_accuracy": float(means.max(axis=1).mean()),
         "test_accuracy": float(100 * test),
         "examples": [len(labels), len(labels)],
@@ -134,7 +134,7 @@ def kfold(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     classifier = fit_classifiers(rows, labels, classes, [refit], [decay], protocol.fit, seed)
     gold = given.labels("test")
     predictions = classifier.predict(_all(given.rows("test"), len(gold)))[:, 0]
-    numbers = {
+    numbers: Numbers = {
         "dev_accuracy": float(means.max()),
         "test_accuracy": 100 * float((predictions == gold).mean()),
         "examples": [len(labels), len(gold)],
@@ -152,7 +152,7 @@ def split(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     accuracy = _rounded(classifiers.dev_correct / len(fold.dev))
     gold = given.labels("test")
     predictions = classifiers.predict(_all(given.rows("test"), len(gold)), [int(accuracy.argmax())])[:, 0]
-    numbers = {
+    numbers: Numbers = {
         "dev_accuracy": 100 * float(classifiers.dev_correct.max() / len(fold.dev)),
         "test_accuracy": 100 * float((predictions == gold).mean()),
         "examples": [len(fold.dev), len(gold)],
@@ -165,7 +165,7 @@ def similarity(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     parts = [(given.cosine(part), part.labels) for part in given.data.splits.values()]
     predictions, gold = (np.concatenate(side) for side in zip(*parts, strict=True))
     sizes = [len(scores) for scores, _ in parts]
-    numbers: dict[str, float | int | list[int]] = {}
+    numbers: Numbers = {}
     for name, correlation in (("spearman", spearman), ("pearson", pearson)):
         each = [100 * correlation(scores, labels) for scores, labels in parts]
         numbers[f"{name}_all"] = 100 * correlation(predictions, gold)
@@ -183,7 +183,7 @@ def relatedness(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     predict = fit_regressor(train_rows, splits["train"].labels, dev_rows, dev.labels, given.rows("dev").dim, seed)
     regressed = predict(test_rows)
     predictions = given.cosine(test)
-    numbers = {
+    numbers: Numbers = {
         "dev_spearman_cosine": 100 * spearman(given.cosine(dev), dev.labels),
         "test_spearman_cosine": 100 * spearman(predictions, test.labels),
         "dev_pearson_regressor": 100 * pearson(predict(dev_rows), dev.labels),

@@ -18,6 +18,9 @@ from trainables.registry import Registry
 Target = Literal["classes", "scores", "images"]
 """What an example is labelled with: a class, a number (its sentences are then a pair), or the image of a caption."""
 
+Numbers = dict[str, float | int | list[int] | str | None]
+"""What a task is scored with: its numbers by name, None where missing, with `examples`, `seconds` and `reason`."""
+
 THREE = ("train", "dev", "test")
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
         if not table.lines:
             raise UserError(f"{path} holds no example")
     if scorer.target == "scores":
-        scale = scorer.scale or (-sys.float_info.max, sys.float_info.max)
+        scale = scorer.scale or (-math.inf, math.inf)
         return TaskData({name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()})
     labels = task.labels or tables[names[0]].labels()
     splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
@@ -69,8 +69,11 @@ class _Table:
         return np.array(found, dtype=np.int64)
 
     def scores(self, scale: tuple[float, float]) -> np.ndarray:  # (lines,)
-        found = [score_within(self._text(line, "score"), self.path, line[0], scale) for line in self.lines]
-        return np.array(found, dtype=np.float64)
+        found = np.array([score_within(self._text(line, "score"), self.path, line[0], scale) for line in self.lines])
+        if not np.isfinite(found).all():
+            number, values = self.lines[int(np.isfinite(found).argmin())]
+            raise broken(self.path, number, f"score {values['score']} is not a finite number")
+        return found
 
     def _sentences(self, column: str) -> list[str]:
         return [sentence(self._text(line, column).split()) for line in self.lines]

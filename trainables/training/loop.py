@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from trainables.corpora.batch import Sampler
-from trainables.recipe import OptimisationConfig, Recipe
+from trainables.recipe import OptimisationConfig
 from trainables.training.checkpoint import Progress, load_state, save_state
 from trainables.training.distributed import Workers
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
@@ -67,7 +67,7 @@ def build_optimiser(model: nn.Module, config: OptimisationConfig) -> torch.optim
 def train(
     model: StudyModel,
     sampler: Sampler,
-    recipe: Recipe,
+    config: OptimisationConfig,
     seed: int,
     watcher: Watcher,
     workers: Workers,
@@ -78,7 +78,6 @@ def train(
     Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one exactly.
     Raises `TrainingDivergedError` where the loss is not finite.
     """
-    config = recipe.optimisation
     optimiser = build_optimiser(model, config)
     progress = load_state(resume, model, optimiser) if resume else Progress()
     steps = total_steps(sampler, config)

@@ -11,71 +11,74 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainables.corpora.batch import Batch
-from trainables.encoders.adapter import AdaptedEncoder
+from trainables.corpora.batch import Batch, Pairs
+from trainables.encoders.contract import TrainableEncoder, on_tokens
 from trainables.encoders.project import build_projection
-from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
-from trainables.recipe import Recipe
+from trainables.recipe import HeadConfig, ObjectiveConfig
 from trainables.training.distributed import Workers
 
 
-@dataclass(frozen=True)
-class TokenizedBatch:
+@dataclass(frozen=True, kw_only=True)
+class TokenizedBatch(Pairs[Tensor]):
     """A global batch, ready for the encoder."""
 
-    tokens: list[list[int]]  # one list for each item: a unique sentence, or a further view of one
+    tokens: list[list[int]]  # one list for each item
     text: Tensor  # (items,) int64, equal exactly where the texts are
-    premise: Tensor  # (pairs,) index into tokens
-    hypothesis: Tensor  # (pairs,)
-    label: Tensor  # (pairs,)
-    group: Tensor  # (pairs,)
 
     @classmethod
-    def of(cls, batch: Batch, encoder: TransformerEncoder | AdaptedEncoder) -> TokenizedBatch:
+    def of(cls, batch: Batch, encoder: TrainableEncoder) -> TokenizedBatch:
         if batch.tokens is None:
             tokens, texts = encoder.tokenize(batch.sentences), [sentence.encode() for sentence in batch.sentences]
         else:
             tokens, texts = batch.tokens, [np.array(ids).tobytes() for ids in batch.tokens]
         return cls(
-            tokens,
-            torch.tensor([_fingerprint(text) for text in texts]),
-            torch.from_numpy(batch.premise),
-            torch.from_numpy(batch.hypothesis),
-            torch.from_numpy(batch.label).long(),
-            torch.from_numpy(batch.group),
+            tokens=tokens,
+            text=torch.tensor([_fingerprint(text) for text in texts]),
+            premise=torch.from_numpy(batch.premise),
+            hypothesis=torch.from_numpy(batch.hypothesis),
+            label=torch.from_numpy(batch.label).long(),
+            group=torch.from_numpy(batch.group),
         )
 
 
 class StudyModel(nn.Module):
-    """Encoder, head and objective of a recipe. Only the encoder outlives training."""
+    """Encoder, projection head and objective. Only the encoder outlives training."""
 
-    def __init__(self, recipe: Recipe, encoder: TransformerEncoder | AdaptedEncoder) -> None:
+    def __init__(
+        self,
+        encoder: TrainableEncoder,
+        head: HeadConfig,
+        objective: ObjectiveConfig,
+        layout: str,
+        *,
+        count_padding: bool = False,
+    ) -> None:
+        """`count_padding`: a mean is divided by the padded length, as in Liao's released code (`pooling.padding`)."""
         super().__init__()
         self.encoder = encoder
-        self.head = build_projection(recipe.head, encoder.dim)
-        self.objective = build_objective(recipe.objective, encoder.dim, recipe.corpus.layout)
-        self.bank = MemoryBank(recipe, encoder.dim) if recipe.objective.bank else None
-        self.masked_weight = recipe.objective.mlm
-        self.shrinks = recipe.pooling.padding == "count"
-        self.by_workers = recipe.objective.workers == "mean"
+        self.head = build_projection(head, encoder.dim)
+        self.objective = build_objective(objective, encoder.dim, layout)
+        width = encoder.dim if head.kind == "none" else head.dim or encoder.dim
+        self.bank = MemoryBank(objective.bank, width, objective.bank_warmup) if objective.bank else None
+        self.mlm_weight = objective.mlm
+        self.count_padding = count_padding
+        self.mean_over_workers = objective.workers == "mean"
         self.to(encoder.device)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""
         loss = self._contrast(batch, workers, generator) if self.objective.needs_embeddings else None
-        if not self.masked_weight:
+        if not self.mlm_weight:
             assert loss is not None
             return loss
         anchors = batch.premise.unique().tolist()
         tokens = [batch.tokens[i] for i in anchors]
-        assert isinstance(self.encoder, TransformerEncoder)
-        assert self.encoder.masked is not None
-        masked, count = self.encoder.masked.loss(
-            tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank]
-        )
-        value = self.masked_weight * masked / max(count, 1)
+        mlm_head = on_tokens(self.encoder).mlm_head
+        assert mlm_head is not None, "the encoder was loaded without a head for masked language modelling"
+        summed, count = mlm_head.loss(tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank])
+        value = self.mlm_weight * summed / max(count, 1)
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
     def _contrast(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
@@ -86,7 +89,7 @@ class StudyModel(nn.Module):
         nothing = torch.zeros(0, self.encoder.dim, device=device, requires_grad=True)
         local = self.encoder.embed(own) if own else nothing
         embeddings = workers.gather(local, shares)  # (items, dim)
-        if self.shrinks:
+        if self.count_padding:
             embeddings = embeddings * _padding_share(batch).to(device, embeddings.dtype)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         loss = self.objective(
@@ -105,7 +108,7 @@ class StudyModel(nn.Module):
                 workers=workers.count,
             )
         )
-        if self.by_workers:
+        if self.mean_over_workers:
             loss = dataclasses.replace(loss, value=loss.value / workers.count)
         if self.bank is not None:
             assert loss.contrasted is not None
@@ -126,10 +129,10 @@ class MemoryBank(nn.Module):
     added: Tensor
     batches: Tensor
 
-    def __init__(self, recipe: Recipe, dim: int) -> None:
+    def __init__(self, size: int, width: int, warmup: int = 0) -> None:
+        """`size` entries of `width` numbers; it serves after `warmup` batches."""
         super().__init__()
-        size, self.warmup = recipe.objective.bank, recipe.objective.bank_warmup
-        width = dim if recipe.head.kind == "none" else recipe.head.dim or dim
+        self.warmup = warmup
         self.register_buffer("vectors", torch.zeros(size, width))
         self.register_buffer("texts", torch.zeros(size, dtype=torch.int64))
         self.register_buffer("added", torch.zeros((), dtype=torch.int64))

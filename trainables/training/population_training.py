@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +26,7 @@ from torch import Tensor, nn
 from trainables.corpora.batch import Batch, Sampler
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
-from trainables.recipe import Recipe
+from trainables.recipe import ObjectiveConfig, OptimisationConfig
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.loop import MOMENTUM, learning_rate, total_steps
 from trainables.training.model import StudyModel
@@ -43,11 +42,11 @@ class Member:
     """One trial of a population. `model` is trained in place; its encoder is an `AdaptedEncoder`."""
 
     model: StudyModel
-    recipe: Recipe
+    optimisation: OptimisationConfig
+    objective: ObjectiveConfig
+    """Resolved: what `objective.fidelity` sets is written out."""
     sampler: Sampler
     """Members with the same object share their batches, and of one store their base embeddings."""
-    description: dict[str, Any] = field(default_factory=dict)
-    """Of the training data, for the record."""
     progress: Progress = field(default_factory=Progress)
     """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
     diverged: str | None = None
@@ -71,7 +70,7 @@ def train_population(
     training and no other's. After each step `watch` is told the number of steps done, and given a function
     that writes a checkpoint into a folder, from which `resume` goes on as if nothing had happened.
     """
-    steps = total_steps(members[0].sampler, members[0].recipe.optimisation)
+    steps = total_steps(members[0].sampler, members[0].optimisation)
     stacks = [_Stack(group, steps) for group in _groups(members)]
     for stack in stacks:
         for member in stack.inputs():
@@ -176,11 +175,11 @@ class _Stack:
         with torch.no_grad():
             self.weight = [torch.stack([own[i].weight for own in self.linear]) for i in range(len(self.rectified))]
             self.bias = [torch.stack([own[i].bias for own in self.linear]) for i in range(len(self.rectified))]
-        self.known = members[0].recipe.objective.false_negatives == "mask"
-        configs = [member.recipe.optimisation for member in members]
+        self.known = members[0].objective.false_negatives == "mask"
+        configs = [member.optimisation for member in members]
         self.decay = self._column([config.weight_decay for config in configs])
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
-        self.temperature = self._column([member.recipe.objective.temperature for member in members])
+        self.temperature = self._column([member.objective.temperature for member in members])
         self.tables: list[Tensor] | None = None
         self.optimiser = (_SGD if configs[0].optimiser == "sgd" else _AdamW)([*self.weight, *self.bias])
 
@@ -195,7 +194,7 @@ class _Stack:
         gradients = self._backward(activations, delta)
         if min(self.clip) < math.inf:
             self._clip(gradients)
-        rates = [learning_rate(step, self.steps, member.recipe.optimisation) for member in self.members]
+        rates = [learning_rate(step, self.steps, member.optimisation) for member in self.members]
         self.optimiser.step(step, gradients, self._column(rates), self.decay)
         for member, own, loss in zip(self.members, pairs, losses.tolist(), strict=True):
             if member.diverged:
@@ -378,14 +377,14 @@ def _groups(members: Sequence[Member]) -> list[list[Member]]:
     shapes: dict[object, list[Member]] = {}
     for member in members:
         shape = tuple((layer.weight.shape, rectified) for layer, rectified in _layers(member.model))
-        rule = member.recipe.optimisation.optimiser, member.recipe.objective.false_negatives
+        rule = member.optimisation.optimiser, member.objective.false_negatives
         shapes.setdefault((shape, rule), []).append(member)
     groups = []
     for alike in shapes.values():
         inputs = {(id(m.sampler), id(m.encoder.store)): None for m in alike}
         alike.sort(key=lambda m: list(inputs).index((id(m.sampler), id(m.encoder.store))))
         width = max(layer.weight.shape[0] for layer, _ in _layers(alike[0].model))
-        size = 2 * alike[0].recipe.optimisation.batch_size * width
+        size = 2 * alike[0].optimisation.batch_size * width
         most = max(1, NUMBERS_AT_ONCE[alike[0].encoder.device.type] // size)
         groups += [alike[start : start + most] for start in range(0, len(alike), most)]
     return groups

@@ -1,0 +1,297 @@
+"""A person's own data: every form and every kind of columns that the ecosystem writes, and names that decide labels."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainables.corpora.layouts import SamplerRequest, check_layout, make_sampler
+from trainables.corpora.nli import NLIPairs, check_nli, load_nli
+from trainables.errors import UserError
+from trainables.labels import LABELS
+from trainables.recipe import CorpusConfig, SpansConfig
+
+ROWS = [
+    {"premise": "a man, a dog", "hypothesis": 'he says "no"', "label": "entailment"},
+    {"premise": "n/a", "hypothesis": "None", "label": "neutral"},
+    {"premise": "the \u00e9nd; of it", "hypothesis": "2020-01-01", "label": "contradiction"},
+]
+"""Texts that a reader which guesses types would change."""
+
+
+def as_rows(pairs: NLIPairs) -> list[tuple[str, str, str]]:
+    return [
+        (premise, hypothesis, LABELS[label])
+        for premise, hypothesis, label in zip(pairs.premises, pairs.hypotheses, pairs.labels.tolist(), strict=True)
+    ]
+
+
+def delimited(records: list[dict[str, Any]], delimiter: str) -> str:
+    def field(value: Any) -> str:
+        return '"' + str(value).replace('"', '""') + '"'
+
+    lines = [list(records[0]), *([field(value) for value in record.values()] for record in records)]
+    return "".join(delimiter.join(line) + "\n" for line in lines)
+
+
+def dataset(records: list[dict[str, Any]], names: list[str] | None = None) -> Any:
+    import datasets
+
+    data = datasets.Dataset.from_list(records)
+    return data.cast_column("label", datasets.ClassLabel(names=names)) if names else data
+
+
+def save_parquet(file: Path, records: list[dict[str, Any]]) -> None:
+    dataset(records).to_parquet(str(file))
+
+
+def save_dict(folder: Path, records: list[dict[str, Any]]) -> None:
+    import datasets
+
+    datasets.DatasetDict(train=dataset(records)).save_to_disk(str(folder))
+
+
+def lines(records: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+FORMS: dict[str, Callable[[Path, list[dict[str, Any]]], object]] = {
+    "a.jsonl": lambda file, records: file.write_text(lines(records)),
+    "a.json": lambda file, records: file.write_text(json.dumps(records, indent=1)),
+    "lines.json": lambda file, records: file.write_text(lines(records)),
+    "a.jsonl.gz": lambda file, records: file.write_bytes(gzip.compress(lines(records).encode())),
+    "a.json.gz": lambda file, records: file.write_bytes(gzip.compress(json.dumps(records).encode())),
+    "a.csv": lambda file, records: file.write_text(delimited(records, ",")),
+    "semicolons.csv": lambda file, records: file.write_text(delimited(records, ";")),
+    "tabs.csv": lambda file, records: file.write_text(delimited(records, "\t")),
+    "a.csv.gz": lambda file, records: file.write_bytes(gzip.compress(delimited(records, ";").encode())),
+    "a.tsv": lambda file, records: file.write_text(delimited(records, "\t")),
+    "a.parquet": save_parquet,
+    "folder": lambda folder, records: dataset(records).save_to_disk(str(folder)),
+    "folder_of_splits": save_dict,
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    import datasets
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    datasets.disable_progress_bars()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_reads_alike(tmp_path: Path, form: str):
+    FORMS[form](tmp_path / form, ROWS)
+    check_nli(str(tmp_path / form))
+    pairs = load_nli(str(tmp_path / form))
+    assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
+    assert (pairs.dropped, pairs.labels_read, pairs.triplets) == (0, None, False)
+
+
+def test_a_field_of_tsv_that_begins_with_a_quote_stands_as_it_is(tmp_path: Path):
+    (tmp_path / "a.tsv").write_text('sentence1\tsentence2\tgold_label\n"go on" he says\tsay "go"\tneutral\n')
+    assert as_rows(load_nli(str(tmp_path / "a.tsv"))) == [('"go on" he says', 'say "go"', "neutral")]
+
+
+def test_a_folder_takes_other_forms_only_where_it_has_none_of_the_usual_ones(tmp_path: Path):
+    FORMS["a.tsv"](tmp_path / "train.tsv", ROWS[:1])
+    assert len(load_nli(str(tmp_path))) == 1
+    FORMS["a.jsonl"](tmp_path / "train.jsonl", ROWS)
+    assert len(load_nli(str(tmp_path))) == 3
+
+
+class TestLabels:
+    SWAPPED = ("contradiction", "neutral", "entailment")
+
+    @pytest.mark.parametrize("form", ["a.parquet", "folder"])
+    def test_names_in_the_metadata_decide_not_numbers(self, tmp_path: Path, form: str):
+        data = dataset([row | {"label": self.SWAPPED.index(row["label"])} for row in ROWS], list(self.SWAPPED))
+        place = tmp_path / form
+        data.to_parquet(str(place)) if form == "a.parquet" else data.save_to_disk(str(place))
+        pairs = load_nli(str(place))
+        assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
+        assert pairs.labels_read is None
+
+    @pytest.mark.parametrize("form", ["a.parquet", "a.jsonl", "a.csv", "folder"])
+    def test_numbers_without_names_are_said_to_be_read_as_ours(self, tmp_path: Path, form: str):
+        FORMS[form](tmp_path / form, [row | {"label": LABELS.index(row["label"])} for row in ROWS])
+        _, description = make_sampler("rows", request(str(tmp_path / form), batch_size=2))
+        assert description["labels"] == "numbers read as 0 entailment, 1 neutral, 2 contradiction"
+        FORMS[form](tmp_path / f"named_{form}", ROWS)
+        _, description = make_sampler("rows", request(str(tmp_path / f"named_{form}"), batch_size=2))
+        assert "labels" not in description
+
+    def test_other_names_by_a_key(self, tmp_path: Path):
+        named = dict(zip(LABELS, ("Yes", "maybe", 0), strict=True))
+        FORMS["a.jsonl"](tmp_path / "a.jsonl", [row | {"label": named[row["label"]]} for row in ROWS])
+        pairs = load_nli(str(tmp_path / "a.jsonl"), labels="entailment=yes, neutral=maybe, contradiction=0")
+        assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
+        assert pairs.labels_read is None  # the person has said what 0 means
+        with pytest.raises(UserError, match=r"line 2: unknown label 'maybe'; known: 0 or yes, or - for none"):
+            load_nli(str(tmp_path / "a.jsonl"), labels="entailment=yes,contradiction=0")
+
+    @pytest.mark.parametrize("said", ["entailment", "entailment=", "yes=entailment", "", "entailment=yes,,"])
+    def test_a_bad_key_is_refused_before_anything_is_read(self, said: str):
+        with pytest.raises(UserError, match=r"corpus.labels='.*' is not NAME=VALUE, where NAME is entailment"):
+            check_nli("someone/data", labels=said)
+
+
+class TestColumns:
+    def test_other_names_by_a_key(self, tmp_path: Path):
+        records = [dict(zip(("text_a", "text_b", "y"), row.values(), strict=True)) | {"id": 7} for row in ROWS]
+        FORMS["a.csv"](tmp_path / "a.csv", records)
+        with pytest.raises(UserError, match=r"no columns premise.*found: text_a, text_b, y, id.*corpus.columns names"):
+            load_nli(str(tmp_path / "a.csv"))
+        pairs = load_nli(str(tmp_path / "a.csv"), columns="premise=text_a, hypothesis=text_b, label=y")
+        assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
+
+    def test_sentence_pairs_with_a_label(self, tmp_path: Path):
+        records = [dict(zip(("sentence1", "sentence2", "label"), row.values(), strict=True)) for row in ROWS]
+        FORMS["a.parquet"](tmp_path / "a.parquet", records)
+        assert as_rows(load_nli(str(tmp_path / "a.parquet"))) == [tuple(row.values()) for row in ROWS]
+
+    @pytest.mark.parametrize(
+        ("said", "sentence"),
+        [
+            ("premise", "'premise' is not NAME=VALUE, where NAME is premise, hypothesis"),
+            ("text=a", "'text=a' is not NAME=VALUE"),
+            ("premise=a,hypothesis=b", "must name premise, hypothesis and label, each once"),
+            ("premise=a,premise=b,hypothesis=c,label=d", "must name premise, hypothesis and label, each once"),
+            ("anchor=a,negative=b", "must name premise, hypothesis and label, each once, or one anchor, its positive"),
+            ("anchor=a,positive=b,label=c", "must name premise, hypothesis and label, each once, or one anchor"),
+        ],
+    )
+    def test_a_bad_key_is_refused_before_anything_is_read(self, said: str, sentence: str):
+        with pytest.raises(UserError, match=sentence):
+            check_nli("someone/data", columns=said)
+
+    def test_a_column_that_is_not_there(self, tmp_path: Path):
+        FORMS["a.csv"](tmp_path / "a.csv", ROWS)
+        with pytest.raises(UserError, match=r"a.csv, line 2: column 'y', which corpus.columns names, is missing"):
+            load_nli(str(tmp_path / "a.csv"), columns="premise=premise,hypothesis=hypothesis,label=y")
+
+
+POSITIVES = {"a dog": ["a pet", "an animal"], "a man": ["a person"]}
+NEGATIVES = {"a dog": ["a cat"], "a man": ["a tree", "a stone"]}
+TRIPLETS: dict[str, list[dict[str, Any]]] = {
+    "triplets": [
+        {"anchor": anchor, "positive": near, "negative": far}
+        for anchor in POSITIVES
+        for near in POSITIVES[anchor]
+        for far in NEGATIVES[anchor]
+    ],
+    "lists": [{"query": anchor, "pos": POSITIVES[anchor], "neg": NEGATIVES[anchor]} for anchor in POSITIVES],
+    "tuples": [
+        {"anchor": "a dog", "positive": "a pet", "negative_1": "a cat", "negative_2": None},
+        {"anchor": "a dog", "positive": "an animal", "negative_1": "a cat", "negative_2": ""},
+        {"anchor": "a man", "positive": "a person", "negative_1": "a tree", "negative_2": "a stone"},
+    ],
+}
+
+
+def request(source: str, *, batch_size: int = 2, columns: str | None = None, **more: Any) -> SamplerRequest:
+    settings = {"seed": 1, "positives": None, "negatives": None, "senteval": Path(), "max_length": 128, **more}
+    corpus = CorpusConfig(nli=source, columns=columns)
+    return SamplerRequest(corpus, SpansConfig(), batch_size, **settings)
+
+
+class TestTriplets:
+    @pytest.mark.parametrize(
+        ("shape", "form"),
+        [(shape, form) for shape in TRIPLETS for form in ("a.jsonl", "a.json", "a.parquet", "folder")]
+        + [(shape, form) for shape in ("triplets", "tuples") for form in ("a.csv", "a.tsv")],  # these hold no lists
+    )
+    def test_an_anchors_positives_are_entailments_and_its_negatives_contradictions(
+        self, tmp_path: Path, shape: str, form: str
+    ):
+        records = TRIPLETS[shape]
+        if form in ("a.csv", "a.tsv"):
+            records = [{name: value or "" for name, value in record.items()} for record in records]
+        FORMS[form](tmp_path / form, records)
+        pairs = load_nli(str(tmp_path / form))
+        expected = {(anchor, text, "entailment") for anchor in POSITIVES for text in POSITIVES[anchor]}
+        expected |= {(anchor, text, "contradiction") for anchor in NEGATIVES for text in NEGATIVES[anchor]}
+        assert len(pairs) == len(expected) == len(set(as_rows(pairs)))
+        assert set(as_rows(pairs)) == expected
+        assert pairs.triplets
+
+    def test_they_feed_groups_and_pairs(self, tmp_path: Path):
+        FORMS["a.jsonl"](tmp_path / "a.jsonl", TRIPLETS["lists"])
+        asked = request(str(tmp_path / "a.jsonl"))
+        check_layout("groups", asked)
+        sampler, description = make_sampler("groups", asked)
+        batch = sampler.batch(0)
+        found: dict[str, tuple[list[str], list[str]]] = {}
+        for premise, hypothesis, label in zip(batch.premise, batch.hypothesis, batch.label, strict=True):
+            sides = found.setdefault(batch.sentences[premise], ([], []))
+            sides[int(label) // 2].append(batch.sentences[hypothesis])
+        assert found == {anchor: (POSITIVES[anchor], NEGATIVES[anchor]) for anchor in POSITIVES}
+        assert description["labels"].startswith("anchors with positives read as entailment")
+        check_layout("pairs", asked)
+        assert make_sampler("pairs", asked)[1]["anchors"] == 3
+
+    def test_pairs_without_negatives(self, tmp_path: Path):
+        records = [{"question": "q1", "answer": "a1"}, {"question": "q2", "answer": "a2"}]
+        FORMS["a.csv"](tmp_path / "a.csv", records)
+        asked = request(str(tmp_path / "a.csv"), columns="anchor=question,positive=answer")
+        check_layout("pairs", asked)
+        assert make_sampler("pairs", asked)[0].batch(0).label.tolist() == [0, 0]
+        with pytest.raises(UserError, match="holds no pair labelled contradiction"):
+            check_layout("groups", request(str(tmp_path / "a.csv"), columns=asked.corpus.columns, negatives=1))
+
+    @pytest.mark.parametrize("ask", [check_layout, make_sampler])
+    def test_a_layout_that_needs_three_labels_refuses_them(self, tmp_path: Path, ask: Callable[..., object]):
+        FORMS["a.jsonl"](tmp_path / "a.jsonl", TRIPLETS["triplets"])
+        with pytest.raises(
+            UserError, match=r"a.jsonl' holds triplets .* takes pairs of all three labels; set"
+        ) as caught:
+            ask("rows", request(str(tmp_path / "a.jsonl")))
+        assert "\n" not in str(caught.value)
+
+
+BROKEN: dict[str, tuple[str | bytes, str]] = {
+    "array.json": ('[{"premise": "a"}, 3]', "array.json, row 1: column 'hypothesis' is missing"),
+    "number.json": ('[{"premise": "a", "hypothesis": "b", "label": 0}, 3]', "row 2: not a JSON object but int"),
+    "cut.json": ('[{"premise": "a"', "cut.json: not a JSON array"),
+    "cut.jsonl.gz": (gzip.compress(lines(ROWS).encode())[:-9], "cut.jsonl.gz, after line .: not a readable gzip file"),
+    "no.csv.gz": ("premise", "no.csv.gz, after line 0: not a readable gzip file"),
+    "short.tsv": ("premise\thypothesis\tlabel\na\tb\n", "line 2: 2 columns where the header has 3"),
+    "semi.csv": ("premise;hypothesis;label\na;b;0\na;b\n", "line 3: 2 columns where the header has 3"),
+    "positive.jsonl": ('{"anchor": "a", "negative": "b"}', "line 1: no columns premise"),
+    "nothing.jsonl": ('{"query": "a", "pos": [], "neg": ["b"]}', "line 1: no positive in pos"),
+    "list.jsonl": ('{"query": "a", "pos": ["b", 3]}', "line 1: pos is not text but 3"),
+    "later.jsonl": ('{"anchor": "a", "positive": "b"}\n{"anchor": "a"}', "line 2: column 'positive' is missing"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused_with_file_and_row(tmp_path: Path, name: str):
+    content, sentence = BROKEN[name]
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError, match=sentence) as caught:
+        load_nli(str(tmp_path / name))
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broken_row_of_a_saved_folder(tmp_path: Path):
+    FORMS["folder"](tmp_path / "mine", [*ROWS, {**ROWS[0], "label": "yes"}])
+    with pytest.raises(UserError, match=r"mine, row 4: unknown label 'yes'"):
+        load_nli(str(tmp_path / "mine"))
+    (tmp_path / "mine" / "state.json").write_text("{")
+    with pytest.raises(UserError, match=r"mine is no readable folder of datasets.save_to_disk"):
+        load_nli(str(tmp_path / "mine"))
+
+
+def test_saved_splits_without_train(tmp_path: Path):
+    import datasets
+
+    datasets.DatasetDict(dev=dataset(ROWS)).save_to_disk(str(tmp_path / "mine"))
+    with pytest.raises(UserError, match="holds no split 'train'"):
+        check_nli(str(tmp_path / "mine"))

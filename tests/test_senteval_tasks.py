@@ -1,0 +1,327 @@
+"""Every task, kind and layout against its contract; tasks of one's own, from a plugin file to a score."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trainables.corpora import scenes
+from trainables.errors import UserError
+from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, task_names
+from trainables.senteval.read import read_task
+from trainables.senteval.readers import READERS, Reader
+from trainables.senteval.scorers import SCORERS, Scorer
+from trainables.senteval.tasks import TASKS, Task, groups
+from trainables.testing.tasks import ReaderContract, ScorerContract, TaskContract, bag_of_words
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scenes") / "corpus"
+    scenes.write(folder)
+    return folder / "senteval"
+
+
+SENTENCES = [
+    *((f"the day was fine and warm in week {week}", "good", 4.0 + week / 20) for week in range(12)),
+    *((f"it rained on us without an end in week {week}", "bad", 1.0 + week / 20) for week in range(12)),
+]
+
+
+def write_table(path: Path, pairs: bool = False, score: bool = False, skip: int = 0) -> str:
+    """A table with every example but the first `skip` of each half; the format is the file's ending."""
+    lines = []
+    for number, (text, label, value) in enumerate(SENTENCES):
+        if number % 12 >= skip:
+            sides = {"sentence1": text, "sentence2": text.replace("in", "of")} if pairs else {"sentence": text}
+            lines.append({**sides, **({"score": value} if score else {"label": label}), "id": number})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    else:
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, [*lines[0]], delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(lines)
+    return str(path)
+
+
+def own_tasks(folder: Path) -> list[Task]:
+    """A task of every kind that a table can serve, over all formats."""
+    single = [
+        write_table(folder / f"{name}{suffix}", skip=skip)
+        for skip, (name, suffix) in enumerate((("train", ".tsv"), ("dev", ".csv"), ("test", ".jsonl")))
+    ]
+    pairs = [write_table(folder / f"pairs-{skip}.jsonl", pairs=True, skip=skip) for skip in range(3)]
+    scored = [write_table(folder / f"scores-{skip}.tsv", pairs=True, score=True, skip=skip) for skip in range(3)]
+    return [
+        Task("mine_nested", "nested_cv", "table", (single[0],)),
+        Task("mine_kfold", "kfold", "table", (single[0], single[2]), labels=("bad", "good"), f1=True),
+        Task("mine", "split", "table", tuple(single), groups=("own", "transfer")),
+        Task("mine_pairs", "split", "table", tuple(pairs), both_embeddings=True),
+        Task("mine_similarity", "similarity", "table", tuple(scored[:2]), groups=("own",)),
+        Task("mine_relatedness", "relatedness", "table", tuple(scored)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Task]]:
+    tasks = own_tasks(tmp_path_factory.mktemp("own"))
+    TASKS.add(*tasks)
+    yield tasks
+    for task in tasks:
+        TASKS.remove(task.name)
+
+
+class TestEveryTask(TaskContract):
+    @pytest.fixture(params=list(TASKS))
+    def task(self, request: pytest.FixtureRequest) -> Task:
+        return TASKS[request.param]
+
+    @pytest.fixture
+    def data(self, corpus: Path) -> Path:
+        return corpus
+
+
+class TestOwnTasks(TaskContract):
+    """What a stranger's test looks like."""
+
+    @pytest.fixture(params=range(6))
+    def task(self, own: list[Task], request: pytest.FixtureRequest) -> Task:
+        return own[request.param]
+
+    @pytest.fixture
+    def data(self) -> Path:
+        return Path("no/such/folder")  # files with absolute names need none
+
+
+class TestEveryScorer(ScorerContract):
+    @pytest.fixture(params=list(SCORERS))
+    def scorer(self, request: pytest.FixtureRequest) -> Scorer:
+        return SCORERS[request.param]
+
+    @pytest.fixture
+    def task(self, scorer: Scorer) -> Task:
+        return next(task for task in TASKS.values() if task.kind == scorer.name)
+
+    @pytest.fixture
+    def data(self, corpus: Path) -> Path:
+        return corpus
+
+
+class TestEveryReader(ReaderContract):
+    @pytest.fixture(params=list(READERS))
+    def reader(self, request: pytest.FixtureRequest) -> Reader:
+        return READERS[request.param]
+
+    @pytest.fixture
+    def task(self, reader: Reader, own: list[Task]) -> Task:
+        return next(task for task in TASKS.values() if task.layout == reader.name)
+
+    @pytest.fixture
+    def data(self, corpus: Path) -> Path:
+        return corpus
+
+
+class TestOwnGroups:
+    def test_a_task_joins_a_group_or_makes_one(self, own: list[Task]) -> None:
+        assert groups()["own"] == ("mine", "mine_similarity") == task_names(["own"])
+        assert groups()["transfer"] == (*GROUPS["transfer"], "mine")
+
+    def test_papers_groups_stay_what_they_are(self, own: list[Task]) -> None:
+        assert "own" not in GROUPS
+        assert "mine" not in GROUPS["transfer"]
+        assert len(GROUPS["all"]) == 28
+
+    def test_they_stand_beside_the_others_in_one_evaluation(self, own: list[Task], corpus: Path) -> None:
+        result = evaluate(bag_of_words, corpus, ["STS12", "own"], "fast")
+        assert list(result.tasks) == ["STS12", "mine", "mine_similarity"]
+        assert result.tasks["mine"]["test_accuracy"] == 100.0
+        assert result.kept["parts.STS12"].tolist() == [
+            len(s) for s in read_task(TASKS["STS12"], corpus).splits.values()
+        ]
+        assert result.kept["parts.mine_similarity"].tolist() == [24, 22]
+        check_data(corpus, ["STS12", "own"])
+
+    def test_items_stay_in_the_order_of_the_file(self, own: list[Task]) -> None:
+        kept = evaluate(bag_of_words, "no/folder", ["mine", "mine_similarity"], "fast").kept
+        good, bad = 1, 0  # in the order of the alphabet
+        assert kept["gold.mine"].tolist() == [good] * 10 + [bad] * 10
+        assert kept["gold.mine_similarity"][:24].tolist() == [value for _, _, value in SENTENCES]
+
+    def test_the_fingerprint_follows_content_not_place(self, own: list[Task], tmp_path: Path) -> None:
+        here = fingerprint("anywhere", ["mine"])
+        copies = [tmp_path / Path(file).name for file in TASKS["mine"].files]
+        for file, copy in zip(TASKS["mine"].files, copies, strict=True):
+            copy.write_bytes(Path(file).read_bytes())
+        TASKS.remove("mine")
+        TASKS.add(Task("mine", "split", "table", tuple(map(str, copies))))
+        try:
+            assert fingerprint("elsewhere", ["mine"]) == here
+            copies[1].write_text("sentence,label\nx,good\ny,bad\n")
+            assert fingerprint("elsewhere", ["mine"]) != here
+        finally:
+            TASKS.remove("mine")
+            TASKS.add(own[2])
+
+
+PLUGIN = """
+from trainables.senteval.tasks import TASKS, Task
+
+TASKS.add(
+    Task("mine", "split", "table", ("mine/train.tsv", "mine/dev.csv", "mine/test.jsonl"), groups=("own",)),
+    Task("alike", "similarity", "table", ({alike!r},), groups=("own",)),
+)
+"""
+
+
+def test_a_plugin_adds_tasks_to_the_command_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for suffix, name in ((".tsv", "train"), (".csv", "dev"), (".jsonl", "test")):
+        write_table(data / "mine" / f"{name}{suffix}", skip=("train", "dev", "test").index(name))
+    alike = write_table(tmp_path / "elsewhere" / "alike.tsv", pairs=True, score=True)
+    plugin = tmp_path / "my_tasks.py"
+    plugin.write_text(PLUGIN.format(alike=alike))
+    words = sorted({word for text, _, _ in SENTENCES for word in text.replace("in", "of").split() + text.split()})
+    vectors = tmp_path / "vectors.txt"
+    random = np.random.RandomState(0)
+    vectors.write_text("".join(f"{word} {' '.join(f'{x:.3f}' for x in random.randn(8))}\n" for word in words))
+    out = tmp_path / "scores.json"
+    options = ["--plugin", str(plugin), "--word-vectors", str(vectors), "--data", str(data), "--protocol", "fast"]
+    command = [sys.executable, "-m", "trainables.senteval", *options, "--quiet", "--json", str(out), "--tasks"]
+    ended = subprocess.run([*command, "own"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    written = json.loads(out.read_text())
+    accuracy, spearman = written["tasks"]["mine"]["test_accuracy"], written["tasks"]["alike"]["spearman_wmean"]
+    assert accuracy > 50
+    assert written["means"] == {"own": pytest.approx((accuracy + spearman) / 2)}
+    assert "mean of own" in ended.stdout
+
+    plugin.write_text(
+        'from trainables.senteval.tasks import TASKS, Task\nTASKS.add(Task("mine", "splits", "table", ()))'
+    )
+    ended = subprocess.run([*command, "mine"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"error: {plugin}, line 2: there is no kind of task 'splits'; did you mean 'split'? the names are 'nested_cv', "
+        "'kfold', 'split', 'similarity', 'relatedness' or 'retrieval'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"kind": "nested"}, "no kind of task 'nested'; did you mean 'nested_cv'"),
+        ({"layout": "tables"}, "no layout of task files 'tables'; did you mean 'table'"),
+        ({"files": ("a.tsv", "b.tsv")}, "takes 3 files, 1 for each of train, dev, test, not 2 files"),
+        ({"files": ("a.tsv", "b.tsv", "a.tsv")}, "a file is named twice"),
+        ({"kind": "similarity", "files": ()}, "takes 1 for each sub-corpus, not 0 files"),
+        ({"layout": "probing"}, "takes one file, not 3 files"),
+        ({"layout": "mrpc"}, "kind 'split' needs the splits train, dev, test; the layout 'mrpc' has train, test"),
+        ({"layout": "coco"}, "kind 'split' needs classes; the layout 'coco' has images"),
+        ({"kind": "retrieval"}, "kind 'retrieval' needs images; the layout 'table' has classes or scores"),
+        ({"metric": "test_f1"}, "metric 'test_f1' is none of the numbers of kind 'split': dev_accuracy, test_acc"),
+        ({"kind": "relatedness", "f1": True}, "no F1 where the kind is 'relatedness'"),
+        ({"name": "my task"}, "'my task' cannot name a task or a group"),
+        ({"name": "gold.mine"}, "'gold.mine' cannot name a task or a group"),
+        ({"name": "sts"}, "'sts' names a group of tasks"),
+        ({"groups": ("a,b",)}, "'a,b' cannot name a task or a group"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused_when_it_is_added(arguments: dict, sentence: str) -> None:
+    given = {"name": "mine", "kind": "split", "layout": "table", "files": ("a.tsv", "b.tsv", "c.tsv")} | arguments
+    with pytest.raises(UserError) as refused:
+        Task(**given)
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_numbers_of_a_task() -> None:
+    assert TASKS["MRPC"].numbers == ("dev_accuracy", "test_accuracy", "test_f1")
+    assert "dev_pearson_regressor" in TASKS["STSBenchmark"].numbers
+    assert {"dev_recall", "test_recall", "test_i2t_r10"} <= {*TASKS["ImageCaptionRetrieval"].numbers}
+
+
+HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "kind", "sentence"),
+    [
+        (
+            "a.tsv",
+            HEAD + "x\tgood\nonly one column\n",
+            "nested_cv",
+            "a.tsv:3: expected 2 columns as in line 1, found 1",
+        ),
+        ("a.tsv", "text\tlabel\nx\tgood\n", "nested_cv", "a.tsv:2: no 'sentence'; the columns are 'text', 'label'"),
+        ("a.tsv", "sentence\tclass\nx\tgood\n", "nested_cv", "a.tsv:2: no 'label'; the columns are"),
+        ("a.tsv", HEAD, "nested_cv", "a.tsv holds no example"),
+        ("a.tsv", "", "nested_cv", "a.tsv is empty"),
+        ("a.tsv", HEAD + "x\tgood\ny\tgood\n", "nested_cv", "all 2 examples for all in"),
+        ("a.csv", 'sentence,label\nx,good\n"open,bad\n', "nested_cv", "a.csv:3: unexpected end of data"),
+        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "nested_cv", "a.csv:4: expected 2 columns as in line 1"),
+        ("a.jsonl", '{"sentence": "x", "label": 0}\n{"sentence"\n', "nested_cv", "a.jsonl:2: not JSON ("),
+        ("a.jsonl", '{"sentence": "x", "label": 0}\n["y", 1]\n', "nested_cv", "a.jsonl:2: expected an object"),
+        ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl:1: 'sentence' is '[\"x\"]', not text"),
+        ("a.jsonl", '{"sentence": "x", "label": null}\n', "nested_cv", "a.jsonl:1: no 'label'"),
+        ("a.txt", "x good\n", "nested_cv", "a.txt is no table; a file must end in .tsv, .csv or .jsonl"),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tfive\n", "similarity", "a.tsv:3: score 'five' is not a number"),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tnan\n", "similarity", "a.tsv:3: score nan is not"),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tinf\n", "similarity", "a.tsv:3: score inf is not a finite number"),
+        ("a.tsv", "sentence\tscore\nx\t1\n", "similarity", "must be a pair of sentences"),
+    ],
+)
+def test_a_broken_table_is_one_sentence_with_file_and_line(
+    tmp_path: Path, file: str, content: str, kind: str, sentence: str
+) -> None:
+    (tmp_path / file).write_text(content)
+    with pytest.raises(UserError) as refused:
+        read_task(Task("mine", kind, "table", (file,)), tmp_path)
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_tables_of_one_task_must_agree(tmp_path: Path) -> None:
+    files = ("train.tsv", "dev.tsv", "test.tsv")
+    for file in files:
+        (tmp_path / file).write_text(HEAD + "x\tgood\ny\tbad\n")
+    (tmp_path / "dev.tsv").write_text(HEAD + "x\tfair\n")
+    with pytest.raises(UserError, match=r"dev\.tsv:2: label 'fair' is none of bad or good"):
+        read_task(Task("mine", "split", "table", files), tmp_path)
+    (tmp_path / "dev.tsv").write_text("sentence1\tsentence2\tlabel\nx\ty\tgood\n")
+    with pytest.raises(UserError, match="must be a pair of sentences, or none"):
+        read_task(Task("mine", "split", "table", files), tmp_path)
+    for file in files:
+        (tmp_path / file).write_text(PAIR + "x\ty\t1\nx\tz\t7\n")
+    with pytest.raises(UserError, match=r"train\.tsv:3: score 7 is not between 0 and 5"):
+        read_task(Task("mine", "relatedness", "table", files), tmp_path)
+
+
+def test_quotes_in_a_tsv_file_are_text(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(HEAD + '"Go!" she said\tgood\n"no\tbad\n')
+    (tmp_path / "a.csv").write_text('label,sentence\ngood,"""Go!"" she\n said"\nbad,"""no"\n')
+    for file in ("a.tsv", "a.csv"):
+        split = read_task(Task("mine", "nested_cv", "table", (file,)), tmp_path).splits["all"]
+        assert split.left == ['"Go!" she said', '"no']
+        assert split.labels.tolist() == [1, 0]
+
+
+def test_f1_is_for_two_classes(tmp_path: Path) -> None:
+    lines = "".join(f"word{i} {label}\t{label}\n" for i in range(8) for label in ("a", "b", "c"))
+    for file in ("train.tsv", "test.tsv"):
+        (tmp_path / file).write_text(HEAD + lines.replace("word", file[:2]))
+    task = Task("three", "kfold", "table", ("train.tsv", "test.tsv"), f1=True)
+    TASKS.add(task)
+    try:
+        result = evaluate(bag_of_words, tmp_path, ["three"], "fast")
+    finally:
+        TASKS.remove("three")
+    assert result.errors == {"three": "three: F1 is for two classes, not 3"}

@@ -1,0 +1,204 @@
+"""What the columns of a table mean: labelled pairs, or anchors with positives and negatives.
+
+    columns = find_columns(table.columns, table.first, asked=None)
+    for row in columns.rows(table.read(columns.used), Labels(None)):   # (premise, hypothesis, label), or None
+
+Known are the names of the hub's NLI data (premise, hypothesis, label), of the original SNLI files (sentence1,
+sentence2, gold_label), and of what sentence-transformers and its miners write (sentence1, sentence2, label; anchor,
+positive, negative or negative_1, negative_2, ...; query, pos, neg with lists). Others are named by `corpus.columns` and
+`corpus.labels`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+from trainables.corpora.tables import Record
+from trainables.errors import UserError, choices
+from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
+
+Row = tuple[str, str, int]
+"""Premise, hypothesis, label."""
+Located = Iterable[tuple[str, Record]]
+"""Rows of a table, each with where it stands."""
+
+NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in enumerate(LABELS))
+TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
+
+_UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
+_LABELLED = (
+    ("premise", "hypothesis", "label"),
+    ("sentence1", "sentence2", "gold_label"),
+    ("sentence1", "sentence2", "label"),
+)
+_NEGATIVE = re.compile(r"neg(ative)?(_\d+)?")
+_ROLES = (("premise", "hypothesis", "label"), ("anchor", "positive", "negative"))
+
+
+class Labels:
+    """What a corpus calls the three labels; `said` is `corpus.labels`, as in `entailment=yes,contradiction=no`."""
+
+    def __init__(self, said: str | None) -> None:
+        self.numbers = False
+        """Whether labels were read by their numbers, without a name that says what a number means."""
+        self._said = said
+        self._codes = {name: code for code, name in enumerate(LABELS)}
+        self._codes |= {str(code): code for code in range(len(LABELS))}
+        if said is not None:
+            given = _assignments(said, "corpus.labels", LABELS)
+            self._codes = {value.lower(): LABELS.index(name) for name, value in given}
+
+    def code(self, raw: Any, where: str) -> int | None:
+        """0, 1 or 2; None for a row without a gold label; `UserError` for a label that is none of these."""
+        if isinstance(raw, float) and raw.is_integer():  # what an integer column with gaps turns into
+            raw = int(raw)
+        text = str(raw).strip().lower()
+        code = None if isinstance(raw, bool) and self._said is None else self._codes.get(text)
+        if code is None:
+            if text in _UNLABELLED:
+                return None
+            known = choices([*LABELS, 0, 1, 2] if self._said is None else sorted(self._codes))
+            raise UserError(
+                f"{where}: unknown label {raw!r}; known: {known}, or - for none; corpus.labels gives them other names"
+            )
+        self.numbers |= self._said is None and text.isdigit()
+        return code
+
+
+@dataclass(frozen=True)
+class LabelledColumns:
+    """A premise, a hypothesis and their label in each row."""
+
+    premise: str
+    hypothesis: str
+    label: str
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return self.premise, self.hypothesis, self.label
+
+    def rows(self, records: Located, labels: Labels) -> Iterator[Row | None]:
+        """One row for each record; None for one without a gold label."""
+        for where, record in records:
+            _need(self.used, record, where)
+            label = labels.code(record[self.label], where)
+            if label is None:
+                yield None
+            else:
+                premise = _text(record[self.premise], self.premise, where)
+                yield premise, _text(record[self.hypothesis], self.hypothesis, where), label
+
+
+@dataclass(frozen=True)
+class TripletColumns:
+    """An anchor in each row, with texts or lists of texts that are its positives and negatives."""
+
+    anchor: str
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return self.anchor, *self.positives, *self.negatives
+
+    def rows(self, records: Located, labels: Labels) -> Iterator[Row | None]:
+        """A row labelled entailment for each positive, one labelled contradiction for each negative. What several
+        records repeat, as miners do with a pair for each of its negatives, comes once."""
+        seen: set[Row] = set()
+        for where, record in records:
+            _need((self.anchor, *self.positives), record, where)
+            anchor = _text(record[self.anchor], self.anchor, where)
+            positives = [text for column in self.positives for text in _texts(record[column], column, where)]
+            if not positives:
+                raise UserError(f"{where}: no positive in {choices(self.positives)}")
+            found = [(anchor, text, ENTAILMENT) for text in positives]
+            for column in self.negatives:
+                found += [(anchor, text, CONTRADICTION) for text in _texts(record.get(column), column, where)]
+            for row in found:
+                if row not in seen:
+                    seen.add(row)
+                    yield row
+
+
+Columns = Union[LabelledColumns, TripletColumns]
+
+
+def asked_columns(said: str | None) -> Columns | None:
+    """What `corpus.columns` says, as `premise=text_a,hypothesis=text_b,label=y` or
+    `anchor=question,positive=answer,negative=wrong`; positive and negative may be named more than once."""
+    if said is None:
+        return None
+    given = _assignments(said, "corpus.columns", [role for roles in _ROLES for role in roles])
+    named: dict[str, list[str]] = {}
+    for role, column in given:
+        named.setdefault(role, []).append(column)
+    counts = {role: len(columns) for role, columns in named.items()}
+    if counts == dict.fromkeys(_ROLES[0], 1):
+        return LabelledColumns(*(named[role][0] for role in _ROLES[0]))
+    if counts.get("anchor") == 1 and "positive" in counts and not set(counts) - set(_ROLES[1]):
+        return TripletColumns(named["anchor"][0], tuple(named["positive"]), tuple(named.get("negative", ())))
+    raise UserError(
+        f"corpus.columns={said!r} must name premise, hypothesis and label, each once, or one anchor, its positive and, "
+        "if there are any, negative"
+    )
+
+
+def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> Columns:
+    """The columns asked for, or else those with names that are known; `UserError` where one is missing."""
+    if asked is not None:
+        missing = [column for column in asked.used if column not in columns]
+        if missing:
+            found = ", ".join(columns)
+            raise UserError(f"{where}: column {missing[0]!r}, which corpus.columns names, is missing (found: {found})")
+        return asked
+    for names in _LABELLED:
+        if set(names) <= set(columns):
+            return LabelledColumns(*names)
+    for names in _LABELLED:
+        if set(names[:2]) & set(columns):
+            _need(names, columns, where)
+    anchor = next((name for name in ("anchor", "query") if name in columns), None)
+    positive = next((name for name in ("positive", "pos") if name in columns), None)
+    if anchor is None or positive is None:
+        raise UserError(
+            f"{where}: no columns premise, hypothesis and label, and none of triplets (found: "
+            f"{', '.join(map(str, columns)) or 'none'}); corpus.columns names others"
+        )
+    return TripletColumns(anchor, (positive,), tuple(name for name in columns if _NEGATIVE.fullmatch(name)))
+
+
+def _assignments(said: str, key: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """`a=x,b=y` as pairs of a known name and its value."""
+    found = []
+    for part in said.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value or name not in names:
+            raise UserError(f"{key}={said!r}: {part.strip()!r} is not NAME=VALUE, where NAME is {choices(names)}")
+        found.append((name, value))
+    return found
+
+
+def _need(columns: Iterable[str], record: Iterable[str], where: str) -> None:
+    for column in columns:
+        if column not in record:
+            raise UserError(f"{where}: column {column!r} is missing")
+
+
+def _texts(value: Any, column: str, where: str) -> list[str]:
+    """One text, or a list of texts; none for an empty or missing value."""
+    if value is None or value == "" or value != value:  # the last is NaN, a missing value of pandas
+        return []
+    return [_text(one, column, where) for one in (value if isinstance(value, list) else [value])]
+
+
+def _text(value: Any, column: str, where: str) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"{where}: {column} is not text but {value!r}")
+    if not value.strip():
+        raise UserError(f"{where}: {column} is empty")
+    return value.strip()

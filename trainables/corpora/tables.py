@@ -1,0 +1,269 @@
+"""Tables of rows, read alike from local files, from folders of `datasets.save_to_disk` and from the hub.
+
+    for place in find_tables("mine.jsonl,owner/name"):
+        table = open_table(place)
+        for where, record in table.read(["premise", "hypothesis"]):   # "mine.jsonl, line 1", {"premise": ...}
+
+`datasets` reads what says its own types: the hub, its own folders, and the names of labels in Parquet's metadata. Text
+files are read here, a row at a time: `datasets` guesses their types (of CSV it takes the texts "n/a" and "None" for
+missing values, of JSON a date for a time), fills rows that are too short, does not say in which line a file is broken,
+and keeps a copy of each file in its cache.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from trainables.corpora.hub import first_line, is_hub_id, open_hub
+from trainables.corpora.text_lines import check_object, json_object, numbered_lines
+from trainables.errors import UserError, choices
+
+Record = Mapping[str, Any]
+FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"
+_ROWS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Table:
+    """One file, folder or hub data set."""
+
+    name: str
+    columns: tuple[str, ...]
+    """Of its first row; none where it has no row."""
+    first: str
+    """Where its first row stands, for messages."""
+    read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]
+    """From the columns that are wanted: each row, and where it stands. Other columns may be among them. A label that
+    the table numbers and names is given by its name. To be called once."""
+
+
+def find_tables(source: str) -> list[Path | str]:
+    """What `source` names, in order: files and folders of `datasets.save_to_disk` as paths, hub ids as text.
+
+    `source` is one of these, a folder with train files, or several joined by commas. `UserError` where it is none.
+    """
+    parts = [source] if Path(source).expanduser().exists() else [part.strip() for part in source.split(",")]
+    return [place for part in parts for place in _find(part)]
+
+
+def open_table(place: Path | str) -> Table:
+    """The table at a place that `find_tables` gave. `UserError` where it cannot be read."""
+    if isinstance(place, str):
+        with _hub(place) as (datasets, _):
+            data = datasets.load_dataset(place, split="train")
+        return _of_dataset(data, place, f"hub data set {place!r}")
+    if place.is_dir():
+        return _of_folder(place)
+    if place.stat().st_size == 0:
+        raise UserError(f"{place} is empty; it needs rows")
+    return _READERS[_suffix(place)](place)
+
+
+def check_hub(place: str) -> None:
+    """Raise `UserError` if a data set of the hub is not there; its rows are not fetched."""
+    with _hub(place) as (datasets, _):
+        datasets.load_dataset_builder(place)
+
+
+def stamp(place: Path) -> list[tuple[str, int, int]]:
+    """Path, size and time of change of a file, or of all files of a folder."""
+    files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
+    return [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+
+
+def _hub(place: str) -> AbstractContextManager[tuple[Any, bool]]:
+    return open_hub(place, f"the NLI data {place!r} is", f"a local folder or file ({FORMS})")
+
+
+def _find(part: str) -> list[Path | str]:
+    path = Path(part).expanduser()
+    if path.is_dir():
+        return [*_in_folder(path)]
+    if path.is_file():
+        if _suffix(path) not in _READERS:
+            raise UserError(f"{path} is no {choices(_READERS)} file, so it cannot be read as a table")
+        if not os.access(path, os.R_OK):
+            raise UserError(f"{path} may not be read by this user")
+        return [path]
+    if is_hub_id(part):
+        return [part]
+    raise UserError(f"no such file or folder: {part!r}; give a hub id, a folder or files ({FORMS})")
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """The folder itself where `datasets` saved it, else its train files: JSONL, CSV and Parquet, or else others."""
+    if (folder / "state.json").is_file():
+        return [folder]
+    if (folder / "dataset_dict.json").is_file():
+        if not (folder / "train" / "state.json").is_file():
+            raise UserError(f"{folder} was saved by datasets, but holds no split 'train'")
+        return [folder / "train"]
+    files = sorted(file for file in folder.rglob("*train*") if file.is_file() and _suffix(file) in _READERS)
+    usual = [file for file in files if _suffix(file) in (".jsonl", ".csv", ".parquet")]
+    if not files:
+        raise UserError(f"{folder} holds no train file: no {choices(_READERS)} with 'train' in its name")
+    return usual or files
+
+
+def _suffix(file: Path) -> str:
+    """In lower case; of a compressed file both, as in `.jsonl.gz`."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
+
+
+def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]]) -> Callable[[Path], Table]:
+    """A reader of text files, from a function that reads rows."""
+
+    def open_file(file: Path) -> Table:
+        stream = rows(file)
+        begin = list(islice(stream, 1))
+        where, record = begin[0] if begin else (str(file), {})
+        return Table(str(file), tuple(record), where, lambda _: chain(begin, stream))
+
+    return open_file
+
+
+def _jsonl(file: Path) -> Iterator[tuple[str, Record]]:
+    for number, line in numbered_lines(file):
+        if line.strip():
+            where = f"{file}, line {number}"
+            yield where, json_object(line, where)
+
+
+def _json(file: Path) -> Iterator[tuple[str, Record]]:
+    """One array of objects; or objects, one a line, as many call `.json` too."""
+    lines = (line for _, line in numbered_lines(file))
+    first = next((line for line in lines if line.strip()), "")
+    if not first.lstrip().startswith("["):
+        yield from _jsonl(file)
+        return
+    try:
+        records = json.loads("".join(chain([first], lines)))
+    except ValueError as error:
+        raise UserError(f"{file}: not a JSON array ({error})") from None
+    for number, record in enumerate(records, 1):
+        where = f"{file}, row {number}"
+        yield where, check_object(record, where)
+
+
+def _csv(file: Path) -> Iterator[tuple[str, Record]]:
+    """With commas, semicolons or tabs between columns, whichever the header has most of."""
+    lines = (line for _, line in numbered_lines(file))
+    header = next(lines, "")
+    reader = csv.reader(chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True)
+    try:
+        columns = next(reader, [])
+        for fields in reader:
+            if fields:
+                where = f"{file}, line {reader.line_num}"
+                yield where, _fields(columns, fields, where)
+    except csv.Error as error:
+        raise UserError(f"{file}, line {reader.line_num}: not CSV ({error})") from None
+
+
+def _tsv(file: Path) -> Iterator[tuple[str, Record]]:
+    """A row a line; a field in quotes, with those inside doubled, is taken out of them, any other is as it stands."""
+    columns: list[str] | None = None
+    for number, line in numbered_lines(file):
+        fields = [_unquoted(field) for field in line.rstrip("\r\n").split("\t")]
+        where = f"{file}, line {number}"
+        if columns is None:
+            columns = fields
+        elif line.strip():
+            yield where, _fields(columns, fields, where)
+
+
+def _unquoted(field: str) -> str:
+    inner = field[1:-1]
+    quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if quoted else field
+
+
+def _fields(columns: Sequence[str], fields: Sequence[str], where: str) -> Record:
+    if len(fields) != len(columns):
+        raise UserError(f"{where}: {len(fields)} columns where the header has {len(columns)}")
+    return dict(zip(columns, fields, strict=True))
+
+
+def _parquet(file: Path) -> Table:
+    import pyarrow
+    import pyarrow.parquet
+
+    def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+        number = 0
+        try:
+            with pyarrow.parquet.ParquetFile(file) as table:
+                for chunk in table.iter_batches(columns=list(wanted)):
+                    for record in chunk.to_pylist():
+                        number += 1
+                        yield f"{file}, row {number}", _named(record, names)
+        except pyarrow.ArrowException as error:
+            raise _unreadable(number, error) from None
+
+    def _unreadable(number: int, error: Exception) -> UserError:
+        return UserError(f"{file}, after row {number}: not a readable Parquet file ({first_line(error)})")
+
+    try:
+        with pyarrow.parquet.ParquetFile(file) as table:
+            schema = table.schema_arrow
+    except pyarrow.ArrowException as error:
+        raise _unreadable(0, error) from None
+    names: dict[str, list[str]] = {}
+    if b"huggingface" in (schema.metadata or {}):
+        import datasets
+
+        names = _class_names(datasets.Features.from_arrow_schema(schema))
+    return Table(str(file), tuple(schema.names), f"{file}, row 1", read)
+
+
+def _of_folder(folder: Path) -> Table:
+    import datasets
+
+    try:
+        data = datasets.load_from_disk(str(folder))
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({first_line(error)})") from None
+    return _of_dataset(data.with_format(None), str(folder), str(folder))
+
+
+def _of_dataset(data: Any, name: str, called: str) -> Table:
+    names = _class_names(data.features)
+
+    def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+        number = 0
+        for chunk in data.select_columns(list(wanted)).iter(_ROWS_AT_ONCE):
+            for values in zip(*(chunk[column] for column in wanted), strict=True):
+                number += 1
+                yield f"{called}, row {number}", _named(dict(zip(wanted, values, strict=True)), names)
+
+    return Table(name, tuple(data.column_names), called, read)
+
+
+def _class_names(features: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Of each column that numbers its values and names them: the names."""
+    return {column: feature.names for column, feature in features.items() if getattr(feature, "names", None)}
+
+
+def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record:
+    """With numbers replaced by their names; -1 and the like have none."""
+    for column, known in names.items():
+        value = record.get(column)
+        if isinstance(value, int) and 0 <= value < len(known):
+            record[column] = known[value]
+    return record
+
+
+_TEXT = {".jsonl": _of_rows(_jsonl), ".json": _of_rows(_json), ".csv": _of_rows(_csv), ".tsv": _of_rows(_tsv)}
+_READERS: dict[str, Callable[[Path], Table]] = {
+    **_TEXT,
+    ".parquet": _parquet,
+    **{f"{suffix}.gz": reader for suffix, reader in _TEXT.items()},
+}

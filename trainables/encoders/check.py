@@ -1,0 +1,132 @@
+"""What is refused before anything starts: encoders that are not there, and recipes that they cannot follow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from trainables.encoders.kinds import ENCODERS, Missing
+from trainables.encoders.pooling import POOLINGS
+from trainables.errors import UserError, choices
+from trainables.recipe import EncoderConfig, Recipe
+from trainables.registry import load
+
+
+def check_encoder(config: EncoderConfig) -> None:
+    """Refuse, quickly and before anything runs, an encoder that is not there."""
+    if config.layers is not None and not ENCODERS[config.kind].layers:
+        raise UserError(
+            f"encoder.layers is {config.layers}, but a {config.kind} keeps all its layers; leave it at none"
+        )
+    missing = _missing(config)
+    if missing:
+        raise UserError("; ".join(missing))
+
+
+def available(config: EncoderConfig) -> str | None:
+    """None if the encoder can be had, else why not, in a phrase. Nothing is downloaded.
+
+    Where the hub cannot be reached this is found out once in a process, not once an encoder.
+    """
+    missing = _missing(config)
+    return missing[0] if missing else None
+
+
+def finished_kind(name: str) -> str | None:
+    """The kind of which this name or folder is a finished model, with a pooling of its own; None if of none."""
+    for kind in ENCODERS.values():
+        if kind.finished is not None and load(kind.finished)(name):
+            return kind.name
+    return None
+
+
+def check_trainable(recipe: Recipe) -> None:
+    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks.
+
+    Where `objective.fidelity` sets keys (`trainables.fidelity.resolve`), hand it the resolved recipe.
+    """
+    kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
+    _check_padding(recipe)
+    if not recipe.optimisation.epochs or (not recipe.trains and kind.untrained == "evaluate"):
+        return
+    _check_bank(recipe)
+    if not recipe.trains:
+        trainable = choices(repr(other.name) for other in ENCODERS.values() if other.trainable)
+        adapter = "train an adapter on it (encoder.adapter 'mlp'), " if kind.adapter else ""
+        raise UserError(
+            f"encoder.kind {kind.name!r} is for evaluation only; set optimisation.epochs to 0, {adapter}"
+            f"or take encoder.kind {trainable}"
+        )
+    if recipe.pooling.after != "none":
+        raise UserError(
+            f"pooling.after {recipe.pooling.after!r} is for evaluation only; set optimisation.epochs to 0, "
+            "or pooling.after to 'none'"
+        )
+    masked = recipe.objective.mlm > 0 or recipe.objective.name == "mlm"
+    if encoder.adapter != "none":
+        _check_adapter(recipe, masked)
+    elif (masked or recipe.corpus.layout == "spans") and not kind.tokens:
+        what = "masked language modelling" if masked else "corpus.layout 'spans'"
+        raise UserError(f"{what} needs the token ids of a transformer, which encoder.kind {kind.name!r} does not give")
+    elif masked:
+        _check_mask_token(encoder.name)
+
+
+def _check_adapter(recipe: Recipe, masked: bool) -> None:
+    if not ENCODERS[recipe.encoder.kind].adapter:
+        raise UserError(f"no adapter fits on encoder.kind {recipe.encoder.kind!r}; set encoder.adapter to 'none'")
+    if masked:
+        raise UserError(
+            "masked language modelling trains the encoder, which encoder.adapter freezes; set objective.mlm to 0, "
+            "or encoder.adapter to 'none'"
+        )
+    if recipe.corpus.layout == "spans":
+        raise UserError(
+            "corpus.layout 'spans' cuts texts into tokens, and an adapter keeps one embedding for each text; "
+            "set encoder.adapter to 'none', or take another layout"
+        )
+
+
+def _missing(config: EncoderConfig) -> Missing | None:
+    missing: Missing | None = load(ENCODERS[config.kind].missing)(config)
+    return missing
+
+
+def _check_padding(recipe: Recipe) -> None:
+    if recipe.pooling.padding != "count" or not recipe.trains:
+        return
+    fitting = [pooling.name for pooling in POOLINGS.values() if pooling.padded is not None]
+    if recipe.pooling.mode not in fitting:
+        raise UserError(
+            f"pooling.padding 'count' is for pooling.mode {choices(map(repr, fitting))}; "
+            f"pooling.mode is {recipe.pooling.mode!r}"
+        )
+    if recipe.encoder.adapter != "none":
+        raise UserError(
+            "pooling.padding 'count' shrinks the embeddings that are trained, and encoder.adapter freezes them; "
+            "set pooling.padding to 'ignore', or encoder.adapter to 'none'"
+        )
+
+
+def _check_bank(recipe: Recipe) -> None:
+    anchors = recipe.optimisation.batch_size * (recipe.spans.anchors if recipe.corpus.layout == "spans" else 1)
+    if 0 < recipe.objective.bank < anchors:
+        raise UserError(
+            f"objective.bank={recipe.objective.bank} is smaller than one batch, which has {anchors} anchors; "
+            "take a larger bank, or 0 for none"
+        )
+
+
+def _check_mask_token(name: str) -> None:
+    """Refuse masked language modelling with a local tokenizer whose files name no mask token."""
+    named, found = False, False
+    for file in ("tokenizer_config.json", "special_tokens_map.json"):
+        path = Path(name) / file
+        if path.is_file():
+            named = True
+            found |= bool(json.loads(path.read_text(encoding="utf-8")).get("mask_token"))
+    if named and not found:
+        raise UserError(
+            f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
+            "set objective.mlm to 0, or name another encoder"
+        )

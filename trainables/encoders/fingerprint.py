@@ -1,0 +1,59 @@
+"""What decides an encoder's embeddings, in sixteen hexadecimal digits: the key of the store of embeddings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_NO_DIFFERENCE = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
+"""What a model's configuration says besides: where it came from, and who wrote it."""
+_PLACES = ("name_or_path", "vocab_file", "merges_file", "tokenizer_file")
+
+
+def digest(what: type, settings: Mapping[str, object], tensors: Iterable[tuple[str, Tensor | np.ndarray]]) -> str:
+    """The digits for an encoder of the class `what`, from its settings and its tensors by name, in any order."""
+    found = hashlib.blake2b(digest_size=8)
+    found.update(f"{what.__module__}.{what.__qualname__} ".encode())
+    found.update(json.dumps(settings, sort_keys=True, default=repr).encode())
+    for name, tensor in sorted(tensors, key=lambda item: item[0]):
+        if ".pooler." in name:  # used by no pooling here; drawn anew at each loading where a checkpoint has none
+            continue
+        array = tensor.detach().cpu() if isinstance(tensor, Tensor) else torch.from_numpy(tensor)
+        found.update(f" {name} {array.dtype} {tuple(array.shape)} ".encode())
+        found.update(array.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def model_settings(backbone: PreTrainedModel) -> dict[str, object]:
+    """A transformer's configuration, but for what makes no difference to its states."""
+    config = backbone.config.to_dict()
+    return {
+        "class": type(backbone).__name__,
+        # The attention that was chosen for this machine; it is in no dictionary.
+        "attention": getattr(backbone.config, "_attn_implementation", None),
+        **{name: value for name, value in config.items() if name not in _NO_DIFFERENCE},
+    }
+
+
+def tokenizer_settings(tokenizer: PreTrainedTokenizerBase | Tokenizer) -> dict[str, object]:
+    """All of a tokenizer: vocabulary, normaliser, splitting, special tokens; not the padding of its last call."""
+    state: dict[str, object] = {"class": type(tokenizer).__name__}
+    if not isinstance(tokenizer, Tokenizer):
+        state["special tokens"] = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
+        state["truncation side"] = tokenizer.truncation_side
+    fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if isinstance(fast, Tokenizer):
+        parts = json.loads(fast.to_str())
+        return {**state, **{name: part for name, part in parts.items() if name not in ("truncation", "padding")}}
+    options = {name: value for name, value in tokenizer.init_kwargs.items() if name not in _PLACES}
+    return {**state, "vocabulary": tokenizer.get_vocab(), "options": options}

@@ -1,0 +1,45 @@
+"""What loaders share: errors of the hub in one sentence, the device, and a quiet console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from pickle import UnpicklingError  # what torch says of weights that hold more than tensors
+from typing import TypeVar
+
+import torch
+from safetensors import SafetensorError
+
+from trainables.errors import UserError
+
+T = TypeVar("T")
+
+
+def hub_errors(name: str, load: Callable[[], T]) -> T:
+    """Run a load from the hub or a folder; turn what can go wrong there into one sentence."""
+    try:
+        return load()
+    except UserError:
+        raise
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError) as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise UserError(f"the encoder {name!r} cannot be loaded: {reason}") from error
+
+
+def chosen_device(device: str | None) -> torch.device:
+    """The device that was asked for; None: a GPU where there is one."""
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def transformer_folder(name: str) -> str:
+    """Where the plain transformer lies: old sentence-transformers models have it one folder down."""
+    inner = Path(name) / "0_Transformer"
+    return str(inner) if inner.is_dir() else name
+
+
+def quieten() -> None:
+    """No progress bars of transformers on the console, and no reports of weights that a checkpoint lacks."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()

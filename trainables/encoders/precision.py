@@ -1,0 +1,37 @@
+"""In which numbers an encoder computes, and whether this processor is quick at it."""
+
+from __future__ import annotations
+
+import torch
+
+from trainables.encoders.kinds import Precision
+
+
+def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtype:
+    """What a wish means on a device: `auto` is bf16 on a GPU that has it, else fp32."""
+    hardware = torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported()
+    return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
+
+
+def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisation.precision") -> str | None:
+    """A warning, in a sentence, that bf16 would be emulated on this machine; None where it would not, or is not asked.
+
+    `key` is the key of the recipe that asks: `optimisation.precision` or `evaluation.precision`.
+    """
+    if precision != "bf16" or native_bf16(device):
+        return None
+    remedy = f"{key}=fp32, or auto" if key == "optimisation.precision" else f"{key}=fp32"
+    what = "GPU" if torch.device(device).type == "cuda" else "processor"
+    return (
+        f"{key} is bf16, which this {what} has no instructions for: it can be ten times slower than fp32; use {remedy}"
+    )
+
+
+def native_bf16(device: torch.device | str) -> bool:
+    """Whether the device multiplies bf16 by instructions of its own."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if not hasattr(torch.cpu, "get_capabilities"):  # an older torch does not say, and nobody is warned
+        return True
+    known = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
+    return any(known.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))

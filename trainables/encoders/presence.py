@@ -1,0 +1,122 @@
+"""Whether an encoder can be had, for the kinds of this repository: asked before anything starts, downloads nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from trainables.encoders.kinds import Missing
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
+
+WORD_VECTORS = (".txt", ".vec", ".npy")
+"""How files of word vectors end."""
+
+_unreachable: list[str] = []
+"""Why the hub could not be reached, once that was seen: it is then not tried again."""
+
+
+def missing_word_vectors(config: EncoderConfig) -> Missing | None:
+    path = Path(config.name)
+    if path.suffix in WORD_VECTORS and path.is_file():
+        return None
+    return (
+        f"no word vectors at {config.name!r}",
+        "name a text file of GloVe or fastText (.txt, .vec), or a matrix (.npy) with its words beside it "
+        "(.txt, .json or .parquet)",
+    )
+
+
+def is_word_vectors(name: str) -> bool:
+    return name.endswith(WORD_VECTORS)
+
+
+def missing_transformer(config: EncoderConfig) -> Missing | None:
+    name = config.name
+    if name == SCENES_ENCODER:
+        return None
+    if Path(name).exists():
+        return _no_model(Path(name))
+    return _no_folder(name) or _missing_on_hub(name, "config.json")
+
+
+def missing_pipeline(config: EncoderConfig) -> Missing | None:
+    name, path = config.name, Path(config.name)
+    if name == SCENES_ENCODER:
+        return _plain(name)
+    if not path.exists():
+        return _no_folder(name) or _missing_on_hub(name, "modules.json")
+    if (path / "modules.json").is_file():
+        return _foreign_modules(path)
+    return _no_model(path) or _plain(name)
+
+
+def is_pipeline(name: str) -> bool:
+    return missing_pipeline(EncoderConfig("pipeline", name)) is None
+
+
+def _no_model(folder: Path) -> Missing | None:
+    if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
+        return None
+    return f"{str(folder)!r} is no encoder", "a model folder holds config.json, weights and a tokenizer"
+
+
+def _no_folder(name: str) -> Missing | None:
+    if not name.startswith((".", "/", "~")):
+        return None
+    return f"no encoder at {name!r}", f"name a model folder, a hub id, or {SCENES_ENCODER!r}"
+
+
+def _plain(name: str) -> Missing:
+    return (
+        f"{name!r} is a plain transformer without a pooling of its own",
+        "set encoder.kind to 'transformer', and pooling.mode",
+    )
+
+
+def _foreign_modules(folder: Path) -> Missing | None:
+    """Modules of other packages are code of the model's own: it is never run."""
+    try:
+        types = [str(module["type"]) for module in json.loads((folder / "modules.json").read_text(encoding="utf-8"))]
+    except (ValueError, TypeError, KeyError):
+        return f"{str(folder / 'modules.json')!r} is no list of modules", "save the model again"
+    foreign = [kind for kind in types if not kind.startswith("sentence_transformers.")]
+    if foreign:
+        return f"{str(folder)!r} needs code of its own ({foreign[0]}), which is not run", "name another model"
+    return None
+
+
+def _missing_on_hub(name: str, wanted: str) -> Missing | None:
+    # It takes half a second to import, which a study of local models need not wait for.
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    elsewhere = (
+        "give a model's folder with --set encoder.name=FOLDER, or the built-in encoder with "
+        f"--set encoder.name={SCENES_ENCODER}"
+    )
+    try:
+        found = try_to_load_from_cache(name, wanted)
+        if isinstance(found, str) and _has_weights(Path(found).parent):
+            return None
+        if _unreachable:
+            return _unreached(name), elsewhere
+        files = {item.rfilename for item in HfApi().model_info(name, timeout=10).siblings or ()}
+    except HFValidationError:
+        return f"{name!r} is neither a folder nor a hub id (owner/name)", f"name one, or {SCENES_ENCODER!r}"
+    except RepositoryNotFoundError:
+        return f"the hub has no model {name!r}", f"name another, a folder, or {SCENES_ENCODER!r}"
+    except HfHubHTTPError as error:
+        return f"the hub refuses the encoder {name!r}", str(error)
+    except Exception as error:  # every network library has its own; each means that the hub was not reached
+        _unreachable.append(type(error).__name__)
+        return _unreached(name), elsewhere
+    return _plain(name) if wanted == "modules.json" and wanted not in files else None
+
+
+def _unreached(name: str) -> str:
+    return f"the encoder {name!r} is not in the local cache and the hub cannot be reached ({_unreachable[0]})"
+
+
+def _has_weights(snapshot: Path) -> bool:
+    """A model that was only begun to be fetched has none."""
+    return any(next(snapshot.rglob(pattern), None) for pattern in ("*.safetensors", "*.bin"))

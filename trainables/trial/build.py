@@ -1,0 +1,86 @@
+"""The parts of a trial, each built once from the sections of the recipe that it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainables.corpora.batch import Sampler
+from trainables.corpora.layouts import LAYOUTS, make_sampler, training_sentences
+from trainables.encoders import load_encoder
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
+from trainables.encoders.postprocess import Postprocessed
+from trainables.recipe import Recipe
+from trainables.training.model import StudyModel
+from trainables.trial.places import sampler_request
+
+ENOUGH_SENTENCES = 100_000
+"""Training sentences from which a mean and a covariance are taken."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained, and on what."""
+
+    model: StudyModel
+    sampler: Sampler
+    description: dict[str, Any]
+    """Of the training data, for the record."""
+
+
+def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> BaseEncoder:
+    """The encoder at the start of a trial. What it draws at random comes from the seed alone.
+
+    `shared` is a folder where trials leave embeddings of frozen encoders for each other.
+    """
+    base = load_base(recipe, seed)
+    return base if recipe.encoder.adapter == "none" else AdaptedEncoder(base, shared)
+
+
+def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
+    """The encoder without an adapter; the next random number is the seed's first, whatever loading drew."""
+    torch.manual_seed(seed)
+    # Padding counts in what was trained with it; an encoder that is evaluated as it is keeps its own embeddings.
+    pooling = recipe.pooling if recipe.trains else dataclasses.replace(recipe.pooling, padding="ignore")
+    encoder = load_encoder(
+        recipe.encoder,
+        pooling,
+        masked_lm=recipe.objective.mlm > 0 and recipe.trains,
+        training_precision=recipe.optimisation.precision,
+        evaluation_precision=recipe.evaluation.precision,
+    )
+    torch.manual_seed(seed)
+    return encoder
+
+
+def build_training(recipe: Recipe, seed: int, encoder: Encoder) -> Training:
+    """Sampler and model around an encoder; `UserError` where it cannot be trained."""
+    learner = trainable(encoder)
+    layout = LAYOUTS[recipe.corpus.layout]
+    request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
+    sampler, description = make_sampler(layout.name, request)
+    return Training(build_model(recipe, learner), sampler, description)
+
+
+def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
+    """Encoder, head and objective."""
+    return StudyModel(
+        encoder,
+        recipe.head,
+        recipe.objective,
+        recipe.corpus.layout,
+        count_padding=recipe.pooling.padding == "count",
+    )
+
+
+def postprocessed(recipe: Recipe, encoder: Encoder) -> Encoder:
+    """With what `pooling.after` does to finished embeddings, fitted on the training sentences."""
+    if recipe.pooling.after == "none":
+        return encoder
+    sentences = training_sentences(recipe.corpus.layout, sampler_request(recipe, seed=0), ENOUGH_SENTENCES)
+    return Postprocessed(encoder, sentences, recipe.pooling.after)

@@ -1,0 +1,38 @@
+"""Refuse, before anything starts, recipes that cannot run: what is not there, and what does not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainables.corpora.layouts import check_layout, check_sentences
+from trainables.encoders.check import check_encoder, check_trainable
+from trainables.fidelity import resolve
+from trainables.objectives import check_objective
+from trainables.recipe import SCENES, Recipe
+from trainables.senteval import check_data, task_names
+from trainables.senteval.cosines import sentences
+from trainables.trial.places import sampler_request
+
+
+def check_recipes(recipes: Sequence[Recipe]) -> None:
+    """Raise `UserError` for the first recipe that cannot run.
+
+    Quick, and nothing is downloaded; local training files are read to their end, once for all recipes that share them.
+    """
+    for encoder in sorted({recipe.encoder for recipe in recipes}, key=lambda config: config.name):
+        check_encoder(encoder)
+    for recipe in recipes:
+        check_trainable(resolve(recipe))
+        check_objective(recipe.objective, recipe.corpus.layout)
+    for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
+        task_names(evaluation.tasks)
+        if evaluation.senteval != SCENES:
+            check_data(Path(evaluation.senteval), evaluation.tasks)
+        if evaluation.heat_map != "none":
+            sentences(evaluation.heat_map)
+    for recipe in recipes:
+        if recipe.pooling.after != "none":
+            check_sentences(recipe.corpus.layout, sampler_request(recipe, seed=0))
+        if recipe.trains:
+            check_layout(recipe.corpus.layout, sampler_request(resolve(recipe), seed=0))

@@ -1,0 +1,99 @@
+"""A trial's evaluation: the first worker scores, all workers encode their share of its one list of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from trainables.encoders.contract import Encoder
+from trainables.recipe import EvaluationConfig
+from trainables.senteval import Evaluation, development, evaluate, fingerprint
+from trainables.senteval.cosines import cosines, sentences
+from trainables.training.distributed import Workers
+from trainables.trial.places import senteval_folder
+
+RUNG_TASKS = ("STSBenchmark",)
+"""What is scored at a rung while training goes on."""
+
+T = TypeVar("T")
+Encode = Callable[[Sequence[str]], np.ndarray]
+
+
+class Evaluator:
+    """SentEval, and the cosines of a few sentences before and after training (SupMPN, Figure 2)."""
+
+    def __init__(self, config: EvaluationConfig, workers: Workers) -> None:
+        self.config, self.workers = config, workers
+        self.senteval: Path = senteval_folder(config)
+        self.description: dict[str, Any] = {}
+        """Of the evaluation data, for the record."""
+        self._watched = sentences(config.heat_map) if config.heat_map != "none" and workers.rank == 0 else None
+        self._before: np.ndarray | None = None
+
+    def before_training(self, encoder: Encoder) -> None:
+        """Keep the cosines of the encoder as it starts."""
+        if self._watched is not None:
+            self._before = cosines(encoder.encode, self._watched)
+
+    def cosines(self, encoder: Encoder) -> dict[str, np.ndarray]:
+        """The arrays to keep beside the predictions; the sentences go into the description."""
+        if self._watched is None or self._before is None:
+            return {}
+        self.description["heat_map"] = {"sentences": self._watched}
+        return {"heat_map.before": self._before, "heat_map.after": cosines(encoder.encode, self._watched)}
+
+    def score(self, encoder: Encoder) -> Evaluation | None:
+        """Every task of the recipe; None on the other workers."""
+        config = self.config
+        found = by_all(
+            encoder, self.workers, lambda encode: evaluate(encode, self.senteval, config.tasks, config.protocol)
+        )
+        if found is not None:
+            self.description["senteval"] = {
+                "source": config.senteval,
+                "fingerprint": fingerprint(self.senteval, config.tasks),
+            }
+        return found
+
+    def development(self, encoder: Encoder) -> float | None:
+        """A cheap score while training goes on; None on the other workers, and without data."""
+        found = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, RUNG_TASKS))
+        return None if found is None else found["score"]
+
+
+def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode], T]) -> T | None:
+    """Run an evaluation on the first worker; the others encode their share of its one list of sentences.
+
+    They then go on without waiting for it, and get None.
+    """
+    if workers.count == 1:
+        return evaluate(encoder.encode)
+    if workers.rank > 0:
+        _encode_share(encoder, workers, workers.from_first(None))
+        return None
+    asked = False
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        nonlocal asked
+        asked = True
+        return _encode_share(encoder, workers, workers.from_first(list(sentences)))
+
+    try:
+        return evaluate(encode)
+    finally:
+        if not asked:  # without data, or where it fails early; the others wait for a list all the same
+            encode([])
+
+
+def _encode_share(encoder: Encoder, workers: Workers, sentences: Sequence[str]) -> np.ndarray:
+    shares = workers.share([len(sentence) for sentence in sentences])
+    parts = workers.gather_arrays(encoder.encode([sentences[i] for i in shares[workers.rank]]))
+    if parts is None:
+        return np.empty((0, encoder.dim), dtype=np.float32)
+    embedded = np.empty((len(sentences), encoder.dim), dtype=np.float32)
+    for share, part in zip(shares, parts, strict=True):
+        embedded[share] = part
+    return embedded

@@ -1,0 +1,53 @@
+"""The end of a trial: the model is saved, scored, and described."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trainables.encoders.contract import BaseEncoder, Encoder
+from trainables.encoders.model_card import model_card, write_card
+from trainables.recipe import Recipe
+from trainables.trial.evaluation import Evaluator
+from trainables.trial.measure import Clock
+from trainables.trial.result import TrialResult
+
+
+def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
+    """Save it as a sentence-transformers model; None where nobody asked, or stock modules cannot give its embeddings.
+
+    Returns the folder.
+    """
+    if folder is None or encoder.unsavable is not None:
+        return None
+    encoder.save(folder)
+    return folder
+
+
+def finish(
+    recipe: Recipe,
+    seed: int,
+    encoder: Encoder,
+    evaluator: Evaluator,
+    clock: Clock,
+    *,
+    training: dict[str, Any],
+    data: dict[str, Any],
+    model: Path | None,
+) -> TrialResult:
+    """Score the encoder. Empty on other workers than the first. `model` is the folder that it was saved to, which gets
+    a README with recipe and scores."""
+    cosines = evaluator.cosines(encoder)
+    evaluation = evaluator.score(encoder)
+    if evaluation is None:
+        return TrialResult()
+    result = TrialResult(
+        scores=evaluation.tasks,
+        predictions={**evaluation.kept, **cosines},
+        training=training,
+        cost=clock.cost(evaluator.workers),
+        data={**data, **evaluator.description},
+    )
+    if model is not None:
+        write_card(model, model_card(recipe.flat(), seed, result.scores, result.data, training))
+    return result

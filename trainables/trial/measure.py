@@ -1,0 +1,63 @@
+"""What a trial measures of itself: its training, its seconds and its memory."""
+
+from __future__ import annotations
+
+import resource
+import time
+from typing import Any
+
+import torch
+
+from trainables.training.checkpoint import Progress
+from trainables.training.distributed import Workers
+
+
+class Clock:
+    """The seconds of a trial: from its start to the end of training, and from there to the end."""
+
+    def __init__(self, already: float = 0.0, resumed: float = 0.0) -> None:
+        """`already`: seconds of training before now, which then count as its end; `resumed`: those that an earlier
+        process spent."""
+        self.trained = time.perf_counter()
+        self.began = self.trained - already
+        self.resumed = resumed
+
+    def training_ended(self) -> None:
+        self.trained = time.perf_counter()
+
+    def cost(self, workers: Workers) -> dict[str, Any]:
+        """Seconds, GPU seconds and peak memory until now."""
+        now = time.perf_counter()
+        gpu = torch.cuda.is_available()
+        memory = torch.cuda.max_memory_allocated() if gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        seconds = now - self.began + self.resumed
+        return {
+            "seconds": seconds,
+            "train_seconds": self.trained - self.began + self.resumed,
+            "evaluation_seconds": now - self.trained,
+            "gpu_seconds": seconds * workers.count if gpu else 0.0,
+            "peak_memory_mb": memory / 2**20,
+            "workers": workers.count,
+            "threads": torch.get_num_threads(),
+        }
+
+
+def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[str, Any]:
+    """What a record says of a training."""
+    sums = progress.sums
+    steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
+    return {
+        "steps": progress.step,
+        "loss": sums.get("loss", 0.0) / steps,
+        "last_loss": progress.last_loss,
+        "pairs": int(sums.get("pairs", 0)),
+        "sentences": int(sums.get("sentences", 0)),
+        "tokens": int(sums.get("tokens", 0)),
+        "anchors": int(anchors),
+        "positives_per_anchor": sums.get("positives", 0) / anchors if anchors else None,
+        "negatives_per_anchor": sums.get("negatives", 0) / anchors if anchors else None,
+        "batches_without_anchor": int(sums.get("batches_without_anchor", 0)),
+        "seconds": progress.seconds,
+        "resumed_seconds": resumed_seconds,
+        **more,
+    }

@@ -1,0 +1,31 @@
+"""Where a recipe's data lies, and what a layout is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainables.corpora import scenes
+from trainables.corpora.layouts import SamplerRequest, SpanEncoder
+from trainables.objectives import group_shape
+from trainables.recipe import SCENES, EvaluationConfig, Recipe
+
+
+def senteval_folder(config: EvaluationConfig) -> Path:
+    """The folder in SentEval's layout; `scenes` writes the built-in corpus on its first use."""
+    return scenes.ensure() / "senteval" if config.senteval == SCENES else Path(config.senteval)
+
+
+def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:
+    """What a layout is asked for; without an encoder only to check it."""
+    positives, negatives = group_shape(recipe.objective)
+    return SamplerRequest(
+        corpus=recipe.corpus,
+        spans=recipe.spans,
+        batch_size=recipe.optimisation.batch_size,
+        seed=seed,
+        positives=positives,
+        negatives=negatives,
+        senteval=senteval_folder(recipe.evaluation),
+        max_length=recipe.encoder.max_length,
+        encoder=encoder,
+    )

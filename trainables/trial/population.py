@@ -1,0 +1,130 @@
+"""Many trials over one frozen encoder, trained together (CLSR), and their results.
+
+for result in run_population(recipes, seeds, model_folders=folders, shared=Path("embeddings")): ...
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainables.corpora.batch import Sampler
+from trainables.corpora.layouts import make_sampler
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.fidelity import resolve
+from trainables.recipe import PoolingConfig, Recipe
+from trainables.training.distributed import Workers
+from trainables.training.loop import RUNGS, total_steps
+from trainables.training.population_training import Member, train_population
+from trainables.trial.build import build_model, load_base
+from trainables.trial.evaluation import Evaluator
+from trainables.trial.finish import finish, save_model
+from trainables.trial.measure import Clock, measured
+from trainables.trial.places import sampler_request
+from trainables.trial.population_key import population_key
+from trainables.trial.reporter import Reporter
+from trainables.trial.result import TrialResult
+from trainables.trial.rungs import CHECKPOINT_SECONDS
+
+POINTS = 100
+"""Losses are told about so often in a training; at every step the telling could cost more than the training."""
+
+
+def run_population(
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    model_folders: Sequence[Path | None],
+    reporter: Reporter | None = None,
+    resume: Path | None = None,
+    shared: Path | None = None,
+    done: Callable[[int], bool] = lambda number: False,
+) -> Iterator[TrialResult | None]:
+    """Train recipe x seed pairs of one `population_key` together, then evaluate one after another.
+
+    A member for whose number `done` says so trains with the others, since all resume together, but is not evaluated
+    again: its result is None. Each other result is what `run_trial` would have given, but for rounding and for its
+    cost: of the training it counts an even share. A member that diverged is stopped, the others go on. The other
+    arguments are those of `run_trial`.
+    """
+    began = time.perf_counter()
+    workers = Workers()
+    members, descriptions = build_members(recipes, seeds, shared)
+    evaluators = [Evaluator(recipe.evaluation, workers) for recipe in recipes]
+    for member, evaluator in zip(members, evaluators, strict=True):
+        evaluator.before_training(member.encoder)
+    training_began = time.perf_counter()
+    train_population(members, _Watch(members, reporter or Reporter()), resume)
+    resumed = max(0.0, members[0].progress.seconds - (time.perf_counter() - training_began) / len(members))
+    share = (time.perf_counter() - began) / len(members)
+    for number, (member, description, evaluator) in enumerate(zip(members, descriptions, evaluators, strict=True)):
+        if done(number):
+            yield None
+            continue
+        clock = Clock(already=share, resumed=resumed)
+        data = {"corpus": dict(description)}
+        if member.diverged:
+            yield TrialResult(f"diverged: {member.diverged}", cost=clock.cost(workers), data=data)
+            continue
+        yield finish(
+            recipes[number],
+            seeds[number],
+            member.encoder,
+            evaluator,
+            clock,
+            training=measured(member.progress, resumed, population=len(members)),
+            data=data,
+            model=save_model(member.encoder, model_folders[number]),
+        )
+
+
+def build_members(
+    recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path | None
+) -> tuple[list[Member], list[dict[str, Any]]]:
+    """Models as trials of their own would start them, and what each trains on; bases, embeddings and batches in
+    common where they can be."""
+    assert len({population_key(recipe) for recipe in recipes}) == 1, "these recipes cannot train together"
+    firsts: dict[PoolingConfig, AdaptedEncoder] = {}  # by pooling, the first adapter over a base
+    samplers: dict[int, tuple[Sampler, dict[str, Any]]] = {}
+    members, descriptions = [], []
+    for recipe, seed in zip(map(resolve, recipes), seeds, strict=True):
+        first = firsts.get(recipe.pooling)
+        base = first.base if first else load_base(recipe, seed)
+        torch.manual_seed(seed)
+        encoder = AdaptedEncoder(base, shared, store=first.store if first else None)
+        firsts.setdefault(recipe.pooling, encoder)
+        if seed not in samplers:
+            samplers[seed] = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed))
+        sampler, description = samplers[seed]
+        members.append(Member(build_model(recipe, encoder), recipe.optimisation, recipe.objective, sampler))
+        descriptions.append(description)
+    return members, descriptions
+
+
+class _Watch:
+    """Between the training and the reporter, as `Rungs` is for a single trial."""
+
+    def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
+        steps = total_steps(members[0].sampler, members[0].optimisation)
+        self.members, self.reporter = members, reporter
+        self.rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
+        self.every = max(1, steps // POINTS)
+        self.saved = time.perf_counter()
+
+    def __call__(self, step: int, save: Callable[[Path], None]) -> None:
+        if step % self.every == 0:
+            losses = {f"loss/{number}": m.progress.last_loss for number, m in enumerate(self.members) if not m.diverged}
+            self.reporter.step(step, {name: loss for name, loss in losses.items() if loss is not None})
+        if step not in self.rungs:
+            return
+        with tempfile.TemporaryDirectory() as scratch:
+            due = time.perf_counter() - self.saved > CHECKPOINT_SECONDS
+            if due:
+                save(Path(scratch))
+                self.saved = time.perf_counter()
+            self.reporter.rung(self.rungs[step], None, Path(scratch) if due else None)

@@ -1,0 +1,23 @@
+"""Which trials may train together in a population."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from trainables.recipe import Recipe, keys
+
+
+def population_key(recipe: Recipe) -> str | None:
+    """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
+
+    Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
+    a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated.
+    """
+    objective, layout = recipe.objective, recipe.corpus.layout
+    stackable = objective.name == "ntxent" and layout in ("pairs", "similar_pairs")
+    further = objective.bank or objective.mlm or recipe.pooling.after != "none"
+    if recipe.encoder.adapter != "mlp" or not recipe.optimisation.epochs or not stackable or further:
+        return None
+    shared = {name: value for name, value in recipe.flat().items() if not keys()[name].together}
+    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,0 +1,113 @@
+"""Run a trial: build its parts from the recipe, train, evaluate.
+
+result = run_trial(recipe, seed=1, model_folder=Path("model"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.fidelity import resolve
+from trainables.recipe import Recipe
+from trainables.training.distributed import Workers
+from trainables.training.loop import TrainingDivergedError, total_steps, train
+from trainables.training.population_training import embed_ahead
+from trainables.trial.build import Training, build_encoder, build_training, postprocessed
+from trainables.trial.evaluation import Evaluator
+from trainables.trial.finish import finish, save_model
+from trainables.trial.measure import Clock, measured
+from trainables.trial.population import run_population
+from trainables.trial.reporter import Reporter
+from trainables.trial.result import TrialResult
+from trainables.trial.rungs import Rungs
+
+
+def run_trials(
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    model_folders: Sequence[Path | None],
+    workers: Workers | None = None,
+    reporter: Reporter | None = None,
+    resume: Path | None = None,
+    shared: Path | None = None,
+    done: Callable[[int], bool] = lambda number: False,
+) -> Iterator[TrialResult | None]:
+    """One trial, or several that train together as a population (`population_key`); their results one by one.
+
+    `done` says of a member's number whether it needs no result any more, being in the ledger.
+    """
+    if len(recipes) > 1:
+        yield from run_population(
+            recipes,
+            seeds,
+            model_folders=model_folders,
+            reporter=reporter,
+            resume=resume,
+            shared=shared,
+            done=done,
+        )
+        return
+    yield run_trial(
+        recipes[0],
+        seeds[0],
+        model_folder=model_folders[0],
+        workers=workers,
+        reporter=reporter,
+        resume=resume,
+        shared=shared,
+    )
+
+
+def run_trial(
+    recipe: Recipe,
+    seed: int,
+    *,
+    model_folder: Path | None = None,
+    workers: Workers | None = None,
+    reporter: Reporter | None = None,
+    resume: Path | None = None,
+    shared: Path | None = None,
+) -> TrialResult:
+    """Train and evaluate. Every worker calls it; only the first one's result holds scores.
+
+    `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
+    leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from.
+    """
+    clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
+    asked, recipe = recipe, resolve(recipe)
+    base = build_encoder(recipe, seed, shared)
+    evaluator = Evaluator(recipe.evaluation, workers)
+    evaluator.before_training(base)
+    trained: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    if recipe.trains:
+        training = build_training(recipe, seed, base)
+        data["corpus"] = training.description
+        rungs = Rungs(base, evaluator, workers, reporter)
+        trained, stopped = _train(recipe, seed, training, rungs, workers, resume)
+        clock.resumed = trained.get("resumed_seconds", 0.0)
+        if stopped:
+            clock.training_ended()
+            return TrialResult(stopped, training=trained, cost=clock.cost(workers), data=data)
+    encoder = postprocessed(recipe, base)
+    clock.training_ended()
+    model = save_model(base, model_folder) if trained and workers.rank == 0 else None
+    return finish(asked, seed, encoder, evaluator, clock, training=trained, data=data, model=model)
+
+
+def _train(
+    recipe: Recipe, seed: int, training: Training, rungs: Rungs, workers: Workers, resume: Path | None
+) -> tuple[dict[str, Any], str | None]:
+    """Train the encoder in place. Returns what was measured, and why it stopped early, if it did."""
+    model, sampler, config = training.model, training.sampler, recipe.optimisation
+    if isinstance(model.encoder, AdaptedEncoder):
+        embed_ahead(model.encoder, sampler, total_steps(sampler, config))
+    try:
+        progress = train(model, sampler, config, seed, rungs, workers, resume)
+    except TrainingDivergedError as error:
+        return {}, f"diverged: {error}"
+    return measured(progress, rungs.resumed_seconds(progress.seconds)), rungs.stopped
