@@ -468,6 +468,15 @@ def test_data_in_words(tmp_path: Path):
     assert "data.corpus.premises" not in head
 
 
+def test_how_labels_were_read_is_said(tmp_path: Path):
+    """Where a corpus numbers its labels and does not name them."""
+    make_results(tmp_path, rows=[BASELINE])
+    corpus = {"source": "mine.csv", "fingerprint": "abc", "labels": "0 is entailment, 1 neutral, 2 contradiction"}
+    rewrite(tmp_path, lambda record: dataclasses.replace(record, data={"corpus": corpus}))
+    said = cells(write_report(tmp_path).read_text(), "## What was run", "training corpus")
+    assert said == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
+
+
 def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST])
     made: dict[str, dict[str, Any]] = {
