@@ -118,6 +118,71 @@ class TestStore:
         next(encoder.parameters()).data.add_(1)
         assert encoder.fingerprint() != before
 
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"mode": "cls"},
+            {"max_length": 20},
+            {"layers": 1},
+            {"padding": "count"},
+            {"evaluation_precision": "bf16"},
+        ],
+        ids=lambda options: next(iter(options)),
+    )
+    def test_fingerprint_follows_what_is_asked_for(self, make_encoder: Any, options: dict[str, Any]) -> None:
+        plain, other = make_encoder(), make_encoder(**options)
+        assert other.fingerprint() != plain.fingerprint()
+        assert (
+            make_encoder(training_precision="bf16").fingerprint() == plain.fingerprint()
+        )  # `encode` knows nothing of it
+
+    @pytest.mark.parametrize("change", ["normaliser", "splitting", "special tokens", "activation", "norm"])
+    def test_a_fingerprint_never_stands_for_two_bases(self, make_encoder: Any, folder: Path, change: str) -> None:
+        """Equal weights and vocabulary, but another configuration or tokenizer: the embeddings differ, and so do the
+        keys, also of a pipeline and of models that were saved and loaded."""
+        from tokenizers import normalizers, pre_tokenizers, processors
+
+        sentences = ["A Man is Sleeping", "two dogs run"]
+        one, two = make_encoder("mean"), make_encoder("mean")
+        backend = two.tokenizer.backend_tokenizer
+        if change == "normaliser":
+            backend.normalizer = normalizers.BertNormalizer(lowercase=False)
+        elif change == "splitting":
+            backend.pre_tokenizer = pre_tokenizers.Split(" is ", "isolated")
+        elif change == "special tokens":
+            end = ("[SEP]", two.tokenizer.sep_token_id)
+            backend.post_processor = processors.TemplateProcessing(single="$A [SEP]", special_tokens=[end])
+        elif change == "activation":
+            two.backbone.config.hidden_act = "relu"
+        else:
+            two.backbone.config.layer_norm_eps = 0.5
+        for number, encoder in enumerate((one, two)):
+            encoder.save(folder / str(number))
+        for kind in ("transformer", "pipeline"):
+            names = [str(folder / str(number)) for number in range(2)]
+            bases = [load_encoder(EncoderConfig(kind, name), PoolingConfig("mean"), device="cpu") for name in names]
+            first, second = (base.encode(sentences) for base in bases)
+            assert np.abs(first - second).max() > 0.01
+            assert bases[0].fingerprint() != bases[1].fingerprint()
+            again = load_encoder(EncoderConfig(kind, names[1]), PoolingConfig("mean"), device="cpu")
+            assert again.fingerprint() == bases[1].fingerprint()
+            kept = [EmbeddingStore(base, folder / "embeddings").encode(sentences) for base in bases]
+            np.testing.assert_array_equal(kept, [first, second])
+
+    def test_fingerprint_of_a_static_model(self) -> None:
+        """A pipeline without a transformer, whose tokenizer is not one of transformers'."""
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+        from tokenizers import Tokenizer, models, pre_tokenizers
+
+        def static(scale: float) -> Pipeline:
+            tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1, "man": 2}, unk_token="[UNK]"))
+            tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+            weights = np.arange(6, dtype=np.float32).reshape(3, 2) * scale
+            return Pipeline(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weights)], device="cpu"))
+
+        assert static(1).fingerprint() == static(1).fingerprint() != static(2).fingerprint()
+
     def test_fingerprint_follows_what_a_pipeline_does_without_weights(self, make_encoder: Any, folder: Path) -> None:
         """Its pooling, its longest input and its prompts; not where it lies."""
         from sentence_transformers.sentence_transformer.modules import Normalize

@@ -6,21 +6,18 @@ would from a pretrained model.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from trainables.corpora import scenes
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 HIDDEN, LAYERS, ATTENTION_HEADS, POSITIONS = 128, 2, 2, 128
 
 
-def build() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def build() -> tuple[BertModel, PreTrainedTokenizerFast]:
     """Backbone and tokenizer."""
-    from transformers import BertConfig, BertModel
-
     tokenizer = _tokenizer()
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -36,12 +33,7 @@ def build() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return BertModel(config, add_pooling_layer=False), tokenizer
 
 
-def _tokenizer() -> PreTrainedTokenizerBase:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    from trainables.corpora import scenes
-
+def _tokenizer() -> PreTrainedTokenizerFast:
     words = [*SPECIAL_TOKENS, *(word for word in scenes.vocabulary() if word not in SPECIAL_TOKENS)]
     index = {word: number for number, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordPiece(index, unk_token="[UNK]"))

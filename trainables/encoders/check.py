@@ -8,7 +8,7 @@ from pathlib import Path
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, choices
-from trainables.recipe import EncoderConfig, Recipe
+from trainables.recipe import EncoderConfig, Recipe, keys
 from trainables.registry import load
 
 
@@ -63,22 +63,35 @@ def check_trainable(recipe: Recipe) -> None:
             "or pooling.after to 'none'"
         )
     masked = recipe.objective.mlm > 0 or recipe.objective.name == "mlm"
-    if encoder.adapter == "none":
-        if masked and kind.tokens:
-            _check_mask_token(encoder.name)
-        return
-    if not kind.adapter:
-        raise UserError(f"no adapter fits on encoder.kind {kind.name!r}; set encoder.adapter to 'none'")
+    if encoder.adapter != "none":
+        _check_adapter(recipe, masked)
+    elif (masked or _cuts_tokens(recipe)) and not kind.tokens:
+        what = "masked language modelling" if masked else f"corpus.layout {recipe.corpus.layout!r}"
+        raise UserError(f"{what} needs the token ids of a transformer, which encoder.kind {kind.name!r} does not give")
+    elif masked:
+        _check_mask_token(encoder.name)
+
+
+def _check_adapter(recipe: Recipe, masked: bool) -> None:
+    if not ENCODERS[recipe.encoder.kind].adapter:
+        raise UserError(f"no adapter fits on encoder.kind {recipe.encoder.kind!r}; set encoder.adapter to 'none'")
     if masked:
         raise UserError(
             "masked language modelling trains the encoder, which encoder.adapter freezes; set objective.mlm to 0, "
             "or encoder.adapter to 'none'"
         )
-    if recipe.corpus.layout == "spans":
+    if _cuts_tokens(recipe):
         raise UserError(
-            "corpus.layout 'spans' cuts texts into tokens, and an adapter keeps one embedding for each text; "
-            "set encoder.adapter to 'none', or take another layout"
+            f"corpus.layout {recipe.corpus.layout!r} cuts texts into tokens, and an adapter keeps one embedding for "
+            "each text; set encoder.adapter to 'none', or take another layout"
         )
+
+
+def _cuts_tokens(recipe: Recipe) -> bool:
+    """Whether the layout makes its items of an encoder's tokens, as spans are made."""
+    layouts = keys()["corpus.layout"].names
+    assert layouts is not None
+    return bool(layouts[recipe.corpus.layout].tokens)
 
 
 def _missing(config: EncoderConfig) -> Missing | None:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 
 from trainables.encoders.contract import BaseEncoder
 from trainables.errors import UserError
@@ -103,8 +104,6 @@ class EmbeddingStore:
         self._digests = unsorted[self._order]
 
     def _encode(self, sentences: Sequence[str], digests: np.ndarray) -> None:
-        from filelock import FileLock
-
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self.folder / ".lock"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _NO_DIFFERENCE = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
 """What a model's configuration says besides: where it came from, and who wrote it."""
+_PLACES = ("name_or_path", "vocab_file", "merges_file", "tokenizer_file")
 
 
 def digest(what: type, settings: Mapping[str, object], tensors: Iterable[tuple[str, Tensor | np.ndarray]]) -> str:
@@ -43,15 +45,18 @@ def model_settings(backbone: PreTrainedModel) -> dict[str, object]:
     }
 
 
-def tokenizer_settings(tokenizer: PreTrainedTokenizerBase) -> dict[str, object]:
+def tokenizer_settings(tokenizer: PreTrainedTokenizerBase | Tokenizer) -> dict[str, object]:
     """All of a tokenizer: vocabulary, normaliser, splitting, special tokens; not the padding of its last call."""
+    if isinstance(tokenizer, Tokenizer):
+        parts = json.loads(tokenizer.to_str())
+        return {name: part for name, part in parts.items() if name not in ("truncation", "padding")}
     state: dict[str, object] = {
         "class": type(tokenizer).__name__,
         "special tokens": {name: str(token) for name, token in tokenizer.special_tokens_map.items()},
-        "side": (tokenizer.truncation_side, tokenizer.padding_side),
+        "truncation side": tokenizer.truncation_side,
     }
     fast = getattr(tokenizer, "backend_tokenizer", None)
-    if fast is None:
-        return {**state, "vocabulary": tokenizer.get_vocab(), "options": tokenizer.init_kwargs}
-    whole = json.loads(fast.to_str())
-    return {**state, **{name: part for name, part in whole.items() if name not in ("truncation", "padding")}}
+    if fast is not None:
+        return state | tokenizer_settings(fast)
+    options = {name: value for name, value in tokenizer.init_kwargs.items() if name not in _PLACES}
+    return state | {"vocabulary": tokenizer.get_vocab(), "options": options}

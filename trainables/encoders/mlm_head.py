@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.encoders.loading import hub_errors, quieten, transformer_folder
 from trainables.encoders.passes import TOKENS_PER_PASS, autocast, length_buckets, padded, token_states
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 IGNORED = -100
@@ -119,8 +116,6 @@ def mask_tokens(
 
 def _head(backbone: PreTrainedModel, name: str) -> nn.Module:
     """The head of the masked language model `name`, tied to `backbone` instead of its own."""
-    from transformers import AutoModelForMaskedLM
-
     family = backbone.config.model_type
     if family not in HEADS:
         raise UserError(

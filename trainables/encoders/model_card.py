@@ -1,12 +1,128 @@
-"""Placeholder until merged."""
+"""The README of a saved model: how it is used, how it was trained and on what, and how well it does.
 
+    write_card(folder, model_card(recipe.flat(), seed, scores, data, training))
+
+It says what the trial knows, and holds no sentence of its data. Importing this is light.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+
+from trainables.files import write_whole
+from trainables.keys import Value
+
+README = "README.md"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_USE = """\
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer("PATH/TO/THIS/FOLDER")
+    embeddings = model.encode(["two dogs run", "some animals move"])  # one row for each sentence
+    print(model.similarity(embeddings, embeddings))
+"""
 
 
-def model_card(recipe: Any, seed: int, scores: Any, data: Any) -> str:
-    return ""
+def model_card(
+    recipe: Mapping[str, Value],
+    seed: int,
+    scores: Mapping[str, Mapping[str, object]],
+    data: Mapping[str, object],
+    training: Mapping[str, object] | None = None,
+) -> str:
+    """Markdown with YAML on top, as the hub reads it.
+
+    `recipe` is `Recipe.flat()`, resolved if it shall say what `objective.fidelity` sets; `scores` has the numbers of
+    each SentEval task, in percent, `data` the trial's description of its data, `training` what was measured.
+    """
+    encoder = str(recipe["encoder.name"])
+    lines = [
+        *_front_matter(encoder),
+        "",
+        f"# Sentence embeddings: {_inline(recipe['objective.name'])} on {_inline(Path(encoder).name)}",
+        "",
+        "A sentence-transformers model. It needs sentence-transformers 6 or later, and no code of its own.",
+        "",
+        "## Use",
+        "",
+        *_USE.splitlines(),
+        "",
+        "## Scores",
+        "",
+        f"SentEval, protocol `{_inline(recipe['evaluation.protocol'])}`, in percent.",
+        "",
+        *_table(("task", "examples", "scores"), (_score_row(task, found) for task, found in scores.items())),
+        "",
+    ]
+    if recipe.get("pooling.padding") == "count":
+        lines += ["These were measured with padding counted in the mean; the saved model leaves padding out.", ""]
+    lines += [
+        "## Training",
+        "",
+        f"Seed {seed}. A projection head and the objective's own weights are not part of the model.",
+        "",
+        *_table(("key", "value"), ((key, _plain(value)) for key, value in recipe.items())),
+        "",
+    ]
+    if training:
+        lines += [*_table(("measured", "value"), _flat(training)), ""]
+    lines += ["## Data", "", *_table(("what", "value"), _flat(data))]
+    return "\n".join(lines) + "\n"
 
 
 def write_card(folder: Path, text: str) -> None:
-    pass
+    """Put the card into a saved model's folder, in place of one that is there."""
+    write_whole(folder / README, text)
+
+
+def _front_matter(encoder: str) -> list[str]:
+    """JSON strings are YAML strings, whatever is in them."""
+    base = [f"base_model: {json.dumps(encoder)}"] if _HUB_ID.fullmatch(encoder) and not Path(encoder).exists() else []
+    return [
+        "---",
+        "library_name: sentence-transformers",
+        "pipeline_tag: sentence-similarity",
+        "tags:",
+        "- sentence-transformers",
+        "- sentence-similarity",
+        "- feature-extraction",
+        *base,
+        "---",
+    ]
+
+
+def _score_row(task: str, found: Mapping[str, object]) -> tuple[str, str, str]:
+    numbers = [f"{name} {value:.2f}" for name, value in found.items() if isinstance(value, float) and name != "seconds"]
+    examples = found.get("examples")
+    return task, "" if examples is None else f"{examples}", ", ".join(numbers) or f"none: {found.get('reason', '')}"
+
+
+def _flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted names and values. Lists are left out: they may hold sentences."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif not isinstance(value, list | tuple):
+            yield f"{prefix}{name}", _plain(value)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "none" if value is None else str(value)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    lines = [head, tuple("---" for _ in head), *(tuple(map(_inline, row)) for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _inline(value: object) -> str:
+    """Text that cannot end a table's cell or line, or be read as markup."""
+    text = " ".join(str(value).split())
+    return re.sub(r"([\\`*_|<>\[\]#])", r"\\\1", text)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-
 import torch
 
 from trainables.encoders.kinds import Precision
@@ -33,7 +31,7 @@ def native_bf16(device: torch.device | str) -> bool:
     """Whether the device multiplies bf16 by instructions of its own."""
     if torch.device(device).type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    known = torch.cpu.get_capabilities()
-    if platform.machine().lower() in ("arm64", "aarch64"):
-        return bool(known.get("bf16"))
-    return bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+    if not hasattr(torch.cpu, "get_capabilities"):  # an older torch does not say, and nobody is warned
+        return True
+    known = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
+    return any(known.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainables.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -13,13 +17,16 @@ class Projection:
     """An entry of `PROJECTIONS`."""
 
     name: str
-    build: Any
-    """From the embedding's size and the output's to a module; or `"module:function"`."""
+    build: Callable[[int, int], nn.Module] | str
+    """From the embedding's size and the output's to a module, (sentences, dim) to (sentences, out); or
+    `"module:function"`."""
+    keeps_size: bool = False
+    """Whether the output has the embedding's size, whatever `head.dim` says."""
 
 
 PROJECTIONS = Registry(
     "projection head",
-    Projection("none", "trainables.encoders.project:none"),
+    Projection("none", "trainables.encoders.project:none", keeps_size=True),
     Projection("linear", "trainables.encoders.project:linear"),
     Projection("mlp", "trainables.encoders.project:mlp"),
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from trainables.encoders.builtin import build
 from trainables.encoders.contract import BaseEncoder, TokenEncoder
 from trainables.encoders.export import save_transformer
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
@@ -24,9 +26,6 @@ from trainables.encoders.precision import resolve_precision
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 from trainables.registry import load
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 class TransformerEncoder(nn.Module):
@@ -122,8 +121,6 @@ class TransformerEncoder(nn.Module):
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32 embeddings, longest sentences first through the model, without dropout; in evaluation precision."""
-        from tqdm import tqdm
-
         was_training = self.training
         self.eval()
         tokens = self.tokenize(sentences)
@@ -161,7 +158,7 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
 
 def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncoder:
     config = request.config
-    backbone, tokenizer = _built_in() if config.name == SCENES_ENCODER else _from_pretrained(config.name)
+    backbone, tokenizer = build() if config.name == SCENES_ENCODER else _from_pretrained(config.name)
     if tokenizer.pad_token_id is None:
         raise UserError(f"the tokenizer of {config.name!r} has no padding token; give one that has")
     if POOLINGS[pooling.mode].needs_cls and tokenizer.cls_token_id is None:
@@ -184,15 +181,7 @@ def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncod
     return encoder.to(device)
 
 
-def _built_in() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    from trainables.encoders.builtin import build  # it brings the scenes corpus with it
-
-    return build()
-
-
 def _from_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    from transformers import AutoModel, AutoTokenizer
-
     quieten()
     folder = transformer_folder(name)
 

@@ -1,1 +1,1 @@
-"""Tests that every entry of a registry must pass, for this repository's entries and for a stranger's."""
+"""Contract tests: what every entry of a registry must do. Our tests inherit them, and so can those of a plugin."""

@@ -49,5 +49,5 @@ def finish(
         data={**data, **evaluator.description},
     )
     if model is not None:
-        write_card(model, model_card(recipe.flat(), seed, result.scores, result.data))
+        write_card(model, model_card(recipe.flat(), seed, result.scores, result.data, training))
     return result

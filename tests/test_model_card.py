@@ -1,0 +1,117 @@
+"""The README of a saved model, and the warning about slow bf16."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from trainables.encoders.model_card import model_card, write_card
+from trainables.encoders.precision import native_bf16, resolve_precision, slow_bf16
+from trainables.recipe import Recipe
+
+SCORES = {
+    "STS12": {"spearman_all": 61.234, "examples": 3108, "seconds": 1.5},
+    "MR": {"reason": "no file MR/rt-polarity.pos"},
+}
+DATA = {
+    "corpus": {"source": "my | pairs", "pairs": 12, "sentences": ["a secret sentence"]},
+    "heat_map": {"sentences": ["another secret sentence"]},
+    "senteval": {"source": "data", "fingerprint": "abc"},
+}
+
+
+class TestModelCard:
+    def test_it_says_recipe_scores_data_and_use(self):
+        recipe = Recipe().override({"objective.temperature": 0.05})
+        text = model_card(recipe.flat(), 3, SCORES, DATA, {"steps": 90, "loss": 0.8})
+        assert "SentenceTransformer(" in text
+        assert "| STS12 | 3108 | spearman\\_all 61.23 |" in text
+        assert "| MR |  | none: no file MR/rt-polarity.pos |" in text
+        assert "| objective.temperature | 0.05 |" in text
+        assert "Seed 3." in text
+        assert "| corpus.pairs | 12 |" in text
+        assert "| steps | 90 |" in text
+        assert "padding" in text.partition("## Training")[2]
+        assert "leaves padding out" not in text
+        counted = recipe.override({"pooling.padding": "count"})
+        assert "leaves padding out" in model_card(counted.flat(), 3, SCORES, DATA)
+
+    def test_it_holds_no_sentence_and_no_value_breaks_a_table(self):
+        text = model_card(Recipe().flat(), 1, SCORES, {**DATA, "note": "two\nlines | `code`"})
+        assert "secret" not in text
+        assert "| corpus.source | my \\| pairs |" in text
+        assert "| note | two lines \\| \\`code\\` |" in text
+        for line in text.splitlines():
+            assert not line.startswith("|") or line.endswith("|")
+
+    @pytest.mark.parametrize(
+        ("name", "base"),
+        [
+            ("google/bert_uncased", "google/bert_uncased"),
+            ("scenes-small", None),
+            ("/home/me/model", None),
+            ('odd: "name"', None),
+        ],
+    )
+    def test_its_head_is_yaml(self, name: str, base: str | None):
+        import yaml
+
+        text = model_card(Recipe().override({"encoder.name": name}).flat(), 1, SCORES, DATA)
+        head = yaml.safe_load(text.split("---")[1])
+        assert head["library_name"] == "sentence-transformers"
+        assert head.get("base_model") == base
+
+    def test_written_beside_a_model_it_changes_nothing_of_it(self, make_encoder: Any, folder: Path):
+        from sentence_transformers import SentenceTransformer
+
+        encoder = make_encoder("mean")
+        encoder.save(folder)
+        write_card(folder, "old")
+        write_card(folder, "# new\n")
+        assert (folder / "README.md").read_text() == "# new\n"
+        assert not list(folder.glob("*.tmp"))
+        SentenceTransformer(str(folder), device="cpu")
+
+
+class TestPrecision:
+    def test_auto_is_fp32_without_a_gpu(self):
+        assert resolve_precision("auto", "cpu") == torch.float32
+        assert resolve_precision("bf16", "cpu") == torch.bfloat16
+        assert resolve_precision("fp32", "cpu") == torch.float32
+
+    @pytest.mark.parametrize(
+        ("capabilities", "native"),
+        [
+            ({"avx512_bf16": True, "amx_bf16": False}, True),
+            ({"avx512_bf16": False, "amx_bf16": True}, True),
+            ({"avx512_f": True, "avx2": True, "avx512_bf16": False, "amx_bf16": False}, False),
+            ({"neon": True, "bf16": True}, True),
+            ({"neon": True, "bf16": False}, False),
+        ],
+    )
+    def test_a_processor_without_bf16_is_warned_about(
+        self, capabilities: dict[str, bool], native: bool, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+        assert native_bf16("cpu") == native
+        warning = slow_bf16("bf16", "cpu")
+        assert (warning is None) == native
+        for asked in ("auto", "fp32"):
+            assert slow_bf16(asked, "cpu") is None
+        if warning is not None:
+            assert "\n" not in warning
+            assert warning.endswith("use optimisation.precision=fp32, or auto")
+            other = slow_bf16("bf16", "cpu", "evaluation.precision")
+            assert other is not None
+            assert other.endswith("use evaluation.precision=fp32")  # it has no auto
+
+    def test_torch_says_something_of_this_processor(self):
+        """The names that are asked for are torch's."""
+        known = torch.cpu.get_capabilities()
+        if known.get("architecture") == "x86_64":
+            assert {"avx512_bf16", "amx_bf16"} <= known.keys()
+        assert sys.platform != "linux" or known
