@@ -11,11 +11,29 @@ import numpy as np
 import pytest
 import torch
 
+from reports.report import write_report
+from reports.sections import SECTIONS, Section
+from reports.testing import SectionContract
+from search_spaces import load_space
+from study.samplers import SAMPLERS, SamplerEntry
+from study.schedulers import SCHEDULERS, SchedulerEntry
+from study.testing import SamplerContract, SchedulerContract
 from tests.objective_batches import labelled
+from tests.synthetic_results import make_results
 from trainables import plugins
+from trainables.corpora.layouts import LAYOUTS, SamplerRequest, check_layout, make_sampler
+from trainables.encoders import load_encoder
+from trainables.encoders.contract import TrainableEncoder, trainable
+from trainables.encoders.kinds import ENCODERS
+from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError
+from trainables.objectives import OBJECTIVES, build_objective
 from trainables.plugins import load_plugin
 from trainables.recipe import CorpusConfig, EncoderConfig, ObjectiveConfig, Recipe, SpansConfig
+from trainables.senteval import evaluate
+from trainables.senteval.tasks import TASKS, Task
+from trainables.testing.encoders import TrainableEncoderContract
+from trainables.testing.tasks import TaskContract
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS: dict[str, str] = dict(
@@ -25,15 +43,21 @@ Plug = Callable[[str, Any], Any]
 
 
 @pytest.fixture
-def plug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder outside the repository, for plugins and what they read."""
+    return tmp_path_factory.mktemp("outside")
+
+
+@pytest.fixture
+def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
     """`plug("my_objective.py", OBJECTIVES)` loads that block as a plugin and returns its entry, for one test."""
     monkeypatch.setattr(plugins, "_ran", {})
     added = []
 
     def load(name: str, registry: Any) -> Any:
         before = set(registry)
-        (tmp_path / name).write_text(BLOCKS[name])
-        load_plugin(tmp_path / name)
+        (outside / name).write_text(BLOCKS[name])
+        load_plugin(outside / name)
         (new,) = set(registry) - before
         added.append((registry, new))
         return registry[new]
@@ -50,8 +74,6 @@ def test_every_block_is_followed() -> None:
 
 
 def test_an_objective(plug: Plug) -> None:
-    from trainables.objectives import OBJECTIVES, build_objective
-
     entry = plug("my_objective.py", OBJECTIVES)
     objective = build_objective(ObjectiveConfig(name=entry.name), 5, "rows")
     batch = labelled([(0, 1, 0), (0, 2, 2), (3, 4, 0)])
@@ -68,8 +90,6 @@ def test_an_objective(plug: Plug) -> None:
 
 
 def test_a_layout(plug: Plug) -> None:
-    from trainables.corpora.layouts import LAYOUTS, SamplerRequest, check_layout, make_sampler
-
     entry = plug("my_layout.py", LAYOUTS)
 
     def request(size: int) -> SamplerRequest:
@@ -88,8 +108,6 @@ def test_a_layout(plug: Plug) -> None:
 
 
 def test_a_pooling(plug: Plug, make_encoder: Any) -> None:
-    from trainables.encoders.pooling import POOLINGS
-
     entry = plug("my_pooling.py", POOLINGS)
     encoder = make_encoder(entry.name)
     alone = encoder.encode(["two dogs run"])
@@ -99,10 +117,6 @@ def test_a_pooling(plug: Plug, make_encoder: Any) -> None:
 
 
 def test_a_kind_of_encoder(plug: Plug) -> None:
-    from trainables.encoders import load_encoder
-    from trainables.encoders.contract import trainable
-    from trainables.encoders.kinds import ENCODERS
-
     entry = plug("my_encoder.py", ENCODERS)
     encoder = trainable(load_encoder(EncoderConfig(kind=entry.name, name="trigrams"), device="cpu"))
     sentences = ["two dogs run", "two dogs sleep"]
@@ -117,68 +131,78 @@ def test_a_kind_of_encoder(plug: Plug) -> None:
     assert np.square(after[0] - after[1]).sum() < np.square(before[0] - before[1]).sum()
 
 
-def test_a_task(plug: Plug, tmp_path: Path) -> None:
-    from trainables.senteval import evaluate
-    from trainables.senteval.tasks import TASKS
-
-    entry = plug("my_task.py", TASKS)
-    folder = tmp_path / "reviews"
+def write_reviews(folder: Path) -> None:
     folder.mkdir()
     for part, count in (("train", 40), ("dev", 10), ("test", 20)):
         lines = [f"{'good' if i % 2 else 'bad'} film number {i}\t{'good' if i % 2 else 'bad'}" for i in range(count)]
         (folder / f"{part}.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
 
+
+def test_a_task(plug: Plug, outside: Path) -> None:
+    entry = plug("my_task.py", TASKS)
+    write_reviews(outside / "reviews")
+
     def encode(texts: Any) -> np.ndarray:
         return np.array([[10 * text.startswith("good"), 10 * text.startswith("bad")] for text in texts], np.float32)
 
-    scores = evaluate(encode, tmp_path, (entry.name,), "fast").tasks[entry.name]
-    assert scores["test_accuracy"] == 100
+    assert evaluate(encode, outside, (entry.name,), "fast").tasks[entry.name]["test_accuracy"] == 100
 
 
 def test_a_space(tmp_path: Path) -> None:
-    from search_spaces import load_space
-
     (tmp_path / "my_space.py").write_text(BLOCKS["my_space.py"])
     space = load_space(str(tmp_path / "my_space.py"))
     assert [row.label for row in space.rows] == ["margin 5", "margin 1"]
 
 
-def test_a_sampler(plug: Plug) -> None:
-    import optuna
-
-    from study.samplers import SAMPLERS
-
-    entry = plug("my_sampler.py", SAMPLERS)
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=entry.build(0))
-    drawn = [study.ask().suggest_float("tau", 0.0, 1.0) for _ in range(8)]
-    assert len(set(drawn)) == 8
-
-
-def test_a_scheduler(plug: Plug) -> None:
-    from ray.tune.schedulers import TrialScheduler
-
-    from study.schedulers import SCHEDULERS
-
-    entry = plug("my_scheduler.py", SCHEDULERS)
-    assert isinstance(entry.build(), TrialScheduler)
-    assert entry.stops
-
-
 def test_a_section(plug: Plug, tmp_path: Path) -> None:
-    from reports.report import write_report
-    from reports.sections import SECTIONS
-    from tests.synthetic_results import make_results
-
     plug("my_section.py", SECTIONS)
     make_results(tmp_path / "results")
     report = write_report(tmp_path / "results").read_text()
     assert "## The slowest trial\n" in report
 
 
+class TestEncoderKeepsTheContract(TrainableEncoderContract):
+    @pytest.fixture
+    def encoder(self, plug: Plug) -> TrainableEncoder:
+        kind = plug("my_encoder.py", ENCODERS)
+        return trainable(load_encoder(EncoderConfig(kind=kind.name, name="trigrams"), device="cpu"))
+
+
+class TestTaskKeepsTheContract(TaskContract):
+    @pytest.fixture
+    def task(self, plug: Plug, data: Path) -> Task:
+        entry: Task = plug("my_task.py", TASKS)
+        return entry
+
+    @pytest.fixture
+    def data(self, outside: Path) -> Path:
+        write_reviews(outside / "reviews")
+        return outside
+
+
+class TestSamplerKeepsTheContract(SamplerContract):
+    @pytest.fixture
+    def entry(self, plug: Plug) -> SamplerEntry:
+        entry: SamplerEntry = plug("my_sampler.py", SAMPLERS)
+        return entry
+
+
+class TestSchedulerKeepsTheContract(SchedulerContract):
+    @pytest.fixture
+    def entry(self, plug: Plug) -> SchedulerEntry:
+        entry: SchedulerEntry = plug("my_scheduler.py", SCHEDULERS)
+        return entry
+
+
+class TestSectionKeepsTheContract(SectionContract):
+    @pytest.fixture
+    def section(self, plug: Plug) -> Section:
+        entry: Section = plug("my_section.py", SECTIONS)
+        return entry
+
+
 def test_a_recipe_takes_its_names(plug: Plug) -> None:
     """A plugin's entry is a value of its key at once."""
-    from trainables.objectives import OBJECTIVES
 
     with pytest.raises(UserError, match="alignment"):
         Recipe().override({"objective.name": "alignment"})
