@@ -15,6 +15,7 @@ import torch
 from trainables.corpora.batch import Batch
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
+from trainables.encoders.projection import PROJECTIONS, Projection
 from trainables.encoders.word_vectors import WordVectors
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
@@ -251,6 +252,16 @@ class TestKey:
     )
     def test_what_goes_one_by_one_has_none(self, change: dict[str, Any]) -> None:
         assert population_key(BASE.override(change)) is None
+
+
+def test_a_head_of_other_layers_goes_by_itself() -> None:
+    PROJECTIONS.add(
+        Projection("tanh", lambda dim, out: torch.nn.Sequential(torch.nn.Linear(dim, out), torch.nn.Tanh()))
+    )
+    try:
+        assert population_key(BASE.override({"head.kind": "tanh"})) is None
+    finally:
+        PROJECTIONS.remove("tanh")
 
 
 def test_results_are_those_of_single_trials(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ does instead of the paper's text stands with the objective or the layout that it
 from __future__ import annotations
 
 from trainables.corpora.layouts import LAYOUTS
+from trainables.encoders.pooling import POOLINGS
 from trainables.objectives import OBJECTIVES, PAPER
 from trainables.recipe import Recipe, Value, keys
 
@@ -26,7 +27,7 @@ def preset(recipe: Recipe) -> dict[str, Value]:
     if recipe.objective.fidelity == "released":
         wanted |= OBJECTIVES[recipe.objective.name].released
         wanted |= LAYOUTS[recipe.corpus.layout].released
-    if recipe.pooling.mode != "mean_without_cls":  # the only pooling that the authors' padding is known for
+    if POOLINGS[recipe.pooling.mode].padded is None:  # a pooling in which padding cannot count
         wanted["pooling.padding"] = "ignore"
     return {name: value for name, value in wanted.items() if values[name] == keys()[name].default}
 

@@ -22,12 +22,15 @@ class Projection:
     `"module:function"`."""
     keeps_size: bool = False
     """Whether the output has the embedding's size, whatever `head.dim` says."""
+    stacks: bool = False
+    """Whether it is made of linear layers with biases and ReLUs alone, so that members of a population can train it
+    together."""
 
 
 PROJECTIONS = Registry(
     "projection head",
-    Projection("none", "trainables.encoders.project:none", keeps_size=True),
-    Projection("linear", "trainables.encoders.project:linear"),
-    Projection("mlp", "trainables.encoders.project:mlp"),
+    Projection("none", "trainables.encoders.project:none", keeps_size=True, stacks=True),
+    Projection("linear", "trainables.encoders.project:linear", stacks=True),
+    Projection("mlp", "trainables.encoders.project:mlp", stacks=True),
 )
 """The values of `head.kind`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+from trainables.encoders.projection import PROJECTIONS
 from trainables.recipe import Recipe, keys
 
 
@@ -16,6 +17,7 @@ def population_key(recipe: Recipe) -> str | None:
     """
     objective, layout = recipe.objective, recipe.corpus.layout
     stackable = objective.name == "ntxent" and layout in ("pairs", "similar_pairs")
+    stackable &= PROJECTIONS[recipe.head.kind].stacks
     further = objective.bank or objective.mlm or recipe.pooling.after != "none"
     if recipe.encoder.adapter != "mlp" or not recipe.optimisation.epochs or not stackable or further:
         return None
