@@ -455,10 +455,10 @@ def test_speed_and_memory_of_a_batch():
     rows = [(f"p{i}", f"h{i}.{j}", (0, 2, 1)[j % 3]) for i in range(5000) for j in range(3)]
     sampler = GroupSampler(pairs_of(rows), 256, 1, 5, 5)
     sampler.batch(0)
-    began = time.perf_counter()
+    began = time.process_time()
     for step in range(15):
         sampler.batch(step)
-    assert (time.perf_counter() - began) / 15 < 0.05
+    assert (time.process_time() - began) / 15 < 0.05
 
 
 @pytest.mark.skipif(not (SHARED / "nli").is_dir(), reason="needs ../shared/data/nli")

@@ -196,6 +196,8 @@ class TestAStrangersKind(TrainableEncoderContract):
         for further in ({"objective.mlm": 0.1}, {"corpus.layout": "spans"}):
             with pytest.raises(UserError, match="needs the token ids of a transformer"):
                 check_trainable(Recipe().override({"encoder.kind": "letters", **further}))
+        with pytest.raises(UserError, match=r"'letters' has a pooling of its own; set pooling\.padding to 'ignore'"):
+            check_trainable(Recipe().override({"encoder.kind": "letters", "pooling.padding": "count"}))
 
     def test_an_adapter_fits_on_it(self, encoder: TrainableEncoder, tmp_path: Path):
         adapted = AdaptedEncoder(encoder, tmp_path / "embeddings")

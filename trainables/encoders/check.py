@@ -108,6 +108,11 @@ def _check_padding(recipe: Recipe) -> None:
             f"pooling.padding 'count' is for pooling.mode {choices(map(repr, fitting))}; "
             f"pooling.mode is {recipe.pooling.mode!r}"
         )
+    if not ENCODERS[recipe.encoder.kind].pools:
+        raise UserError(
+            f"pooling.padding 'count' is for encoders whose token states are pooled here, and encoder.kind "
+            f"{recipe.encoder.kind!r} has a pooling of its own; set pooling.padding to 'ignore'"
+        )
     if recipe.encoder.adapter != "none":
         raise UserError(
             "pooling.padding 'count' shrinks the embeddings that are trained, and encoder.adapter freezes them; "
