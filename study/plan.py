@@ -29,7 +29,7 @@ from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
-from trainables.trial import check_recipes
+from trainables.trial import check_recipes, remarks
 
 LARGEST_GRID = 10_000
 
@@ -191,12 +191,23 @@ def decide(draft: Draft, gpus: float) -> Plan:
 
 def check_plan(plan: Plan) -> None:
     """Refuse, before anything starts, what cannot work: encoders, data and objectives that are not there."""
-    base = _extremes(plan) if plan.explored else []
-    recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
+    recipes = _recipes(plan)
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
-    check_recipes(list(recipes.values()))
+    check_recipes(recipes)
+
+
+def notes(plan: Plan) -> list[str]:
+    """How the corpora of a checked plan are read, where a person should know."""
+    return remarks(_recipes(plan))
+
+
+def _recipes(plan: Plan) -> list[Recipe]:
+    """All that are sure to run, and what Optuna may make of the base, each once."""
+    base = _extremes(plan) if plan.explored else []
+    recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
+    return list(recipes.values())
 
 
 def warnings(plan: Plan, on_gpu: bool) -> list[str]:

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from study.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
-    from study.plan import check_plan, decide, read_request, warnings
+    from study.plan import check_plan, decide, notes, read_request, warnings
 
     draft = read_request(request)
     from study.cluster import allot, find_cluster, inside_job
@@ -52,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check_results(plan)
     for warning in warnings(plan, on_gpu=allotment.gpus_per_worker > 0):
         print(f"warning: {warning}", flush=True)
+    for note in notes(plan):
+        print(f"note: {note}", flush=True)
     from study.preview import preview
 
     if request.dry_run:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from trainables.corpora.layouts import SamplerRequest, check_layout, make_sampler
+from trainables.corpora.layouts import SamplerRequest, check_layout, layout_remarks, make_sampler
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
 from trainables.errors import UserError
 from trainables.labels import LABELS
-from trainables.recipe import CorpusConfig, SpansConfig
+from trainables.recipe import CorpusConfig, Recipe, SpansConfig
 
 ROWS = [
     {"premise": "a man, a dog", "hypothesis": 'he says "no"', "label": "entailment"},
@@ -123,9 +123,20 @@ class TestLabels:
         FORMS[form](tmp_path / form, [row | {"label": LABELS.index(row["label"])} for row in ROWS])
         _, description = make_sampler("rows", request(str(tmp_path / form), batch_size=2))
         assert description["labels"] == "numbers read as 0 entailment, 1 neutral, 2 contradiction"
+        said = layout_remarks("rows", request(str(tmp_path / form), batch_size=2))
+        assert said == [f"corpus.nli={str(tmp_path / form)!r}: {description['labels']}"]
         FORMS[form](tmp_path / f"named_{form}", ROWS)
         _, description = make_sampler("rows", request(str(tmp_path / f"named_{form}"), batch_size=2))
         assert "labels" not in description
+        assert layout_remarks("rows", request(str(tmp_path / f"named_{form}"), batch_size=2)) == []
+
+    def test_the_console_says_it_too(self, tmp_path: Path):
+        from trainables.trial import remarks
+
+        FORMS["a.csv"](tmp_path / "a.csv", [row | {"label": LABELS.index(row["label"])} for row in ROWS])
+        recipe = Recipe().override({"corpus.nli": str(tmp_path / "a.csv")})
+        said = remarks([recipe, recipe.override({"objective.temperature": 0.1})])
+        assert said == [f"corpus.nli={recipe.corpus.nli!r}: numbers read as 0 entailment, 1 neutral, 2 contradiction"]
 
     def test_other_names_by_a_key(self, tmp_path: Path):
         named = dict(zip(LABELS, ("Yes", "maybe", 0), strict=True))

@@ -26,6 +26,7 @@ __all__ = ["LAYOUTS", "Layout", "SamplerRequest", "SpanEncoder", "check_layout",
 
 Make = Callable[[SamplerRequest], tuple[Sampler, dict[str, Any]]]
 Check = Callable[[SamplerRequest], None]
+Remarks = Callable[[SamplerRequest], list[str]]
 Sentences = Callable[[SamplerRequest], Iterable[str]]
 
 
@@ -42,6 +43,8 @@ class Layout:
     """The training sentences in corpus order, repeated ones too; None for a layout without sentences."""
     check_sentences: Union[Check, str, None] = None
     """Refuses what `sentences` would, as `check` does."""
+    remarks: Union[Remarks, str, None] = None
+    """What a person should know of the corpus before it is trained on; asked after `check`."""
     reads: str = "corpus.nli"
     """The recipe key that names the data it reads."""
     tokens: bool = False
@@ -62,13 +65,21 @@ class Layout:
 
 LAYOUTS = Registry(
     "layout",
-    Layout("rows", nli_layouts.make_rows, nli_layouts.check_rows, nli_layouts.sentences, nli_layouts.check_source),
+    Layout(
+        "rows",
+        nli_layouts.make_rows,
+        nli_layouts.check_rows,
+        nli_layouts.sentences,
+        nli_layouts.check_source,
+        nli_layouts.remarks,
+    ),
     Layout(
         "groups",
         nli_layouts.make_groups,
         nli_layouts.check_groups,
         nli_layouts.sentences,
         nli_layouts.check_source,
+        nli_layouts.remarks,
         exact=True,
     ),
     Layout(
@@ -77,6 +88,7 @@ LAYOUTS = Registry(
         nli_layouts.check_pairs,
         nli_layouts.sentences,
         nli_layouts.check_source,
+        nli_layouts.remarks,
         positives=1,
         negatives=False,
     ),
@@ -86,6 +98,7 @@ LAYOUTS = Registry(
         stsb_pairs.check_similar,
         stsb_pairs.sentences,
         stsb_pairs.check_source,
+        stsb_pairs.remarks,
         reads="evaluation.senteval",
         positives=1,
         negatives=False,
@@ -96,6 +109,7 @@ LAYOUTS = Registry(
         nli_layouts.check_sentences,
         nli_layouts.sentences,
         nli_layouts.check_source,
+        nli_layouts.remarks,
         positives=1,
         negatives=False,
     ),
@@ -122,6 +136,12 @@ def make_sampler(layout: str, request: SamplerRequest) -> tuple[Sampler, dict[st
 def check_layout(layout: str, request: SamplerRequest) -> None:
     """Refuse, by `UserError`, what `make_sampler` would; reads local files once, and downloads nothing."""
     load(LAYOUTS[layout].check)(request)
+
+
+def layout_remarks(layout: str, request: SamplerRequest) -> list[str]:
+    """Sentences that a person should read before the corpus is trained on, for a request that was checked."""
+    remarks = LAYOUTS[layout].remarks
+    return load(remarks)(request) if remarks is not None else []
 
 
 def training_sentences(layout: str, request: SamplerRequest, limit: int) -> list[str]:

@@ -160,6 +160,8 @@ class Census:
     sentences: int
     triplets: bool
     """Whether some come from triplets, which have nothing neutral."""
+    labels_read: str | None
+    """As in `NLIPairs`."""
 
 
 def census(pairs: NLIPairs) -> Census:
@@ -176,6 +178,7 @@ def census(pairs: NLIPairs) -> Census:
         entailed_premises=len(premises[ENTAILMENT]),
         sentences=len(set(chain(pairs.premises, pairs.hypotheses))),
         triplets=pairs.triplets,
+        labels_read=pairs.labels_read,
     )
 
 

@@ -120,6 +120,12 @@ def check_source(request: SamplerRequest) -> None:
     _count(request)
 
 
+def remarks(request: SamplerRequest) -> list[str]:
+    """How the labels of local files are read, where the files do not name them."""
+    count = _count(request)
+    return [f"corpus.nli={request.corpus.nli!r}: {count.labels_read}"] if count and count.labels_read else []
+
+
 def _load(request: SamplerRequest, needs: _Needs) -> NLIPairs:
     pairs = _read(request.corpus)
     _refuse(request, needs, census(pairs))

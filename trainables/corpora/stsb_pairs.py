@@ -77,7 +77,7 @@ def make_similar(request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
         "pairs": len(pairs),
         "fingerprint": pairs.fingerprint,
         "splits": pairs.splits,
-        "note": f"{pairs.splits['dev']} dev and {pairs.splits['test']} test pairs of STSBenchmark are among them",
+        "note": _note(pairs),
         **sampler.counts,
     }
 
@@ -96,6 +96,15 @@ def sentences(request: SamplerRequest) -> Iterator[str]:
 def check_source(request: SamplerRequest) -> None:
     """Refuse files that `sentences` could not read."""
     load_similar(request.senteval, request.corpus.limit)
+
+
+def remarks(request: SamplerRequest) -> list[str]:
+    """That pairs are trained on which evaluation scores."""
+    return [f"corpus.layout={request.corpus.layout}: {_note(load_similar(request.senteval, request.corpus.limit))}"]
+
+
+def _note(pairs: SimilarPairs) -> str:
+    return f"{pairs.splits['dev']} dev and {pairs.splits['test']} test pairs of STSBenchmark are among them"
 
 
 def _load(request: SamplerRequest) -> SimilarPairs:

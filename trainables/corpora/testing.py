@@ -19,7 +19,14 @@ import numpy as np
 import pytest
 
 from trainables.corpora.batch import Batch
-from trainables.corpora.layouts import Layout, SamplerRequest, check_layout, make_sampler, training_sentences
+from trainables.corpora.layouts import (
+    Layout,
+    SamplerRequest,
+    check_layout,
+    layout_remarks,
+    make_sampler,
+    training_sentences,
+)
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
 
@@ -52,6 +59,10 @@ class LayoutContract:
             with pytest.raises(UserError, match="batch_size") as caught:
                 ask(entry.name, too_large)
             assert "\n" not in str(caught.value)
+
+    def test_remarks_are_single_sentences(self, entry: Layout, request_for_it: SamplerRequest) -> None:
+        said = layout_remarks(entry.name, dataclasses.replace(request_for_it, encoder=None))
+        assert all(remark.strip() and "\n" not in remark for remark in said)
 
     def test_sentences_are_told_once_and_in_order(self, entry: Layout, request_for_it: SamplerRequest) -> None:
         if entry.sentences is None:

@@ -7,9 +7,9 @@
 Importing this package is light; torch loads with `trainables.trial.run`.
 """
 
-from trainables.trial.check import check_recipes
+from trainables.trial.check import check_recipes, remarks
 from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult
 
-__all__ = ["Reporter", "TrialResult", "check_recipes", "population_key"]
+__all__ = ["Reporter", "TrialResult", "check_recipes", "population_key", "remarks"]

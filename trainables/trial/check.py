@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
-from trainables.corpora.layouts import check_layout, check_sentences
+from trainables.corpora.layouts import check_layout, check_sentences, layout_remarks
 from trainables.encoders.check import check_encoder, check_trainable
 from trainables.fidelity import resolve
 from trainables.objectives import check_objective
@@ -36,3 +37,13 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
             check_sentences(recipe.corpus.layout, sampler_request(recipe, seed=0))
         if recipe.trains:
             check_layout(recipe.corpus.layout, sampler_request(resolve(recipe), seed=0))
+
+
+def remarks(recipes: Sequence[Recipe]) -> list[str]:
+    """What a person should know of the recipes' corpora before they are trained on; asked after `check_recipes`."""
+    said = (
+        layout_remarks(recipe.corpus.layout, sampler_request(resolve(recipe), seed=0))
+        for recipe in recipes
+        if recipe.trains
+    )
+    return list(dict.fromkeys(chain.from_iterable(said)))
