@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from search_spaces.space import Domain
+from trainables.recipe import Value
 
 BEST = 0.25
 """The share of recipes that count as the best: of twenty recipes five, the fewest that the method is steady with."""
 
 
-def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Any], float]]) -> dict[str, float]:
+def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> dict[str, float]:
     """By key, its share of what decides whether a recipe is among the best; shares sum to 1.
 
     `scored` are flat recipes with the score that was maximised. A domain of which only one value was tried is left
@@ -29,7 +29,7 @@ def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, A
         params = {domain.key: recipe[domain.key] for domain in asked}
         distributions = {domain.key: distribution(domain) for domain in asked}
         study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=score))
-    tried: dict[str, set[Any]] = {}
+    tried: dict[str, set[Value]] = {}
     for trial in study.trials:
         for key, value in trial.params.items():
             tried.setdefault(key, set()).add(value)
@@ -40,6 +40,6 @@ def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, A
         return dict(optuna.importance.get_param_importances(study, evaluator=evaluator, params=varied))
 
 
-def is_asked(domain: Domain, recipe: Mapping[str, Any]) -> bool:
+def is_asked(domain: Domain, recipe: Mapping[str, Value]) -> bool:
     """Whether the search asked for a value of the domain in this recipe."""
     return domain.when is None or recipe.get(domain.when[0]) in domain.when[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from reports.statistics import Measured
 
@@ -31,7 +30,7 @@ def spread(value: Measured | None, digits: int = 2) -> str:
     return number(value.mean, digits) + ("" if value.std is None else f" ± {value.std:.{digits}f}")
 
 
-def code(value: Any) -> str:
+def code(value: object) -> str:
     """A recipe's value as it is written in `--set`."""
     text = ",".join(value) if isinstance(value, tuple | list) else "none" if value is None else str(value)
     return f"`{places(text)}`"

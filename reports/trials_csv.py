@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from reports.ledger import Record, write_whole
 from search_spaces.averages import averages
@@ -18,7 +17,7 @@ def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str,
     write_table(path, [_line(record, labels) for record in records if record.status == "finished"])
 
 
-def write_table(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+def write_table(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
     """A CSV file with the union of the lines' columns in the order of their first appearance."""
     rows = list(lines)
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -29,8 +28,8 @@ def write_table(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     write_whole(path, text.getvalue())
 
 
-def _line(record: Record, labels: Mapping[str, str]) -> dict[str, Any]:
-    line: dict[str, Any] = {
+def _line(record: Record, labels: Mapping[str, str]) -> dict[str, object]:
+    line: dict[str, object] = {
         "recipe_hash": record.recipe_hash,
         "row": labels.get(record.recipe_hash, ""),
         "seed": record.seed,
@@ -50,6 +49,6 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, Any]:
     return line | {"hardware": record.hardware, "checkpoint": record.checkpoint, "predictions": record.predictions}
 
 
-def _flat(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(prefix: str, values: Mapping[str, object]) -> dict[str, object]:
     """Numbers and words only: what is nested has no place in a cell."""
     return {f"{prefix}.{name}": value for name, value in values.items() if not isinstance(value, dict | list)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from reports.ledger import Record
 from reports.markdown import DASH, places, table
@@ -30,7 +29,7 @@ def data_section(results: Results) -> str:
         records = [record for record in results.records if record.data.get(kind)]
         if _changed(kind, records):
             changed.append(name)
-        contents: dict[Any, list[dict[str, Any]]] = {}
+        contents: dict[object, list[dict[str, object]]] = {}
         for record in records:
             contents.setdefault(record.data[kind].get("fingerprint"), []).append(record.data[kind])
         lines += [[name, words] for descriptions in contents.values() for words in _by_layout(descriptions)]
@@ -41,7 +40,7 @@ def data_section(results: Results) -> str:
 
 
 def _changed(kind: str, records: Sequence[Record]) -> bool:
-    found: dict[tuple[tuple[str, Any], ...], set[Any]] = {}
+    found: dict[tuple[tuple[str, object], ...], set[object]] = {}
     for record in records:
         decide = _decide(kind, record)
         same = tuple((key, value) for key, value in sorted(record.recipe.items()) if key.startswith(decide))
@@ -57,9 +56,9 @@ def _decide(kind: str, record: Record) -> tuple[str, ...]:
     return ("corpus.", "spans.", "encoder.", layout.reads) if kind == "corpus" else ("corpus.",)
 
 
-def _by_layout(descriptions: Sequence[dict[str, Any]]) -> list[str]:
+def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
     """One content. Of several layouts first what they have in common, then a line for what each makes of it."""
-    layouts: dict[Any, list[dict[str, Any]]] = {}
+    layouts: dict[object, list[dict[str, object]]] = {}
     for description in descriptions:
         layouts.setdefault(description.get("layout"), []).append(description)
     if len(layouts) == 1:
@@ -76,7 +75,7 @@ def _by_layout(descriptions: Sequence[dict[str, Any]]) -> list[str]:
     return [words for words in map(_in_words, [[common], *rest]) if words]
 
 
-def _in_words(descriptions: Sequence[dict[str, Any]]) -> str:
+def _in_words(descriptions: Sequence[dict[str, object]]) -> str:
     """What recipes make differently of one content is a range; counts of nothing are left out."""
     said = []
     for key in dict.fromkeys(["layout", *(key for description in descriptions for key in description)]):
@@ -86,7 +85,7 @@ def _in_words(descriptions: Sequence[dict[str, Any]]) -> str:
     return ", ".join(said)
 
 
-def _phrase(key: str, values: Sequence[Any]) -> str:
+def _phrase(key: str, values: Sequence[object]) -> str:
     distinct = [value for number, value in enumerate(values) if value not in values[:number]]
     numbers = [value for value in distinct if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(distinct) > 1 and len(numbers) == len(distinct):
@@ -99,7 +98,7 @@ def _phrase(key: str, values: Sequence[Any]) -> str:
     return f"{shown} {words}" if len(numbers) == len(distinct) else f"{words}: {shown}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, float):

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from reports.importance import importances, is_asked
 from reports.ledger import Record
@@ -16,6 +15,7 @@ from reports.results import Results, topic_name
 from reports.sections.words import changes, noise_sentence, short
 from reports.statistics import Measured
 from search_spaces.space import Domain
+from trainables.recipe import Value
 
 SHOWN = 10
 ENOUGH_FOR_IMPORTANCE = 20
@@ -162,7 +162,7 @@ def _scored(results: Results, explored: list[Candidate]) -> dict[str, list[tuple
     return kept or {"the development score": [(item, item.selection.mean) for item in explored]}
 
 
-def _values(pairs: Sequence[tuple[Candidate, float]]) -> list[tuple[Mapping[str, Any], float]]:
+def _values(pairs: Sequence[tuple[Candidate, float]]) -> list[tuple[Mapping[str, Value], float]]:
     return [(item.records[0].recipe, value) for item, value in pairs]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from reports.ledger import Record
 from reports.markdown import count, number, places, spread, table
@@ -17,9 +16,9 @@ from reports.plots.grid_panels import distribution_picture, lines_picture
 from reports.results import Results
 from reports.statistics import Measured
 from search_spaces.space import Figure
-from trainables.recipe import keys
+from trainables.recipe import Value, keys
 
-Scored = list[tuple[Mapping[str, Any], Measured]]
+Scored = list[tuple[Mapping[str, Value], Measured]]
 """Flat recipes with their score."""
 
 
@@ -81,7 +80,7 @@ def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
     for recipe, score in sorted(scored, key=lambda item: [_order(item[0][key]) for key in (*by_panel, *by_line, over)]):
         named = (name for name, own in figure.lines.items() if all(recipe[key] == own[key] for key in own))
         line = next(named, _names(recipe, by_line))
-        points.setdefault((_names(recipe, by_panel), line, float(recipe[over])), []).append(score)
+        points.setdefault((_names(recipe, by_panel), line, _number(recipe[over])), []).append(score)
     if not points:
         return ["No finished recipe has this score."]
     panels: dict[str, dict[str, list[tuple[float, float, float | None]]]] = {}
@@ -106,7 +105,7 @@ def _by_value(key: str, scored: Scored) -> dict[str, list[float]]:
     return {_value(value): [score.mean for recipe, score in scored if recipe[key] == value] for value in ordered}
 
 
-def _order(value: Any) -> tuple[bool, float, str]:
+def _order(value: Value) -> tuple[bool, float, str]:
     return value is None, value if isinstance(value, int | float) else 0.0, str(value)
 
 
@@ -118,7 +117,7 @@ def _score(figure: Figure) -> str:
     return f"{figure.column} (Table {figure.table})"
 
 
-def _names(recipe: Mapping[str, Any], keys: Sequence[str]) -> str:
+def _names(recipe: Mapping[str, Value], keys: Sequence[str]) -> str:
     return ", ".join(f"{_key(key)}{_value(recipe[key])}" for key in keys)
 
 
@@ -127,5 +126,11 @@ def _key(key: str) -> str:
     return "" if key.endswith(".name") else f"{keys()[key].label.split(' (')[0]}: "
 
 
-def _value(value: Any) -> str:
+def _number(value: Value) -> float:
+    """A value on the x axis; a space is refused when it loads if lines run over anything but a number."""
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _value(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else "none" if value is None else places(str(value))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from reports.ledger import Record
 from reports.markdown import count
 from reports.results import Results
 from reports.statistics import Noise
+from trainables.recipe import Value
 
 
 def bars_in_words(results: Results) -> str:
@@ -41,6 +40,6 @@ def _name(key: str) -> str:
     return key.removeprefix("objective.").removeprefix("optimisation.")
 
 
-def short(value: Any) -> str:
+def short(value: Value) -> str:
     """A recipe's value in few letters."""
     return f"{value:.3g}" if isinstance(value, float) else "none" if value is None else str(value)
