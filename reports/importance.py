@@ -33,11 +33,11 @@ def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, A
     for trial in study.trials:
         for key, value in trial.params.items():
             tried.setdefault(key, set()).add(value)
-    params = [key for key, values in tried.items() if len(values) > 1]
+    varied = [key for key, values in tried.items() if len(values) > 1]
     evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=BEST)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Some regimes")  # how many recipes were asked stands in the table
-        return dict(optuna.importance.get_param_importances(study, evaluator=evaluator, params=params))
+        return dict(optuna.importance.get_param_importances(study, evaluator=evaluator, params=varied))
 
 
 def is_asked(domain: Domain, recipe: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.statistics import Measured, Noise
-from search_spaces.averages import averages
+from search_spaces.averages import average, averages
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
@@ -147,7 +147,7 @@ class Results:
 
     def average(self, records: Sequence[Record], name: str) -> Measured | None:
         """A paper's average over tasks, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: averages(record.scores)[name])
+        return self.over_seeds(records, lambda record: average(name, record.scores))
 
     def goal(self, records: Sequence[Record], name: str) -> Measured | None:
         """One of the space's goals, over the seeds of one recipe."""
@@ -284,7 +284,7 @@ def score(record: Record, table: Table, column: Column) -> float | None:
         task, name = column.score or ("", "")
         value: Any = record.scores.get(task, {}).get(name)
         if column.average:
-            value = averages(record.scores)[column.average]
+            value = average(column.average, record.scores)
         return None if value is None else float(value)
     parts = [score(record, table, table.column(name)) for name in column.mean_of]
     present = [part for part in parts if part is not None]

@@ -17,7 +17,7 @@ Scores = Mapping[str, Mapping[str, Any]]
 Cell = tuple[str, tuple[str, ...]]
 """A task and its number that stands for it, or the numbers to be averaged first."""
 Need = Literal["word_vectors", "checkpoint", "wordnet", "paraphraser"]
-_NEED_KEYS = {
+NEED_KEYS = {
     "word_vectors": {"encoder.kind"},
     "checkpoint": {"encoder.kind", "encoder.name"},
     "wordnet": {"corpus.augmentation"},
@@ -104,7 +104,7 @@ class Row:
             raise UserError(
                 f"row {self.label!r}: needs must be {choices(map(repr, get_args(Need)))}, not {self.needs!r}"
             )
-        for need, keys in _NEED_KEYS.items():
+        for need, keys in NEED_KEYS.items():
             if self.needs == need and not keys & set(self.overrides):
                 raise UserError(f"row {self.label!r} needs {need!r}, so it must override {choices(sorted(keys))}")
 

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 import os
+import platform
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -131,8 +132,6 @@ def inside_job() -> bool:
 
 def hardware(cluster: Cluster) -> str:
     """One line for the report."""
-    import platform
-
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

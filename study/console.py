@@ -17,11 +17,6 @@ from study.failures import why_failed
 from study.searcher import StudySearcher
 from study.spec import TrialSpec, from_config
 
-LEGEND = (
-    "dev: the development score that searches look at; the other names: averages of test scores. Both in percent, of "
-    "the tasks that were asked for."
-)
-
 
 def say(text: str) -> None:
     """A line on the console, at once."""
@@ -71,7 +66,7 @@ class Console(Callback):
     def _line(self, spec: TrialSpec, text: str) -> None:
         clear = "\r\033[K" if self.live else ""
         if not self.ended:
-            say(f"{clear}{LEGEND}")
+            say(clear + legend(self.shown))
         self.ended += 1
         total = max(self.total, self.ended)
         minutes = (time.monotonic() - self.began) / 60
@@ -80,6 +75,13 @@ class Console(Callback):
             f"{clear}[{self.ended:>{len(str(total))}}/{total}] {spec.name:<{self.width}} seed {spec.seed}  {text}"
             f"  ({minutes:.1f} min, about {left:.1f} left)"
         )
+
+
+def legend(shown: Sequence[tuple[str, str]]) -> str:
+    """What the words of `describe` mean."""
+    labels = ", ".join(label for label, _ in shown)
+    averages = f"; {labels}: averages of test scores" if labels else ""
+    return f"dev: the development score that searches look at{averages}"
 
 
 def describe(record: Record, shown: Sequence[tuple[str, str]]) -> str:

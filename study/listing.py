@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from reports.markdown import count
+from search_spaces import spaces
 from trainables.keys import Key
+from trainables.plugins import load_plugin
+from trainables.recipe import keys
 
 WIDTH = 100
 
 
 def list_spaces() -> int:
     """Every space, with its numbers of rows and domains."""
-    from reports.markdown import count
-    from search_spaces import spaces
-
     for space in spaces().values():
         rows, domains = count(len(space.rows), "row"), count(len(space.domains), "domain")
         tables = ", ".join(table.number for table in space.tables) or "none"
@@ -27,9 +28,6 @@ def list_spaces() -> int:
 
 def list_keys(plugins: Sequence[Path] = ()) -> int:
     """Every key of a recipe: its default, type, other name and meaning. `plugins` may add names that a key can have."""
-    from trainables.plugins import load_plugin
-    from trainables.recipe import keys
-
     for plugin in plugins:
         load_plugin(plugin)
     lines = ["Every key of a recipe, for --set KEY=VALUE. The defaults are the recipe's; a space sets its own."]

@@ -16,15 +16,20 @@ from pathlib import Path
 
 from reports.ledger import trial_key
 from search_spaces import load_space
+from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_job
 from study.options import Request
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import SourceFile
+from trainables.corpora.augment import check_augmentation
+from trainables.encoders import available
+from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
+from trainables.trial import check_recipes
 
 LARGEST_GRID = 10_000
 
@@ -177,7 +182,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
             continue
         recipe = rows[row.label] = base.override({**row.overrides, **found})
         # A model that is given is not what the row varies; a row that is evaluated only stays what it is.
-        own = set(row.overrides) - ({"encoder.name", "encoder.kind"} if row.needs == "checkpoint" else set())
+        own = set(row.overrides) - (NEED_KEYS["checkpoint"] if row.needs == "checkpoint" else set())
         clash = sorted(set(draft.fixed) & own) if recipe.trains else []
         if clash:
             raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")
@@ -186,14 +191,36 @@ def decide(draft: Draft, gpus: float) -> Plan:
 
 def check_plan(plan: Plan) -> None:
     """Refuse, before anything starts, what cannot work: encoders, data and objectives that are not there."""
-    from trainables.trial import check_recipes
-
     base = _extremes(plan) if plan.explored else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     check_recipes(list(recipes.values()))
+
+
+def warnings(plan: Plan, on_gpu: bool) -> list[str]:
+    """What would work, but slowly: sentences that each begin with a recipe's key.
+
+    A GPU is asked only where this machine has one: in a cluster the head node may have none.
+    """
+    recipes = [plan.base, *(recipe for recipe in plan.rows.values() if recipe is not None)]
+    asked = {
+        key
+        for recipe in recipes
+        for key in ("optimisation.precision", "evaluation.precision")
+        if recipe.flat()[key] == "bf16"
+    }
+    if not asked:
+        return []
+    import torch
+
+    if on_gpu and not torch.cuda.is_available():
+        return []
+    from trainables.encoders.precision import slow_bf16
+
+    found = [slow_bf16("bf16", "cuda" if on_gpu else "cpu", key) for key in sorted(asked)]
+    return [warning for warning in found if warning]
 
 
 def _extremes(plan: Plan) -> list[Recipe]:
@@ -212,10 +239,11 @@ def _plugin(path: Path) -> SourceFile:
 
 
 def _space_file(name: str) -> SourceFile | None:
-    path, marker, _ = name.partition(".py")
-    if not marker:
+    """As `load_space` reads the name: `my_space.py`, `my_space.py:NAME`, or any other path."""
+    path, marker, _ = name.partition(".py:")
+    if not (marker or name.endswith(".py") or "/" in name):
         return None
-    file = Path(path + marker).absolute()
+    file = Path(path + ".py" if marker else name).absolute()
     return SourceFile("space", str(file), read_source(file, "space"))
 
 
@@ -271,8 +299,6 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
     if row.needs != "checkpoint" and model is not None:  # a row that we train ourselves is evaluated instead
         return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
     if row.needs in ("wordnet", "paraphraser"):
-        from trainables.corpora.augment import check_augmentation
-
         try:
             check_augmentation(base.override(row.overrides).corpus)
         except UserError as error:
@@ -285,16 +311,11 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
         return "no public checkpoint is known; give one with `--evaluate ROW=MODEL`"
     if scale == "laptop":
         return "its model is not fetched at the scale laptop; give one with `--evaluate ROW=MODEL`"
-    from trainables.encoders import available
-
     return available(Recipe().override(row.overrides).encoder) or {}
 
 
 def _kind(row: Row, model: str) -> dict[str, Value]:
     """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
-    from trainables.encoders import available
-    from trainables.encoders.presence import WORD_VECTORS
-
     if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}
     finished = available(EncoderConfig(kind="pipeline", name=model)) is None

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from study.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
-    from study.plan import check_plan, decide, read_request
+    from study.plan import check_plan, decide, read_request, warnings
 
     draft = read_request(request)
     from study.cluster import allot, find_cluster, inside_job
@@ -50,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from study.study import check_results, run_study
 
     check_results(plan)
+    for warning in warnings(plan, on_gpu=allotment.gpus_per_worker > 0):
+        print(f"warning: {warning}", flush=True)
     from study.preview import preview
 
     if request.dry_run:
@@ -74,14 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(plan: Plan) -> bool:
-    """Write the report of what is done and say where it is; False if nothing is."""
+    """Write the report of what is finished, say where it and the best model are; False if nothing is finished."""
     from reports.ledger import LEDGER, Ledger
 
-    if not Ledger(plan.results / LEDGER).read():
+    if not any(record.status == "finished" for record in Ledger(plan.results / LEDGER).read()):
         return False
+    from reports.best_model import best_model
     from reports.report import write_report
 
     print(f"report: {write_report(plan.results)}", flush=True)
+    model = best_model(plan.results)
+    if model is not None:
+        print(f"best model by development score: {plan.results / model}", flush=True)
     return True
 
 

@@ -17,6 +17,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import ray.train
+import torch
+from ray import tune
+from ray.train.torch import TorchTrainer
+from ray.tune.integration.ray_train import TuneReportCallback
+
 from reports.ledger import LEDGER, MODELS, PREDICTIONS, Ledger, Record
 from search_spaces.goals import selection
 from study.failures import failure_path, keep_failure
@@ -25,6 +32,7 @@ from study.versions import versions
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
+from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult
 from trainables.trial.run import run_trials
 
@@ -42,11 +50,6 @@ def drive(config: dict[str, Any]) -> None:
 
     `config` is made by `spec.to_config`, of one trial or of several that train together in one population.
     """
-    import ray.train
-    from ray import tune
-    from ray.train.torch import TorchTrainer
-    from ray.tune.integration.ray_train import TuneReportCallback
-
     trials, key = from_config(config), str(config["key"])
     first = trials[0]
     results = Path(first.results)
@@ -93,8 +96,6 @@ def drive(config: dict[str, Any]) -> None:
 
 def work(config: dict[str, Any]) -> None:
     """A Train worker: its share of one trial, or a whole population."""
-    import ray.train
-
     trials = from_config(config)
     rank = ray.train.get_context().get_world_rank()
     if any(failure_path(Path(trial.results), trial.key).exists() for trial in trials):
@@ -124,11 +125,6 @@ def _without_record(trials: Sequence[TrialSpec]) -> list[TrialSpec]:
 
 
 def _run(trials: Sequence[TrialSpec], rank: int) -> None:
-    import ray.train
-    import torch
-
-    from trainables.training.distributed import Workers
-
     first = trials[0]
     torch.set_num_threads(max(1, int(first.per_worker["CPU"])))
     results = Path(first.results)
@@ -171,8 +167,6 @@ class _RayReporter(Reporter):
             self.board.add_scalar(f"train/{name}", value, step)
 
     def rung(self, number: int, score: float | None, checkpoint: Path | None) -> bool:
-        import ray.train
-
         if self.trial.scheduled or checkpoint is not None or self.trial.workers > 1:
             saved = ray.train.Checkpoint.from_directory(checkpoint) if checkpoint else None
             ray.train.report({METRIC: score, RUNG: number}, checkpoint=saved)
@@ -194,8 +188,6 @@ def keep(trial: TrialSpec, recipe: Recipe, result: TrialResult, model_folder: Pa
     results = Path(trial.results)
     predictions = None
     if result.predictions:
-        import numpy as np
-
         predictions = results / PREDICTIONS / f"{trial.key}.npz"
         content = io.BytesIO()
         np.savez_compressed(content, **result.predictions)  # type: ignore[arg-type]

@@ -105,7 +105,7 @@ WORTH_WAITING = {
 }
 """Libraries that take long to import, or that not everybody has: what needs them may import late."""
 LONGEST_FILE = 500
-DATA_FILES = {"search_spaces/scl.py", "search_spaces/supmpn.py", "trainables/corpora/scenes/lexicon.py"}
+DATA_FILES = {"trainables/corpora/scenes/lexicon.py"}
 """Tables of facts; the longer they are, the better."""
 
 FILES = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))

@@ -23,6 +23,7 @@ from trainables.corpora.scenes import lexicon, pairs, probing, text
 from trainables.corpora.scenes.files import STS
 from trainables.corpora.scenes.scene import Entity, Scene, possible, relation, sample, similarity, swap
 from trainables.errors import UserError
+from trainables.labels import LABELS
 
 
 @pytest.fixture(scope="session")
@@ -231,7 +232,7 @@ def test_pair_layouts(corpus):
         assert {row[4].strip() for row in rows} == {"ENTAILMENT", "NEUTRAL", "CONTRADICTION"}
     for split, count in (("train", 240), ("dev", 40), ("test", 60)):
         assert [len(read(down / "SNLI" / f"{part}.{split}")) for part in ("s1", "s2", "labels")] == [count] * 3
-        assert {row[0] for row in read(down / "SNLI" / f"labels.{split}")} == set(pairs.LABELS)
+        assert {row[0] for row in read(down / "SNLI" / f"labels.{split}")} == set(LABELS)
     for split, count in (("train", 80), ("dev", 30), ("test", 30)):
         rows = read(down / "STS" / "STSBenchmark" / f"sts-{split}.csv")
         assert {len(row) for row in rows} == {7}
@@ -353,14 +354,12 @@ def test_the_same_seed_is_the_same_corpus_in_any_process_and_another_seed_anothe
 
 
 def test_ensure_writes_once_whole_and_under_its_version(tmp_path, monkeypatch):
-    from trainables.corpora.scenes import files
-
     def small(folder: Path, seed: int, size: float) -> None:
         calls.append(folder)
         (folder / "docs").mkdir()
 
     calls: list[Path] = []
-    monkeypatch.setattr(files, "write_all", small)
+    monkeypatch.setattr(scenes, "write_all", small)
     place = scenes.ensure(tmp_path)
     assert place == scenes.ensure(tmp_path) == tmp_path / f"scenes-{scenes.version()}"
     assert len(calls) == 1
@@ -368,27 +367,23 @@ def test_ensure_writes_once_whole_and_under_its_version(tmp_path, monkeypatch):
 
 
 def test_nothing_half_written_is_left(tmp_path, monkeypatch):
-    from trainables.corpora.scenes import files
-
     def broken(folder: Path, seed: int, size: float) -> None:
         (folder / "docs").mkdir()
         raise RuntimeError("the disk is full")
 
-    monkeypatch.setattr(files, "write_all", broken)
+    monkeypatch.setattr(scenes, "write_all", broken)
     with pytest.raises(RuntimeError):
         scenes.ensure(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_another_process_that_was_faster_is_no_error(tmp_path, monkeypatch):
-    from trainables.corpora.scenes import files
-
     def overtaken(folder: Path, seed: int, size: float) -> None:
         (folder / "docs").mkdir()
         other = tmp_path / f"scenes-{scenes.version()}" / "docs"
         other.mkdir(parents=True)
 
-    monkeypatch.setattr(files, "write_all", overtaken)
+    monkeypatch.setattr(scenes, "write_all", overtaken)
     assert (scenes.ensure(tmp_path) / "docs").is_dir()
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -196,39 +196,39 @@ class TestAStrangersKind(TrainableEncoderContract):
         for further in ({"objective.mlm": 0.1}, {"corpus.layout": "spans"}):
             with pytest.raises(UserError, match="needs the token ids of a transformer"):
                 check_trainable(Recipe().override({"encoder.kind": "letters", **further}))
+        with pytest.raises(UserError, match=r"'letters' has a pooling of its own; set pooling\.padding to 'ignore'"):
+            check_trainable(Recipe().override({"encoder.kind": "letters", "pooling.padding": "count"}))
 
     def test_an_adapter_fits_on_it(self, encoder: TrainableEncoder, tmp_path: Path):
         adapted = AdaptedEncoder(encoder, tmp_path / "embeddings")
         assert adapted.encode(SENTENCES).shape == (len(SENTENCES), 5)
         assert adapted.unsavable == "letters are no module of sentence-transformers"
 
-    def test_it_is_trained_and_evaluated(self, encoder: TrainableEncoder):
-        """Through the model that training uses, and one step of its optimiser."""
-        from trainables.training.distributed import Workers
-        from trainables.training.model import StudyModel, TokenizedBatch
+    def test_it_is_trained_and_evaluated(self, tmp_path: Path):
+        from trainables.corpora import scenes
+        from trainables.trial import check_recipes
+        from trainables.trial.run import run_trial
 
-        recipe = Recipe().override({"encoder.kind": "letters", "objective.name": "scl"})
-        model = StudyModel(recipe, encoder)
-        tokens = encoder.tokenize(SENTENCES)
-        batch = TokenizedBatch(
-            tokens,
-            torch.arange(len(tokens)),
-            torch.tensor([0, 1, 2]),
-            torch.tensor([3, 4, 5]),
-            torch.tensor([0, 0, 0]),
-            torch.tensor([0, 1, 2]),
+        scenes.write(tmp_path / "corpus", size=0.1)
+        recipe = Recipe().override(
+            {
+                "encoder.kind": "letters",
+                "encoder.name": "latin",
+                "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+                "corpus.limit": 160,
+                "optimisation.batch_size": 16,
+                "optimisation.learning_rate": 1e-2,
+                "evaluation.senteval": str(tmp_path / "corpus" / "senteval"),
+                "evaluation.tasks": ("STSBenchmark",),
+                "evaluation.protocol": "fast",
+            }
         )
-        before = encoder.encode(SENTENCES)
-        optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
-        losses = []
-        for _ in range(5):
-            loss = model.loss(batch, Workers(), torch.Generator().manual_seed(0)).value
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            losses.append(loss.item())
-        assert losses[-1] < losses[0]
-        assert np.abs(encoder.encode(SENTENCES) - before).max() > 0
+        untrained = recipe.override({"optimisation.epochs": 0})
+        check_recipes([recipe, untrained])
+        result = run_trial(recipe, 1, model_folder=tmp_path / "model")
+        assert result.training["steps"] == 10
+        assert result.scores["STSBenchmark"] != run_trial(untrained, 1).scores["STSBenchmark"]
+        assert not (tmp_path / "model").exists()
 
 
 POOLING = """
@@ -240,14 +240,14 @@ def second(states, mask):
     return states[-1][:, 1]
 
 
-def doubled(dim, out):
+def bare(dim, out):
     from torch import nn
 
-    return nn.Linear(dim, 2 * out)
+    return nn.Linear(dim, out, bias=False)
 
 
 POOLINGS.add(Pooling("second", second))
-PROJECTIONS.add(Projection("doubled", doubled))
+PROJECTIONS.add(Projection("bare", bare))
 """
 
 
@@ -258,19 +258,19 @@ def second(tmp_path: Path) -> Iterator[None]:
     load_plugin(tmp_path / "second.py")
     yield
     POOLINGS.remove("second")
-    PROJECTIONS.remove("doubled")
+    PROJECTIONS.remove("bare")
 
 
 @pytest.mark.usefixtures("second")
 def test_a_strangers_pooling_and_projection(tmp_path: Path):
     """Trained and evaluated like any other; not saved as something else."""
-    recipe = Recipe().override({"pooling.mode": "second", "head.kind": "doubled", "encoder.name": SCENES_ENCODER})
+    recipe = Recipe().override({"pooling.mode": "second", "head.kind": "bare", "encoder.name": SCENES_ENCODER})
     check_trainable(recipe)
     encoder = on_tokens(load_encoder(recipe.encoder, recipe.pooling, device="cpu"))
     encoder.train(False)
     embedded = encoder.embed(encoder.tokenize(SENTENCES))
     np.testing.assert_array_equal(encoder.encode(SENTENCES), embedded.detach().numpy())
-    assert build_projection(HeadConfig("doubled"), encoder.dim)(embedded).shape == (len(SENTENCES), 2 * encoder.dim)
+    assert build_projection(HeadConfig("bare", 3), encoder.dim)(embedded).shape == (len(SENTENCES), 3)
     assert encoder.unsavable == "the pooling 'second' cannot be written as modules of sentence-transformers"
     with pytest.raises(UserError, match="the model cannot be saved: the pooling 'second'"):
         encoder.save(tmp_path / "model")

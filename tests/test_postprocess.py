@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
 from trainables.encoders import available, check_encoder, check_trainable, load_encoder
+from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.postprocess import FITS, Postprocessed
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, keys
+
+PRECISIONS: tuple[Any, ...] = ("fp32", "bf16")
 
 
 class Rows:
@@ -134,6 +137,24 @@ class TestPipeline:
             embedded, SentenceTransformer(str(finished), device="cpu").encode(list(SENTENCES), batch_size=64)
         )
         assert encoder.encode([]).shape == (0, 7)
+
+    def test_bf16_is_close_and_float32_outside(self, finished: Path):
+        config = EncoderConfig("pipeline", str(finished))
+        exact, low = (load_encoder(config, device="cpu", evaluation_precision=p).encode(SENTENCES) for p in PRECISIONS)
+        assert low.dtype == np.float32
+        assert 0 < np.abs(low - exact).max() < 0.1
+
+    def test_saved_as_it_is_prompts_included(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(
+            str(finished), device="cpu", prompts={"query": "a man "}, default_prompt_name="query"
+        )
+        Pipeline(model).save(tmp_path / "saved")
+        back = load_encoder(EncoderConfig("pipeline", str(tmp_path / "saved")), device="cpu")
+        np.testing.assert_allclose(back.encode(SENTENCES), Pipeline(model).encode(SENTENCES), atol=1e-6)
+        without = load_encoder(EncoderConfig("pipeline", str(finished)), device="cpu")
+        assert np.abs(without.encode(SENTENCES) - back.encode(SENTENCES)).max() > 1e-3
 
     def test_no_layers(self, finished: Path):
         with pytest.raises(UserError, match=r"encoder\.layers is 1, but a pipeline keeps all its layers"):

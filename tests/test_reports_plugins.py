@@ -22,7 +22,7 @@ from search_spaces import Domain
 from tests.synthetic_results import PLOTS, undraw, with_goals
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
-from trainables.senteval import tasks
+from trainables.senteval.tasks import TASKS, Task
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = """
@@ -130,11 +130,11 @@ def test_the_best_model(tmp_path: Path):
     assert best_model(tmp_path) == f"models/{second[0].key}"
 
 
-def test_a_task_of_ones_own_has_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_task_of_ones_own_has_a_table(tmp_path: Path, request: pytest.FixtureRequest):
     results = make_study(tmp_path)
     assert "## Further tasks" not in write_report(tmp_path).read_text()
-    own = dataclasses.replace(tasks.TASKS["MR"], name="reviews")
-    monkeypatch.setattr("reports.sections.further_tasks.TASKS", {**tasks.TASKS, "reviews": own})
+    TASKS.add(Task("reviews", "split", "table", ("/train.tsv", "/dev.tsv", "/test.tsv")))
+    request.addfinalizer(lambda: TASKS.remove("reviews"))
     for number, record in enumerate(results.records):
         scores = {**record.scores, "reviews": {"test_accuracy": 70.0 + number % 2, "dev_accuracy": 1.0}}
         Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, scores=scores))

@@ -376,9 +376,9 @@ class TestFigures:
     @pytest.mark.parametrize(
         ("figure", "said"),
         [
-            (("2", "t", "distribution", ("objective.name",), "9", "Avg."), "there is no table 9"),
-            (("2", "t", "distribution", ("objective.name",), "2", "Mean"), "table 2 has no column 'Mean'"),
-            (("2", "t", "distribution", ("objective.tau",), "2", "Avg."), "'objective.tau' is not a key"),
+            (("2", "t", "distribution", ("objective.name",), "9", "Avg."), "no table is called '9'"),
+            (("2", "t", "distribution", ("objective.name",), "2", "Mean"), "table 2: no column is called 'Mean'"),
+            (("2", "t", "distribution", ("objective.tau",), "2", "Avg."), "is called 'objective.tau'"),
             (("2", "t", "lines", ("objective.name", "head.kind"), "2", "Avg."), "run over a number"),
             (("2", "t", "lines", ("objective.weight",), "2", "Avg."), "need at least 2 keys"),
             (("2", "t", "bars", ("objective.weight",), "2", "Avg."), "kind must be"),
@@ -466,6 +466,15 @@ def test_data_in_words(tmp_path: Path):
     head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
     assert "data.corpus.filled_positives" in head
     assert "data.corpus.premises" not in head
+
+
+def test_how_labels_were_read_is_said(tmp_path: Path):
+    """Where a corpus numbers its labels and does not name them."""
+    make_results(tmp_path, rows=[BASELINE])
+    corpus = {"source": "mine.csv", "fingerprint": "abc", "labels": "0 is entailment, 1 neutral, 2 contradiction"}
+    rewrite(tmp_path, lambda record: dataclasses.replace(record, data={"corpus": corpus}))
+    said = cells(write_report(tmp_path).read_text(), "## What was run", "training corpus")
+    assert said == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
 
 
 def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from search_spaces.averages import averages
+from search_spaces.goals import GOALS
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.senteval import (
@@ -24,11 +26,8 @@ from trainables.senteval import (
     development,
     evaluate,
     fingerprint,
-    goals,
-    selection_score,
     task_names,
 )
-from trainables.senteval.averages import AVERAGES, averages, describe
 from trainables.senteval.captions import read_captions
 from trainables.senteval.correlation import spearman
 from trainables.senteval.read import read_task
@@ -90,36 +89,9 @@ def test_scores_are_better_than_chance_where_words_tell(whole: Evaluation) -> No
     assert whole.tasks["ImageCaptionRetrieval"]["test_recall"] > 20
 
 
-def test_averages_are_the_papers(whole: Evaluation) -> None:
-    tasks = whole.tasks
-    development = {"development_sts", "development_transfer", "development_declutr_all"}
-    assert set(whole.averages) == {average.name for average in AVERAGES} | {"declutr_all"} | development
-    assert all(value is not None for value in whole.averages.values())
-    assert describe("clsr_sts").endswith("STS15, STS16; `test_spearman_cosine` of STSBenchmark")
-    assert all(describe(name).startswith("`") for name in averages({}))
-    years = [f"STS{year}" for year in range(12, 17)]
-    assert whole.averages["liao_sts"] == pytest.approx(np.mean([tasks[year]["spearman_wmean"] for year in years]))
-    supmpn = [tasks[year]["spearman_all"] for year in years]
-    supmpn += [tasks[name]["test_spearman_cosine"] for name in ("STSBenchmark", "SICKRelatedness")]
-    assert whole.averages["supmpn_sts"] == pytest.approx(np.mean(supmpn))
-    declutr = {average.name: average for average in AVERAGES}["declutr_downstream"]
-    assert {task for task, _ in declutr.cells} == set(GROUPS["downstream"])
-    without = {name: scores for name, scores in tasks.items() if name != "CR"}
-    assert averages(without)["liao_transfer"] is None
-    assert averages(without)["liao_sts"] is not None
-
-
-def test_selection_uses_development_scores_only(whole: Evaluation) -> None:
-    accuracy = np.mean([whole.tasks[name]["dev_accuracy"] for name in GROUPS["transfer"]])
-    similarity = whole.tasks["STSBenchmark"]["dev_spearman_cosine"]
-    assert selection_score(whole.tasks) == pytest.approx((accuracy + similarity) / 2)
-    assert selection_score({"STSBenchmark": whole.tasks["STSBenchmark"]}) == similarity
-    assert selection_score({"STS12": whole.tasks["STS12"]}) is None
-    spoiled = {name: {**scores, "test_accuracy": 0.0} for name, scores in whole.tasks.items()}
-    assert selection_score(spoiled) == selection_score(whole.tasks)
-    assert goals(spoiled) == {"sts": similarity, "transfer": pytest.approx(accuracy)}
-    assert [whole.averages[f"development_{name}"] for name in goals(spoiled)] == list(goals(spoiled).values())
-    assert goals({"CR": whole.tasks["CR"]}) == {"sts": None, "transfer": whole.tasks["CR"]["dev_accuracy"]}
+def test_papers_averages_and_goals_find_their_scores(whole: Evaluation) -> None:
+    assert [name for name, value in averages(whole.tasks).items() if value is None] == []
+    assert [name for name, goal in GOALS.items() if goal.of(whole.tasks) is None] == []
 
 
 def test_development_agrees_with_the_whole_evaluation(corpus: Path, whole: Evaluation) -> None:
@@ -276,7 +248,7 @@ def test_one_bad_task_does_not_lose_the_others(corpus: Path, tmp_path: Path) -> 
     assert "custrev.pos does not exist" in result.tasks["CR"]["reason"]
     assert result.tasks["MRPC"]["test_f1"] is None
     assert set(result.errors) == {"SST5", "MRPC"}, "data that is simply not there is no error"
-    assert result.averages["liao_transfer"] is None
+    assert averages(result.tasks)["liao_transfer"] is None
 
 
 def test_check_data(corpus: Path, tmp_path: Path) -> None:

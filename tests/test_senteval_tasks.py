@@ -14,6 +14,7 @@ import pytest
 
 from trainables.corpora import scenes
 from trainables.errors import UserError
+from trainables.plugins import load_plugin
 from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, task_names
 from trainables.senteval.read import read_task
 from trainables.senteval.readers import READERS, Reader
@@ -172,6 +173,59 @@ class TestOwnGroups:
             TASKS.add(own[2])
 
 
+def test_a_mistake_in_an_own_file_does_not_wait_until_a_model_is_trained(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(PAIR + "x\ty\tfive\n")
+    TASKS.add(Task("broken", "similarity", "table", (str(tmp_path / "a.tsv"),)))
+    try:
+        with pytest.raises(UserError, match=r"a\.tsv:2: score 'five' is not a number"):
+            check_data(corpus, ["STS12", "broken"])
+    finally:
+        TASKS.remove("broken")
+
+
+OWN_KIND = """
+import numpy as np
+
+from trainables.senteval.examples import Split, TaskData
+from trainables.senteval.readers import READERS, Reader
+from trainables.senteval.score import Scores
+from trainables.senteval.scorers import SCORERS, Scorer
+from trainables.senteval.tasks import TASKS, Task
+
+
+def triples(task, paths):
+    lines = [line.split("|") for line in paths[0].read_text().splitlines()]
+    left, right, labels = zip(*lines)
+    return TaskData({"all": Split(list(left), list(right), np.array(labels, dtype=np.float64))})
+
+
+def alike(given, protocol, seed):
+    cosines, gold = given.cosine(given.data.splits["all"]), given.labels("all")
+    agreement = 100 * float(((cosines > 0.9) == (gold > 0)).mean())
+    return Scores({"agreement": agreement, "examples": len(gold)}, cosines, gold)
+
+
+SCORERS.add(Scorer("alike", alike, ("agreement",), metric="agreement", splits=("all",), target="scores"))
+READERS.add(Reader("triples", triples, ("all",), ("scores",)))
+TASKS.add(Task("triples", "alike", "triples", ("triples.txt",)))
+"""
+
+
+def test_a_plugin_adds_a_kind_and_a_layout(tmp_path: Path) -> None:
+    (tmp_path / "my_kind.py").write_text(OWN_KIND)
+    (tmp_path / "triples.txt").write_text("a dog|a dog|1\na dog|no cat|0\na cat|my cat|1\n")
+    load_plugin(tmp_path / "my_kind.py")
+    try:
+        result = evaluate(bag_of_words, tmp_path, ["triples"], "fast")
+        check_data(tmp_path, ["triples"])
+    finally:
+        TASKS.remove("triples")
+        SCORERS.remove("alike")
+        READERS.remove("triples")
+    assert result.tasks["triples"]["agreement"] == pytest.approx(200 / 3)
+    assert {*result.kept} == {"triples", "gold.triples"}
+
+
 PLUGIN = """
 from trainables.senteval.tasks import TASKS, Task
 
@@ -262,6 +316,7 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
             "a.tsv:3: expected 2 columns as in line 1, found 1",
         ),
         ("a.tsv", "text\tlabel\nx\tgood\n", "nested_cv", "a.tsv:2: no 'sentence'; the columns are 'text', 'label'"),
+        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv:1: a column is named twice: label, label"),
         ("a.tsv", "sentence\tclass\nx\tgood\n", "nested_cv", "a.tsv:2: no 'label'; the columns are"),
         ("a.tsv", HEAD, "nested_cv", "a.tsv holds no example"),
         ("a.tsv", "", "nested_cv", "a.tsv is empty"),

@@ -253,8 +253,16 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     def interrupted(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger) -> int:
         if finished:
             trial = plan.fixed_trials()[0]
-            scores = {"STSBenchmark": {"dev_spearman_cosine": 61.0}}
-            ledger.write(Record(trial.recipe.flat(), trial.recipe.hash, trial.seed, scores=scores))
+            recipe = trial.recipe
+            record = Record(
+                recipe.flat(),
+                recipe.hash,
+                trial.seed,
+                scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
+                protocol=recipe.evaluation.protocol,
+                checkpoint=f"models/{trial.key}",
+            )
+            ledger.write(record)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("study.study._tune", interrupted)
@@ -264,4 +272,17 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     out = capsys.readouterr().out
     assert "stopped; finished trials are kept" in out
     assert (f"report: {results / 'report.md'}" in out) == finished == (results / "report.md").is_file()
+    assert (f"best model by development score: {results / 'models'}" in out) == finished
     assert StudyInfo.load(results).status_counts["finished"] == finished
+
+
+def test_a_slow_precision_is_said_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("study.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
+    monkeypatch.setattr("trainables.encoders.precision.native_bf16", lambda device: False)
+    assert main([*TINY, "--dry-run", "--set", "evaluation.precision=bf16"]) == 0
+    assert capsys.readouterr().out.count("warning: evaluation.precision is bf16, which this processor has no") == 1
+    monkeypatch.setattr("trainables.encoders.precision.native_bf16", lambda device: True)
+    assert main([*TINY, "--dry-run", "--set", "evaluation.precision=bf16"]) == 0
+    assert "warning" not in capsys.readouterr().out

@@ -76,6 +76,27 @@ def test_set_reaches_every_recipe_and_paths_become_absolute(tmp_path: Path, monk
     assert plan.base.corpus.nli == str(tmp_path / "mine.jsonl")
 
 
+def test_own_columns_and_labels_have_options_of_their_own() -> None:
+    columns, labels = "premise=text_a,hypothesis=text_b,label=y", "entailment=yes,neutral=maybe,contradiction=no"
+    options = ("--columns", columns, "--labels", labels)
+    corpus = plan_of(*options).base.corpus
+    assert (corpus.columns, corpus.labels) == (columns, labels)
+    assert plan_of(*options, "--set", "corpus.labels=none").base.corpus.labels is None  # the last word
+
+
+@pytest.mark.parametrize("name", ["mine.py", "mine.py:mine", "a.pyfolder/mine.py", "a.pyfolder/mine.py:mine"])
+def test_a_space_file_travels_whatever_it_is_called(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path(name.partition(":")[0])
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(MODELS.replace('"models"', '"mine"'))
+    source = plan_of("--space", name, "--scale", "laptop").draft.space_file
+    assert source is not None
+    assert source.text == file.read_text()
+    assert Path(source.path) == tmp_path / file
+    assert plan_of().draft.space_file is None
+
+
 def test_set_may_not_flatten_what_the_rows_vary() -> None:
     with pytest.raises(UserError, match=r"objective\.weight would make every row alike"):
         plan_of("--space", "scl_lambda", "--set", "objective.weight=0.5")
@@ -240,11 +261,11 @@ class TestModelsOfOthers:
 
     def test_at_the_papers_scale_the_hub_is_asked(self, models: str, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
-        monkeypatch.setattr("trainables.encoders.available", lambda config: asked.append(config.name))
+        monkeypatch.setattr("study.plan.available", lambda config: asked.append(config.name))
         recipe = plan_of("--space", models, "--scale", "paper").rows["known"]
         assert recipe is not None
         assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == ("pipeline", "owner/known", False)
-        monkeypatch.setattr("trainables.encoders.available", lambda config: "the hub cannot be reached")
+        monkeypatch.setattr("study.plan.available", lambda config: "the hub cannot be reached")
         assert plan_of("--space", models, "--scale", "paper").missing["known"] == "the hub cannot be reached"
         assert asked == ["owner/known"]
 
@@ -279,7 +300,7 @@ class TestModelsOfOthers:
 
     def test_a_finished_model_of_the_hub_keeps_its_pooling(self, models: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "trainables.encoders.available", lambda config: None if config.name == "a/finished" else "it is plain"
+            "study.plan.available", lambda config: None if config.name == "a/finished" else "it is plain"
         )
         for name, kind in (("a/finished", "pipeline"), ("a/plain", "transformer")):
             recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"unknown={name}").rows["unknown"]

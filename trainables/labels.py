@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+Label = Literal["entailment", "neutral", "contradiction"]
+
 ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
-LABELS = ("entailment", "neutral", "contradiction")
+LABELS: tuple[Label, ...] = ("entailment", "neutral", "contradiction")
 """Names of the labels 0, 1 and 2."""

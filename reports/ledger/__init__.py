@@ -6,11 +6,12 @@
 It is a study's truth: everything else in the folder can be made again, or is only of use while the study runs.
 """
 
-from reports.ledger.files import plain, read_json, write_whole
 from reports.ledger.folders import FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, STUDY, split_key, trial_key
+from reports.ledger.json_files import plain, read_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.record import Record
 from reports.ledger.study_info import StudyInfo
+from trainables.files import write_whole
 
 __all__ = [
     "FAILURES",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.ledger.files import write_json
 from reports.ledger.folders import is_key, trial_key
+from reports.ledger.json_files import write_json
 from reports.ledger.record import Record, read_record
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from reports.ledger.files import as_recipe, known_fields, read_json
 from reports.ledger.folders import trial_key
+from reports.ledger.json_files import as_recipe, known_fields, read_json
 from trainables.errors import UserError
 
 WHAT = "a record of a finished trial"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reports.ledger.files import as_recipe, known_fields, read_json, write_json
 from reports.ledger.folders import PLUGINS, STUDY
+from reports.ledger.json_files import as_recipe, known_fields, read_json, write_json
 from search_spaces import load_space
 from search_spaces.space import Space
 from trainables.errors import UserError

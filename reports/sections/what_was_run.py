@@ -17,6 +17,7 @@ FEW = 3
 
 
 def write(results: Results, pictures: Path) -> str:
+    """Facts as bullets, a warning where code or data changed, the data, the recipe, training times."""
     info = results.info
     finished = [record for record in results.records if record.status == "finished"]
     pruned = len(results.records) - len(finished)
@@ -33,8 +34,8 @@ def write(results: Results, pictures: Path) -> str:
         ),
         f"Cost: {_cost(finished + [r for r in results.records if r.status == 'pruned'])}",
         f"Hardware: {'; '.join(_distinct([info.hardware, *(r.hardware for r in results.records)]))}",
-        *_presets(results),
         f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(info.versions.items()))}",
+        *_presets(results),
     ]
     said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
     parts = [said, _mixed_versions(results), data_section(results), _recipe(results)]

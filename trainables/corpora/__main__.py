@@ -17,7 +17,7 @@ from trainables.errors import answer_user_errors
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The door; see `--help`."""
+    """The command line; see `--help`."""
     parser = argparse.ArgumentParser(
         prog="python -m trainables.corpora", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -45,11 +45,12 @@ class Labels:
         self.numbers = False
         """Whether labels were read by their numbers, without a name that says what a number means."""
         self._said = said
-        self._codes = {name: code for code, name in enumerate(LABELS)}
-        self._codes |= {str(code): code for code in range(len(LABELS))}
+        self._codes: dict[str, int] = {str(code): code for code in range(len(LABELS))}
+        self._codes |= {name: code for code, name in enumerate(LABELS)}
         if said is not None:
-            given = _assignments(said, "corpus.labels", LABELS)
-            self._codes = {value.lower(): LABELS.index(name) for name, value in given}
+            names: list[str] = list(LABELS)
+            given = _assignments(said, "corpus.labels", names)
+            self._codes = {value.lower(): names.index(name) for name, value in given}
 
     def code(self, raw: Any, where: str) -> int | None:
         """0, 1 or 2; None for a row without a gold label; `UserError` for a label that is none of these."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, choices
-from trainables.recipe import EncoderConfig, Recipe
+from trainables.recipe import EncoderConfig, Recipe, keys
 from trainables.registry import load
 
 
@@ -65,8 +65,8 @@ def check_trainable(recipe: Recipe) -> None:
     masked = recipe.objective.mlm > 0 or recipe.objective.name == "mlm"
     if encoder.adapter != "none":
         _check_adapter(recipe, masked)
-    elif (masked or recipe.corpus.layout == "spans") and not kind.tokens:
-        what = "masked language modelling" if masked else "corpus.layout 'spans'"
+    elif (masked or _cuts_tokens(recipe)) and not kind.tokens:
+        what = "masked language modelling" if masked else f"corpus.layout {recipe.corpus.layout!r}"
         raise UserError(f"{what} needs the token ids of a transformer, which encoder.kind {kind.name!r} does not give")
     elif masked:
         _check_mask_token(encoder.name)
@@ -80,11 +80,18 @@ def _check_adapter(recipe: Recipe, masked: bool) -> None:
             "masked language modelling trains the encoder, which encoder.adapter freezes; set objective.mlm to 0, "
             "or encoder.adapter to 'none'"
         )
-    if recipe.corpus.layout == "spans":
+    if _cuts_tokens(recipe):
         raise UserError(
-            "corpus.layout 'spans' cuts texts into tokens, and an adapter keeps one embedding for each text; "
-            "set encoder.adapter to 'none', or take another layout"
+            f"corpus.layout {recipe.corpus.layout!r} cuts texts into tokens, and an adapter keeps one embedding for "
+            "each text; set encoder.adapter to 'none', or take another layout"
         )
+
+
+def _cuts_tokens(recipe: Recipe) -> bool:
+    """Whether the layout makes its items of an encoder's tokens, as spans are made."""
+    layouts = keys()["corpus.layout"].names
+    assert layouts is not None
+    return bool(layouts[recipe.corpus.layout].tokens)
 
 
 def _missing(config: EncoderConfig) -> Missing | None:
@@ -100,6 +107,11 @@ def _check_padding(recipe: Recipe) -> None:
         raise UserError(
             f"pooling.padding 'count' is for pooling.mode {choices(map(repr, fitting))}; "
             f"pooling.mode is {recipe.pooling.mode!r}"
+        )
+    if not ENCODERS[recipe.encoder.kind].pools:
+        raise UserError(
+            f"pooling.padding 'count' is for encoders whose token states are pooled here, and encoder.kind "
+            f"{recipe.encoder.kind!r} has a pooling of its own; set pooling.padding to 'ignore'"
         )
     if recipe.encoder.adapter != "none":
         raise UserError(

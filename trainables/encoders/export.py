@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ def save_transformer(
     backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, pooling: str, max_length: int, folder: Path
 ) -> None:
     """Replace `folder` by the model with that pooling; half a model is never seen there."""
+    from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
 
     entry, config = POOLINGS[pooling], backbone.config
@@ -44,13 +45,13 @@ def save_transformer(
         states = {"output_hidden_states": entry.every_layer}
         transformer = Transformer(str(plain), max_seq_length=max_length, config_kwargs=states)
         pooled = load(entry.stock)(config.hidden_size, config.num_hidden_layers, tokenizer)
-        _write([transformer, *pooled], scratch, folder)
+        _write(SentenceTransformer(modules=[transformer, *pooled], device="cpu"), scratch, folder)
 
 
 def save_pipeline(model: SentenceTransformer, folder: Path) -> None:
     """Replace `folder` by a model of sentence-transformers as it is, its prompts included."""
     with _scratch_beside(folder) as scratch:
-        _write(list(model), scratch, folder, model.prompts, model.default_prompt_name)
+        _write(model, scratch, folder)
 
 
 def save_adapted(
@@ -106,17 +107,8 @@ def _scratch_beside(folder: Path) -> Iterator[Path]:
         yield Path(scratch)
 
 
-def _write(
-    modules: list[nn.Module],
-    scratch: Path,
-    folder: Path,
-    prompts: Mapping[str, str] | None = None,
-    prompt: str | None = None,
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
+def _write(model: SentenceTransformer, scratch: Path, folder: Path) -> None:
     finished = scratch / "finished"
-    model = SentenceTransformer(modules=modules, device="cpu", prompts=prompts, default_prompt_name=prompt)
     model.save(str(finished), create_model_card=False)
     _replace(folder, finished)
 

@@ -47,13 +47,16 @@ def model_settings(backbone: PreTrainedModel) -> dict[str, object]:
 
 def tokenizer_settings(tokenizer: PreTrainedTokenizerBase | Tokenizer) -> dict[str, object]:
     """All of a tokenizer: vocabulary, normaliser, splitting, special tokens; not the padding of its last call."""
-    state: dict[str, object] = {"class": type(tokenizer).__name__}
-    if not isinstance(tokenizer, Tokenizer):
-        state["special tokens"] = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
-        state["truncation side"] = tokenizer.truncation_side
-    fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if isinstance(fast, Tokenizer):
-        parts = json.loads(fast.to_str())
-        return {**state, **{name: part for name, part in parts.items() if name not in ("truncation", "padding")}}
+    if isinstance(tokenizer, Tokenizer):
+        parts = json.loads(tokenizer.to_str())
+        return {name: part for name, part in parts.items() if name not in ("truncation", "padding")}
+    state: dict[str, object] = {
+        "class": type(tokenizer).__name__,
+        "special tokens": {name: str(token) for name, token in tokenizer.special_tokens_map.items()},
+        "truncation side": tokenizer.truncation_side,
+    }
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is not None:
+        return state | tokenizer_settings(fast)
     options = {name: value for name, value in tokenizer.init_kwargs.items() if name not in _PLACES}
-    return {**state, "vocabulary": tokenizer.get_vocab(), "options": options}
+    return state | {"vocabulary": tokenizer.get_vocab(), "options": options}

@@ -10,7 +10,7 @@ from trainables.registry import load
 
 
 def none(dim: int, out: int) -> nn.Module:
-    """The embedding itself; `out` has no say."""
+    """The embedding itself."""
     return nn.Identity()
 
 
@@ -25,6 +25,11 @@ def mlp(dim: int, out: int) -> nn.Module:
 
 
 def build_projection(config: HeadConfig, dim: int) -> nn.Module:
-    """(sentences, dim) to (sentences, config.dim or dim)."""
-    module: nn.Module = load(PROJECTIONS[config.kind].build)(dim, config.dim or dim)
+    """(sentences, dim) to (sentences, projected_size(config, dim))."""
+    module: nn.Module = load(PROJECTIONS[config.kind].build)(dim, projected_size(config, dim))
     return module
+
+
+def projected_size(config: HeadConfig, dim: int) -> int:
+    """The size of what the projection gives, for embeddings of size `dim`."""
+    return dim if PROJECTIONS[config.kind].keeps_size else config.dim or dim

@@ -18,12 +18,15 @@ class Projection:
 
     name: str
     build: Callable[[int, int], nn.Module] | str
-    """From the embedding's size and the output's to a module; or `"module:function"`."""
+    """From the embedding's size and the output's to a module, (sentences, dim) to (sentences, out); or
+    `"module:function"`."""
+    keeps_size: bool = False
+    """Whether the output has the embedding's size, whatever `head.dim` says."""
 
 
 PROJECTIONS = Registry(
     "projection head",
-    Projection("none", "trainables.encoders.project:none"),
+    Projection("none", "trainables.encoders.project:none", keeps_size=True),
     Projection("linear", "trainables.encoders.project:linear"),
     Projection("mlp", "trainables.encoders.project:mlp"),
 )

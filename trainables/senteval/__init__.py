@@ -1,32 +1,25 @@
-"""SentEval whole: 28 tasks as data, one embedding pass, all classifiers of a task in one fit.
+"""SentEval: 28 tasks as entries of a registry, one embedding pass, all classifiers of a task in one fit.
 
-    from trainables.senteval import evaluate, task_names
-    result = evaluate(encoder.encode, Path("senteval"), task_names(["sts", "transfer"]), "full")
-    result.tasks["STS12"]["spearman_wmean"], result.averages["liao_transfer"]
+    from trainables.senteval import evaluate
+    result = evaluate(encoder.encode, "data/senteval", ["sts", "transfer"])
+    result.tasks["STS12"]["spearman_wmean"], result.kept["gold.STS12"]
 
-Nothing heavy is imported before `evaluate`, `development` or `fingerprint` run.
+What papers make of the scores (averages, goals of a search) stands beside the papers, in `search_spaces`. Nothing heavy
+is imported before `evaluate` or `development` runs.
 """
 
-from trainables.senteval.evaluation import (
-    Evaluation,
-    check_data,
-    development,
-    evaluate,
-    fingerprint,
-    goals,
-    selection_score,
-)
-from trainables.senteval.tasks import GROUPS, TASKS, task_names
+from trainables.senteval.evaluation import Evaluation, check_data, development, evaluate, fingerprint
+from trainables.senteval.tasks import GROUPS, TASKS, Task, groups, task_names
 
 __all__ = [
     "GROUPS",
     "TASKS",
     "Evaluation",
+    "Task",
     "check_data",
     "development",
     "evaluate",
     "fingerprint",
-    "goals",
-    "selection_score",
+    "groups",
     "task_names",
 ]

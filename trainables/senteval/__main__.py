@@ -68,8 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config = Recipe().override({"encoder.name": asked.encoder, "encoder.max_length": length}).encoder
     given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling else None
     check_encoder(config)
-    if asked.precision == "bf16" and asked.word_vectors:
-        raise UserError(f"--precision bf16 is for transformers; {config.name} is scored in fp32 only")
     encoder = load_encoder(config, given or _plain_pooling(asked.encoder), evaluation_precision=asked.precision)
 
     def encode(sentences: Sequence[str]) -> np.ndarray:

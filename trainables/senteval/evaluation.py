@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainables.errors import UserError
-from trainables.senteval.averages import averages
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.protocol import protocol_named
 from trainables.senteval.scorers import Numbers
@@ -42,7 +41,6 @@ class Evaluation:
 
     protocol: str
     tasks: dict[str, Numbers]
-    averages: dict[str, float | None]
     predictions: dict[str, np.ndarray] = field(repr=False)
     gold: dict[str, np.ndarray] = field(repr=False)
     parts: dict[str, np.ndarray] = field(repr=False)
@@ -107,7 +105,6 @@ def evaluate(
     return Evaluation(
         protocol,
         results,
-        {**averages(results), **{f"development_{name}": value for name, value in goals(results).items()}},
         {name: scores.predictions for name, scores in found.items()},
         {name: scores.gold for name, scores in found.items()},
         {name: scores.parts for name, scores in found.items() if scores.parts is not None},
@@ -119,26 +116,6 @@ def evaluate(
 
 def _dash(task: Task, reason: str) -> Numbers:
     return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
-
-
-def goals(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
-    """The two goals of a search, from development parts only and in percent; None where nothing of one is there.
-
-    `sts`: STSBenchmark's `dev_spearman_cosine`. `transfer`: mean `dev_accuracy` of the transfer tasks. Missing tasks
-    leave that mean, so compare only scores of one task list.
-    """
-    accuracies = [tasks[name]["dev_accuracy"] for name in GROUPS["transfer"] if name in tasks]
-    accuracies = [value for value in accuracies if value is not None]
-    return {
-        "sts": tasks.get("STSBenchmark", {}).get("dev_spearman_cosine"),
-        "transfer": sum(accuracies) / len(accuracies) if accuracies else None,
-    }
-
-
-def selection_score(tasks: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """What a study with one goal maximises: the mean of the two `goals`, over what is there; None if neither is."""
-    parts = [score for score in goals(tasks).values() if score is not None]
-    return sum(parts) / len(parts) if parts else None
 
 
 def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
@@ -171,7 +148,9 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
 def check_data(data: str | Path, tasks: Sequence[str]) -> None:
     """Raise `UserError` if `data` is no SentEval folder, holds none of the tasks, or only a part of one.
 
-    Quick: looks which files are there. A task that is missing as a whole passes, since it makes a dash.
+    SentEval's own files are only looked for, which is quick. Those of a task that was added are read to their end, so
+    that a mistake in them does not wait until a model is trained. A task that is missing as a whole passes, since it
+    makes a dash.
     """
     names = task_names(tasks)
     folder = Path(data)
@@ -182,6 +161,9 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
             check_task(TASKS[name], folder)
         except MissingData as problem:
             missing.append(str(problem))
+        else:
+            if name not in GROUPS["all"]:
+                _read(TASKS[name], folder)
     if len(missing) == len(names):
         raise UserError(f"{data} holds no task of {', '.join(names)}; {missing[0]}")
 
@@ -199,8 +181,6 @@ def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
 
 def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], dict[str, str], dict[str, str]]:
     """What could be read, what is missing and why, what is broken and why."""
-    from trainables.senteval.read import read_task
-
     check_folder(data, names)
     read: dict[str, TaskData] = {}
     missing: dict[str, str] = {}
@@ -210,12 +190,18 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
             continue
         try:
             check_task(TASKS[name], data)
-            read[name] = read_task(TASKS[name], data)
+            read[name] = _read(TASKS[name], data)
         except MissingData as reason:
             missing[name] = str(reason)
         except UserError as problem:
             errors[name] = str(problem)
     return read, missing, errors
+
+
+def _read(task: Task, data: Path) -> TaskData:
+    from trainables.senteval.read import read_task
+
+    return read_task(task, data)
 
 
 def _embed(encode: Encode, read: Mapping[str, TaskData]) -> tuple[Tensor, Callable[[list[str]], Tensor]]:

@@ -122,6 +122,8 @@ def _csv(path: Path) -> Iterator[Line]:
 
 def _named(path: Path, header: Sequence[str], records: Iterator[tuple[int, list[str]]]) -> Iterator[Line]:
     columns = [column.strip() for column in header]
+    if len(set(columns)) < len(columns):
+        raise broken(path, 1, f"a column is named twice: {', '.join(columns)}")
     for number, fields in records:
         if len(fields) != len(columns):
             raise broken(path, number, f"expected {len(columns)} columns as in line 1, found {len(fields)}")

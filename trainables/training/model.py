@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Pairs
 from trainables.encoders.contract import TrainableEncoder, on_tokens
-from trainables.encoders.project import build_projection
+from trainables.encoders.project import build_projection, projected_size
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import HeadConfig, ObjectiveConfig
@@ -60,7 +60,7 @@ class StudyModel(nn.Module):
         self.encoder = encoder
         self.head = build_projection(head, encoder.dim)
         self.objective = build_objective(objective, encoder.dim, layout)
-        width = encoder.dim if head.kind == "none" else head.dim or encoder.dim
+        width = projected_size(head, encoder.dim)
         self.bank = MemoryBank(objective.bank, width, objective.bank_warmup) if objective.bank else None
         self.mlm_weight = objective.mlm
         self.count_padding = count_padding

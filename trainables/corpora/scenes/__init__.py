@@ -17,6 +17,14 @@ from functools import cache
 from pathlib import Path
 
 from trainables.corpora.cache import default_cache
+from trainables.corpora.scenes.files import write_all
+from trainables.corpora.scenes.lexicon import lexicon_words
+from trainables.corpora.scenes.opinions import opinion_words
+from trainables.corpora.scenes.pairs import style_words
+from trainables.corpora.scenes.passages import story_words
+from trainables.corpora.scenes.probing import probing_words
+from trainables.corpora.scenes.questions import question_words
+from trainables.corpora.scenes.text import FUNCTION_WORDS
 from trainables.errors import UserError
 
 
@@ -45,14 +53,6 @@ def write(folder: Path, *, seed: int = 0, size: float = 1.0) -> None:
 
 def vocabulary() -> list[str]:
     """Every word that the corpus can hold, at any seed and size, sorted."""
-    from trainables.corpora.scenes.lexicon import lexicon_words
-    from trainables.corpora.scenes.opinions import opinion_words
-    from trainables.corpora.scenes.pairs import style_words
-    from trainables.corpora.scenes.passages import story_words
-    from trainables.corpora.scenes.probing import probing_words
-    from trainables.corpora.scenes.questions import question_words
-    from trainables.corpora.scenes.text import FUNCTION_WORDS
-
     parts = (lexicon_words(), opinion_words(), question_words(), probing_words(), story_words(), style_words())
     return sorted(set(FUNCTION_WORDS).union(*parts))
 
@@ -68,8 +68,6 @@ def version() -> str:
 
 def _write_whole(place: Path, seed: int, size: float) -> None:
     """Write beside `place`, then rename; where another process was faster, its corpus stands."""
-    from trainables.corpora.scenes.files import write_all
-
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from trainables.corpora.scenes.scene import (
-    Label,
     Scene,
     changed,
     contradict,
@@ -24,8 +23,7 @@ from trainables.corpora.scenes.scene import (
     swap,
 )
 from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN, Style, tell
-
-LABELS: tuple[Label, ...] = ("entailment", "neutral", "contradiction")
+from trainables.labels import LABELS, Label
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from trainables.corpora.scenes.lexicon import (
     kinds_of,
     traits_for,
 )
+from trainables.labels import Label
 
-Label = Literal["entailment", "neutral", "contradiction"]
 Slot = Literal["same", "wider", "narrower", "excluded", "open"]
 """A part of scene B seen from scene A: the same, a generalisation, a specialisation, excluded, or undecided."""
 

@@ -1,4 +1,4 @@
-"""The heat map's sentences and their cosines."""
+"""Cosines of a few sentences: which sentences, and the numbers."""
 
 from __future__ import annotations
 

@@ -1,0 +1,89 @@
+"""What every layout must do, as tests that run over the registry here and that yours inherit:
+
+class TestMine(LayoutContract):
+    @pytest.fixture
+    def entry(self) -> Layout:
+        return LAYOUTS["mine"]
+
+    @pytest.fixture
+    def request_for_it(self) -> SamplerRequest:
+        return SamplerRequest(...)    # one that it can be made for
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from trainables.corpora.batch import Batch
+from trainables.corpora.layouts import Layout, SamplerRequest, check_layout, make_sampler, training_sentences
+from trainables.errors import UserError
+from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
+
+
+class LayoutContract:
+    """Give it the fixtures `entry` and `request_for_it`."""
+
+    def test_batches_are_well_formed(self, entry: Layout, request_for_it: SamplerRequest) -> None:
+        sampler, _ = make_sampler(entry.name, request_for_it)
+        assert sampler.steps_per_epoch >= 1
+        for step in range(min(sampler.steps_per_epoch + 1, 20)):
+            check_batch(sampler.batch(step), entry)
+
+    def test_a_batch_depends_on_request_and_step_alone(self, entry: Layout, request_for_it: SamplerRequest) -> None:
+        one, other = (make_sampler(entry.name, request_for_it)[0] for _ in range(2))
+        steps = range(min(2 * one.steps_per_epoch, 20))
+        forwards = [one.batch(step) for step in steps]
+        backwards = [other.batch(step) for step in reversed(steps)]
+        assert all(equal(a, b) for a, b in zip(forwards, reversed(backwards), strict=True))
+
+    def test_the_description_is_ready_for_the_record(self, entry: Layout, request_for_it: SamplerRequest) -> None:
+        _, description = make_sampler(entry.name, request_for_it)
+        assert next(iter(description.items())) == ("layout", entry.name)
+        assert json.loads(json.dumps(description)) == description
+
+    def test_the_check_refuses_what_cannot_be_made(self, entry: Layout, request_for_it: SamplerRequest) -> None:
+        check_layout(entry.name, dataclasses.replace(request_for_it, encoder=None))
+        too_large = dataclasses.replace(request_for_it, batch_size=10**9)
+        for ask in (make_sampler, check_layout):
+            with pytest.raises(UserError, match="batch_size") as caught:
+                ask(entry.name, too_large)
+            assert "\n" not in str(caught.value)
+
+    def test_sentences_are_told_once_and_in_order(self, entry: Layout, request_for_it: SamplerRequest) -> None:
+        if entry.sentences is None:
+            with pytest.raises(UserError, match=entry.name):
+                training_sentences(entry.name, request_for_it, 3)
+            return
+        told = training_sentences(entry.name, request_for_it, 1000)
+        assert len(set(told)) == len(told) > 0
+        assert training_sentences(entry.name, request_for_it, 2) == told[:2]
+
+
+def check_batch(batch: Batch, entry: Layout) -> None:
+    """Assert that a batch is what training expects, and what its layout says of itself."""
+    rows = len(batch.label)
+    assert rows > 0
+    assert all(len(array) == rows for array in (batch.premise, batch.hypothesis, batch.group))
+    assert {array.dtype for array in (batch.premise, batch.hypothesis, batch.group)} == {np.dtype(np.int64)}
+    assert set(batch.label.tolist()) <= set(range(len(LABELS)))
+    items = batch.sentences if batch.tokens is None else batch.tokens
+    assert batch.tokens is None or not batch.sentences
+    assert set(batch.premise.tolist()) | set(batch.hypothesis.tolist()) == set(range(len(items)))
+    for group in np.unique(batch.group).tolist():
+        mine = batch.group == group
+        assert len(set(batch.premise[mine].tolist())) == 1, "the rows of a group belong to one anchor"
+        if entry.positives is not None:
+            assert (batch.label[mine] == ENTAILMENT).sum() <= entry.positives
+    if not entry.negatives:
+        assert (batch.label != CONTRADICTION).all()
+
+
+def equal(one: Batch, other: Batch) -> bool:
+    """Whether two batches hold the same."""
+    arrays = ("premise", "hypothesis", "label", "group")
+    same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+    return same and one.sentences == other.sentences and one.tokens == other.tokens
