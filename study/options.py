@@ -27,7 +27,7 @@ EXAMPLES = """examples:
   python study/run.py --space scl_lambda --scale laptop --dry-run
   python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
   python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
-  python study/run.py --space scl_ablation --plugin my_objective.py --set objective.name=mine
+  python study/run.py --space clsr_batch_size --plugin my_objective.py --set objective.name=mine
   ray job submit --working-dir . -- python study/run.py --space scl_ablation
 
 Running the same command again continues: finished trials are skipped, unfinished ones resume, and a larger

@@ -16,6 +16,8 @@ import pytest
 
 from search_spaces import spaces
 from study.options import parse
+from study.plan import decide, read_request
+from trainables import plugins
 from trainables.corpora.layouts import LAYOUTS
 from trainables.fidelity import EVERYWHERE
 from trainables.objectives import OBJECTIVES
@@ -57,8 +59,15 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-def test_the_readmes_commands_name_what_there_is() -> None:
+def test_the_readmes_commands_name_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what they set can be set."""
     readme = (ROOT / "README.md").read_text()
+    for page in ("CONTRIBUTING.md", "docs/tutorial.md"):
+        for name, content in re.findall(r"^```python (\S+)\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M):
+            (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(OBJECTIVES, "_entries", dict(OBJECTIVES))  # as they were, after the test
+    monkeypatch.setattr(plugins, "_ran", {})
     commands = re.findall(r"^ +(?:ray job submit .* -- )?python study/run\.py (.*?)(?: +#.*)?$", readme, re.M)
     assert len(commands) >= 10
     for command in commands:
@@ -67,6 +76,8 @@ def test_the_readmes_commands_name_what_there_is() -> None:
         for assignment in request.evaluate:
             assert space is not None
             space.row(assignment.partition("=")[0])
+        if request.set:
+            decide(read_request(request), gpus=0)
 
 
 def test_the_walk_names_functions_that_exist() -> None:
