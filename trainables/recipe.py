@@ -311,7 +311,7 @@ class EvaluationConfig:
         ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", together=True, measures=False
     )
     protocol: Literal["full", "fast"] = key(
-        "full", "How heads are fitted: full is the papers', fast is for prototyping.", together=True
+        "full", "How classifiers are fitted: full is the papers', fast is for prototyping.", together=True
     )
     heat_map: str = key(
         "none",

@@ -11,7 +11,7 @@ from trainables.encoders.check import check_encoder, check_trainable
 from trainables.fidelity import resolve
 from trainables.objectives import check_objective
 from trainables.recipe import SCENES, Recipe
-from trainables.senteval import check_data, task_names
+from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
 from trainables.trial.places import sampler_request
 
@@ -27,9 +27,11 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
         check_trainable(resolve(recipe))
         check_objective(recipe.objective, recipe.corpus.layout)
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
-        task_names(evaluation.tasks)
-        if evaluation.senteval != SCENES:
-            check_data(Path(evaluation.senteval), evaluation.tasks)
+        names = task_names(evaluation.tasks)
+        if evaluation.senteval == SCENES:  # it has all of SentEval's tasks, and those of nobody else
+            names = tuple(name for name in names if name not in GROUPS["all"])
+        if names:
+            check_data(Path(evaluation.senteval), names)
         if evaluation.heat_map != "none":
             sentences(evaluation.heat_map)
     for recipe in recipes:
