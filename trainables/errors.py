@@ -1,7 +1,8 @@
-"""The one exception for a person's mistake; every front door prints it as a single sentence."""
+"""The one exception for a person's mistake; every command prints it as a single sentence."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -11,9 +12,14 @@ class UserError(Exception):
 
 
 def answer_user_errors(main: Callable[[], int | None]) -> int:
-    """Run a front door: a `UserError` becomes one line on stderr and exit code 2."""
+    """Run a command: a `UserError` becomes one line on stderr and exit code 2."""
     try:
-        return main() or 0
+        code = main() or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # who reads the output has seen enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at its end
+        return 1
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
