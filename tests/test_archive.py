@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
 from tests.synthetic_results import PLOTS, undraw
 
+EXAMPLES = sorted(file.parent for file in Path(__file__).parents[1].glob("docs/examples/*/study.json"))
 NAMES = [f"{space}-{scale}" for space in spaces() for scale in ("laptop", "paper")]
 
 
@@ -37,6 +39,18 @@ def test_every_folder_of_the_archive_is_compared(archive: tuple[Path, Path]):
     for folder in archive:
         assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     assert all((archive[1] / name / file).is_file() for name in NAMES for file in WRITTEN)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda folder: folder.name)
+def test_a_committed_example_is_what_its_ledger_gives(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`python -m reports docs/examples/NAME` writes it anew."""
+    undraw(monkeypatch, PLOTS)
+    shutil.copytree(example, tmp_path / example.name)
+    assert written(tmp_path / example.name)["report.md"] == (example / "report.md").read_text(encoding="utf-8")
+
+
+def test_some_example_keeps_its_ledger():
+    assert EXAMPLES
 
 
 def test_an_archive_has_the_same_bytes_for_the_same_files(tmp_path: Path):
