@@ -1,9 +1,9 @@
-"""The one exception for a person's mistake; every front door prints it as a single sentence."""
+"""The one exception for a person's mistake; every command prints it as a single sentence."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 class UserError(Exception):
@@ -11,7 +11,7 @@ class UserError(Exception):
 
 
 def answer_user_errors(main: Callable[[], int | None]) -> int:
-    """Run a front door: a `UserError` becomes one line on stderr and exit code 2."""
+    """Run a command's `main`; a `UserError` becomes one line on stderr and exit code 2."""
     try:
         return main() or 0
     except UserError as error:
@@ -19,9 +19,11 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
         return 2
 
 
-def choices(names: object) -> str:
+def choices(names: Iterable[object]) -> str:
     """`a, b or c`, for the end of a sentence that names what would have worked; quoted if a name has a comma."""
-    listed = [str(name) for name in names]  # type: ignore[attr-defined]
+    listed = [str(name) for name in names]
+    if not listed:
+        return "none"
     if any("," in name for name in listed):
         listed = [repr(name) for name in listed]
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.pooling import POOLINGS
@@ -62,7 +63,7 @@ def check_trainable(recipe: Recipe) -> None:
             f"pooling.after {recipe.pooling.after!r} is for evaluation only; set optimisation.epochs to 0, "
             "or pooling.after to 'none'"
         )
-    masked = recipe.objective.mlm > 0 or recipe.objective.name == "mlm"
+    masked = recipe.objective.mlm > 0 or _entry(recipe, "objective.name").mlm_only
     if encoder.adapter != "none":
         _check_adapter(recipe, masked)
     elif (masked or _cuts_tokens(recipe)) and not kind.tokens:
@@ -89,9 +90,14 @@ def _check_adapter(recipe: Recipe, masked: bool) -> None:
 
 def _cuts_tokens(recipe: Recipe) -> bool:
     """Whether the layout makes its items of an encoder's tokens, as spans are made."""
-    layouts = keys()["corpus.layout"].names
-    assert layouts is not None
-    return bool(layouts[recipe.corpus.layout].tokens)
+    return bool(_entry(recipe, "corpus.layout").tokens)
+
+
+def _entry(recipe: Recipe, key: str) -> Any:
+    """The entry of the registry that a key names, asked through the key: this package imports no objectives."""
+    names = keys()[key].names
+    assert names is not None, f"{key} has a registry"
+    return names[str(recipe.flat()[key])]
 
 
 def _missing(config: EncoderConfig) -> Missing | None:
@@ -121,7 +127,9 @@ def _check_padding(recipe: Recipe) -> None:
 
 
 def _check_bank(recipe: Recipe) -> None:
-    anchors = recipe.optimisation.batch_size * (recipe.spans.anchors if recipe.corpus.layout == "spans" else 1)
+    key = _entry(recipe, "corpus.layout").anchors_key
+    per_unit: Any = recipe.flat()[key] if key else 1
+    anchors = recipe.optimisation.batch_size * per_unit
     if 0 < recipe.objective.bank < anchors:
         raise UserError(
             f"objective.bank={recipe.objective.bank} is smaller than one batch, which has {anchors} anchors; "
