@@ -125,16 +125,16 @@ class TestAStrangersEntry:
     def test_its_own_number_of_positives_is_named(self, added: Callable[..., None]):
         added(layouts=("groups",), positives=3)
         check_objective(ObjectiveConfig("mine", positives=3), "groups")
-        with pytest.raises(UserError, match="takes at most 3 positives per anchor; set objective.positives=3"):
+        with pytest.raises(UserError, match=r"takes at most 3 positives per anchor; set objective\.positives=3"):
             check_objective(ObjectiveConfig("mine", positives=4), "groups")
 
     def test_one_without_a_loss_of_its_own_needs_mlm(self, added: Callable[..., None]):
         added(layouts=("sentences",), mlm_only=True)
         check_objective(ObjectiveConfig("mine", mlm=0.1), "sentences")
-        with pytest.raises(UserError, match="'mine' has nothing to train while objective.mlm is 0"):
+        with pytest.raises(UserError, match=r"'mine' has nothing to train while objective\.mlm is 0"):
             check_objective(ObjectiveConfig("mine"), "sentences")
 
     def test_one_that_no_layout_fits_is_refused_in_a_sentence(self, added: Callable[..., None]):
         added(layouts=("gruops",))
-        with pytest.raises(UserError, match="cannot use corpus.layout='groups'; it can use none"):
+        with pytest.raises(UserError, match=r"cannot use corpus\.layout='groups'; it can use none"):
             check_objective(ObjectiveConfig("mine"), "groups")

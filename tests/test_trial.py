@@ -212,7 +212,7 @@ def test_divergence_is_a_stopped_trial(recipe: Recipe, tmp_path: Path):
 
 
 def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
-    recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    recipe: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     from trainables.encoders.transformer import TransformerEncoder
 
@@ -231,7 +231,9 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)
         chosen = recipe.override({"objective.fidelity": fidelity, "evaluation.tasks": ("STSBenchmark",)})
-        result = run_trial(chosen, 1, reporter=Rates())
+        result = run_trial(chosen, 1, reporter=Rates(), model_folder=tmp_path / fidelity)
+        card = (tmp_path / fidelity / "README.md").read_text(encoding="utf-8")
+        assert ("the saved model leaves padding out" in card) == (fidelity == "released")
         # Released: every entailed row is an anchor, and N- has no effect.
         assert (result.training["negatives_per_anchor"] > 5) == (fidelity == "released")
     peak = recipe.optimisation.learning_rate

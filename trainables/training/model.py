@@ -55,7 +55,8 @@ class StudyModel(nn.Module):
         *,
         count_padding: bool = False,
     ) -> None:
-        """`count_padding`: a mean is divided by the padded length, as in Liao's released code (`pooling.padding`)."""
+        """`objective` is resolved. `count_padding`: a mean is divided by the padded length, as in Liao's released code
+        (`pooling.padding`)."""
         super().__init__()
         self.encoder = encoder
         self.head = build_projection(head, encoder.dim)
@@ -71,7 +72,7 @@ class StudyModel(nn.Module):
         """This worker's part of the global batch's loss."""
         loss = self._contrast(batch, workers, generator) if self.objective.needs_embeddings else None
         if not self.mlm_weight:
-            assert loss is not None
+            assert loss is not None, "without embeddings and without MLM there is no loss; `check_objective` refuses it"
             return loss
         anchors = batch.premise.unique().tolist()
         tokens = [batch.tokens[i] for i in anchors]
@@ -111,7 +112,7 @@ class StudyModel(nn.Module):
         if self.mean_over_workers:
             loss = dataclasses.replace(loss, value=loss.value / workers.count)
         if self.bank is not None:
-            assert loss.contrasted is not None
+            assert loss.contrasted is not None, "an objective whose entry has bank=True gives `Loss.contrasted`"
             vectors, texts = loss.contrasted
             self.bank.add(vectors, texts, generator)
         return loss
