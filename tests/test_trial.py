@@ -13,7 +13,9 @@ import pytest
 from search_spaces.goals import selection
 from trainables.errors import UserError
 from trainables.recipe import Recipe
+from trainables.training.checkpoint import Progress
 from trainables.trial import Reporter, TrialResult, check_recipes, rungs
+from trainables.trial.measure import measured
 from trainables.trial.run import run_trial
 
 STEPS = 10
@@ -253,3 +255,11 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
 def test_missing_data_is_refused_before_anything_runs(recipe: Recipe, changes: dict[str, Any], sentence: str):
     with pytest.raises(UserError, match=sentence):
         check_recipes([recipe.override(changes)])
+
+
+def test_what_only_one_objective_counts_is_kept_as_a_sum():
+    progress = Progress(step=2, seconds=3.0)
+    for _ in range(2):
+        progress.add(loss=1.0, anchors=4, positives=6, easy=5, seconds=9)
+    training = measured(progress, 0.0)
+    assert (training["easy"], training["positives_per_anchor"], training["seconds"]) == (10, 1.5, 3.0)

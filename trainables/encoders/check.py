@@ -1,4 +1,4 @@
-"""What is refused before anything starts: encoders that are not there, and recipes that they cannot follow."""
+"""Refuse, before anything starts, an encoder that is not there, and a recipe that its encoder cannot follow."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def check_encoder(config: EncoderConfig) -> None:
 def available(config: EncoderConfig) -> str | None:
     """None if the encoder can be had, else why not, in a phrase. Nothing is downloaded.
 
-    Where the hub cannot be reached this is found out once in a process, not once an encoder.
+    That the hub cannot be reached is found out once in a process, not again for each encoder.
     """
     missing = _missing(config)
     return missing[0] if missing else None
 
 
 def finished_kind(name: str) -> str | None:
-    """The kind of which this name or folder is a finished model, with a pooling of its own; None if of none."""
+    """The kind of encoder of which this name or folder is a finished model; None if there is none."""
     for kind in ENCODERS.values():
         if kind.finished is not None and load(kind.finished)(name):
             return kind.name
@@ -42,10 +42,8 @@ def finished_kind(name: str) -> str | None:
 
 
 def check_trainable(recipe: Recipe) -> None:
-    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks.
-
-    Where `objective.fidelity` sets keys (`trainables.fidelity.resolve`), hand it the resolved recipe.
-    """
+    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks. The recipe must be resolved
+    (`trainables.fidelity.resolve`)."""
     kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
     _check_padding(recipe)
     if not recipe.optimisation.epochs or (not recipe.trains and kind.untrained == "evaluate"):

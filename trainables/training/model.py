@@ -119,10 +119,10 @@ class StudyModel(nn.Module):
 
 
 class MemoryBank(nn.Module):
-    """A queue of what earlier batches contrasted, oldest out first (DeCLUTR, Figure S1).
+    """A queue of the candidates of earlier batches; the oldest leave first (DeCLUTR, Figure S1).
 
-    The candidates of a batch enter in a random order, so that a queue which holds a part of a batch holds no
-    particular one. Every worker sees the global batch, so all their banks are alike. It is part of a checkpoint.
+    The candidates of a batch enter in a random order, so that which of them a short queue keeps is left to chance.
+    Every worker sees the global batch, so all their banks are alike. The bank is part of a checkpoint.
     """
 
     vectors: Tensor

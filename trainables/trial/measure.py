@@ -50,6 +50,7 @@ def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[st
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     return {
+        **{name: value for name, value in sums.items() if name not in COUNTED},
         "steps": progress.step,
         "loss": sums.get("loss", 0.0) / steps,
         "last_loss": progress.last_loss,
@@ -62,6 +63,5 @@ def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[st
         "batches_without_anchor": int(sums.get("batches_without_anchor", 0)),
         "seconds": progress.seconds,
         "resumed_seconds": resumed_seconds,
-        **{name: value for name, value in sums.items() if name not in COUNTED},
         **more,
     }
