@@ -22,6 +22,7 @@ from trainables.objectives import (
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import Objective
 from trainables.recipe import ObjectiveConfig
+from trainables.testing.objectives import ObjectiveContract
 
 
 def config_of(name: str, **changes: Any) -> ObjectiveConfig:
@@ -138,3 +139,8 @@ class TestAStrangersEntry:
         added(layouts=("gruops",))
         with pytest.raises(UserError, match=r"cannot use corpus\.layout='groups'; it can use none"):
             check_objective(ObjectiveConfig("mine"), "groups")
+
+
+@pytest.mark.parametrize("entry", OBJECTIVES.values(), ids=lambda entry: entry.name)
+class TestEveryEntry(ObjectiveContract):
+    pass
