@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 from trainables.corpora.batch import Batch
+from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import PROJECTIONS, Projection
@@ -289,6 +291,16 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
         assert alone.training.keys() <= result.training.keys()
         assert (folder / "modules.json").is_file()
     assert len({result.training["loss"] for result in results}) == 3
+
+
+def test_a_strangers_layout_may_stack() -> None:
+    pairs = LAYOUTS["pairs"]
+    for stacks in (True, False):
+        LAYOUTS.add(dataclasses.replace(pairs, name="mine", objectives=("ntxent",), stacks=stacks))
+        try:
+            assert (population_key(BASE.override({"corpus.layout": "mine"})) is not None) == stacks
+        finally:
+            LAYOUTS.remove("mine")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from trainables.corpora.layouts import LAYOUTS
 from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.objectives import OBJECTIVES, ObjectiveEntry, build_objective, fits
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
-from trainables.recipe import ObjectiveConfig
+from trainables.recipe import ObjectiveConfig, Recipe
 
 GROUPS, DIM, BANK = 6, 8, 4
 
@@ -35,6 +35,9 @@ class ObjectiveContract:
         objective = built(entry)
         assert isinstance(objective, Objective)
         assert objective.needs_embeddings != entry.mlm_only
+
+    def test_what_released_sets_are_values_of_keys(self, entry: ObjectiveEntry) -> None:
+        Recipe().override(entry.released)
 
     def test_its_loss_is_one_finite_number_with_gradient(self, entry: ObjectiveEntry) -> None:
         objective, batch = built(entry), batch_for(entry)
