@@ -1,5 +1,5 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
-# make test     set up, then lint, types and tests
+# make test     set up, then lint, types and tests, these in two processes
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python

@@ -155,5 +155,5 @@ class TestFailures:
 def test_a_recipe_can_name_it() -> None:
     recipe = Recipe().override({"corpus.layout": "neighbours"})
     assert Recipe.from_flat(recipe.flat()) == recipe
-    with pytest.raises(UserError, match="there is already a layout called 'neighbours'"):
+    with pytest.raises(UserError, match="the name 'neighbours' is taken by another layout"):
         LAYOUTS.add(LAYOUTS["neighbours"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 
@@ -11,9 +12,14 @@ class UserError(Exception):
 
 
 def answer_user_errors(main: Callable[[], int | None]) -> int:
-    """Run a command's `main`; a `UserError` becomes one line on stderr and exit code 2."""
+    """Run a command: a `UserError` becomes one line on stderr and exit code 2."""
     try:
-        return main() or 0
+        code = main() or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of the output has left, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at its end
+        return 1
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

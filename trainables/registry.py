@@ -41,7 +41,7 @@ class Registry(Mapping[str, E]):
         """Add entries; `UserError` for a name that is taken."""
         for entry in entries:
             if entry.name in self._entries:
-                raise UserError(f"there is already a {self.noun} called {entry.name!r}; give yours another name")
+                raise UserError(f"the name {entry.name!r} is taken by another {self.noun}; give yours another name")
             self._entries[entry.name] = entry
 
     def remove(self, name: str) -> None:
