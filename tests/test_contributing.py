@@ -27,12 +27,13 @@ from trainables.encoders.contract import TrainableEncoder, trainable
 from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError
-from trainables.objectives import OBJECTIVES, build_objective
+from trainables.objectives import OBJECTIVES, ObjectiveEntry, build_objective
 from trainables.plugins import load_plugin
 from trainables.recipe import CorpusConfig, EncoderConfig, ObjectiveConfig, Recipe, SpansConfig
 from trainables.senteval import evaluate
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.encoders import TrainableEncoderContract
+from trainables.testing.objectives import ObjectiveContract
 from trainables.testing.tasks import TaskContract
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,6 +160,13 @@ def test_a_section(plug: Plug, tmp_path: Path) -> None:
     make_results(tmp_path / "results")
     report = write_report(tmp_path / "results").read_text()
     assert "## The slowest trial\n" in report
+
+
+class TestObjectiveKeepsTheContract(ObjectiveContract):
+    @pytest.fixture
+    def entry(self, plug: Plug) -> ObjectiveEntry:
+        entry: ObjectiveEntry = plug("my_objective.py", OBJECTIVES)
+        return entry
 
 
 class TestEncoderKeepsTheContract(TrainableEncoderContract):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,10 +11,18 @@ from tests.naive import LIAO_ORACLES
 from tests.naive_groups import GROUP_ORACLES
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
-from trainables.objectives import OBJECTIVES, build_objective, check_objective, group_shape, resolve_objective
+from trainables.objectives import (
+    OBJECTIVES,
+    ObjectiveEntry,
+    build_objective,
+    check_objective,
+    group_shape,
+    resolve_objective,
+)
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import Objective
 from trainables.recipe import ObjectiveConfig
+from trainables.testing.objectives import ObjectiveContract
 
 
 def config_of(name: str, **changes: Any) -> ObjectiveConfig:
@@ -37,7 +46,7 @@ class TestEveryObjective:
     def test_says_what_it_is(self, name: str):
         objective = build_objective(config_of(name), 4, OBJECTIVES[name].layouts[0])
         assert type(objective).__doc__
-        assert objective.needs_embeddings == (name != "mlm")
+        assert objective.needs_embeddings != OBJECTIVES[name].mlm_only
 
     def test_takes_a_memory_bank_if_it_is_on_the_kernel(self, name: str):
         kind = OBJECTIVES[name]
@@ -99,3 +108,39 @@ def test_in_groups_nothing_is_left_to_draw():
     config = ObjectiveConfig("scl", positives=2, negatives=3)
     assert build_objective(config, 4, "rows").config == resolve_objective(config)
     assert build_objective(config, 4, "groups").config == resolve_objective(ObjectiveConfig("scl"))
+
+
+class TestAStrangersEntry:
+    @pytest.fixture
+    def added(self) -> Iterator[Callable[..., None]]:
+        names = []
+
+        def add(**fields: Any) -> None:
+            OBJECTIVES.add(ObjectiveEntry("mine", OBJECTIVES["mnrl"].build, **fields))
+            names.append("mine")
+
+        yield add
+        for name in names:
+            OBJECTIVES.remove(name)
+
+    def test_its_own_number_of_positives_is_named(self, added: Callable[..., None]):
+        added(layouts=("groups",), positives=3)
+        check_objective(ObjectiveConfig("mine", positives=3), "groups")
+        with pytest.raises(UserError, match=r"takes at most 3 positives per anchor; set objective\.positives=3"):
+            check_objective(ObjectiveConfig("mine", positives=4), "groups")
+
+    def test_one_without_a_loss_of_its_own_needs_mlm(self, added: Callable[..., None]):
+        added(layouts=("sentences",), mlm_only=True)
+        check_objective(ObjectiveConfig("mine", mlm=0.1), "sentences")
+        with pytest.raises(UserError, match=r"'mine' has nothing to train while objective\.mlm is 0"):
+            check_objective(ObjectiveConfig("mine"), "sentences")
+
+    def test_one_that_no_layout_fits_is_refused_in_a_sentence(self, added: Callable[..., None]):
+        added(layouts=("gruops",))
+        with pytest.raises(UserError, match=r"cannot use corpus\.layout='groups'; it can use none"):
+            check_objective(ObjectiveConfig("mine"), "groups")
+
+
+@pytest.mark.parametrize("entry", OBJECTIVES.values(), ids=lambda entry: entry.name)
+class TestEveryEntry(ObjectiveContract):
+    pass

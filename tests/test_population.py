@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +14,12 @@ import pytest
 import torch
 
 from trainables.corpora.batch import Batch
+from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import PROJECTIONS, Projection
 from trainables.encoders.word_vectors import WordVectors
+from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training import population_training
@@ -288,3 +291,21 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
         assert alone.training.keys() <= result.training.keys()
         assert (folder / "modules.json").is_file()
     assert len({result.training["loss"] for result in results}) == 3
+
+
+def test_a_strangers_layout_may_stack() -> None:
+    pairs = LAYOUTS["pairs"]
+    for stacks in (True, False):
+        LAYOUTS.add(dataclasses.replace(pairs, name="mine", objectives=("ntxent",), stacks=stacks))
+        try:
+            assert (population_key(BASE.override({"corpus.layout": "mine"})) is not None) == stacks
+        finally:
+            LAYOUTS.remove("mine")
+
+
+@pytest.mark.parametrize(
+    "changes", [({}, {"optimisation.batch_size": 8}), ({"encoder.adapter": "none"}, {"encoder.adapter": "none"})]
+)
+def test_recipes_that_cannot_train_together_are_refused(changes: tuple[dict[str, Any], ...]) -> None:
+    with pytest.raises(UserError, match="cannot train together"):
+        next(run_population([BASE.override(change) for change in changes], [1, 2], model_folders=[None, None]))

@@ -13,7 +13,9 @@ import pytest
 from search_spaces.goals import selection
 from trainables.errors import UserError
 from trainables.recipe import Recipe
+from trainables.training.checkpoint import Progress
 from trainables.trial import Reporter, TrialResult, check_recipes, rungs
+from trainables.trial.measure import measured
 from trainables.trial.run import run_trial
 
 STEPS = 10
@@ -212,7 +214,7 @@ def test_divergence_is_a_stopped_trial(recipe: Recipe, tmp_path: Path):
 
 
 def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
-    recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    recipe: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     from trainables.encoders.transformer import TransformerEncoder
 
@@ -231,7 +233,9 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)
         chosen = recipe.override({"objective.fidelity": fidelity, "evaluation.tasks": ("STSBenchmark",)})
-        result = run_trial(chosen, 1, reporter=Rates())
+        result = run_trial(chosen, 1, reporter=Rates(), model_folder=tmp_path / fidelity)
+        card = (tmp_path / fidelity / "README.md").read_text(encoding="utf-8")
+        assert ("the saved model leaves padding out" in card) == (fidelity == "released")
         # Released: every entailed row is an anchor, and N- has no effect.
         assert (result.training["negatives_per_anchor"] > 5) == (fidelity == "released")
     peak = recipe.optimisation.learning_rate
@@ -251,3 +255,11 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
 def test_missing_data_is_refused_before_anything_runs(recipe: Recipe, changes: dict[str, Any], sentence: str):
     with pytest.raises(UserError, match=sentence):
         check_recipes([recipe.override(changes)])
+
+
+def test_what_only_one_objective_counts_is_kept_as_a_sum():
+    progress = Progress(step=2, seconds=3.0)
+    for _ in range(2):
+        progress.add(loss=1.0, anchors=4, positives=6, easy=5, seconds=9)
+    training = measured(progress, 0.0)
+    assert (training["easy"], training["positives_per_anchor"], training["seconds"]) == (10, 1.5, 3.0)

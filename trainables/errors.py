@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 class UserError(Exception):
@@ -17,7 +17,7 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
         code = main() or 0
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # who reads the output has seen enough, as `| head` does
+    except BrokenPipeError:  # the reader of the output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at its end
         return 1
     except UserError as error:
@@ -25,9 +25,11 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
         return 2
 
 
-def choices(names: object) -> str:
+def choices(names: Iterable[object]) -> str:
     """`a, b or c`, for the end of a sentence that names what would have worked; quoted if a name has a comma."""
-    listed = [str(name) for name in names]  # type: ignore[attr-defined]
+    listed = [str(name) for name in names]
+    if not listed:
+        return "none"
     if any("," in name for name in listed):
         listed = [repr(name) for name in listed]
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"

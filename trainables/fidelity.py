@@ -1,7 +1,7 @@
 """What `objective.fidelity` sets: the presets `paper` and `released`, and a recipe with them written out.
 
-A preset sets keys that are left at their defaults, so each can also be had by itself. What the authors' released code
-does instead of the paper's text stands with the objective or the layout that it belongs to, in their registries.
+A preset sets keys that are left at their defaults, so each can also be set by itself. What the authors' released code
+does instead of the paper's text stands in the entry of the objective or the layout that it belongs to.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EVERYWHERE: dict[str, Value] = {
     "pooling.padding": "ignore",
     "spans.places": "apart",
 }
-"""What `paper` sets, and `released` where the authors say nothing else."""
+"""What `paper` sets, and `released` too where the entries of the objective and the layout set nothing else."""
 
 
 def preset(recipe: Recipe) -> dict[str, Value]:

@@ -45,11 +45,11 @@ class Registry(Mapping[str, E]):
             self._entries[entry.name] = entry
 
     def remove(self, name: str) -> None:
-        """Forget an entry, as a test does with one that it added."""
+        """Take an entry out, as a test does with one that it added."""
         del self._entries[name]
 
     def __getitem__(self, name: str) -> E:
-        """The entry of that name; `UserError` with the nearest and all names if there is none."""
+        """The entry of that name; `UserError` with the nearest and all names if there is none, from `get`, too."""
         if name not in self._entries:
             near = difflib.get_close_matches(str(name), self._entries, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}? " if near else ""

@@ -49,6 +49,8 @@ class Layout:
     """The recipe key that names the data it reads."""
     tokens: bool = False
     """Whether it draws tokens, so that the request holds an encoder that has tokens of its own."""
+    anchors_key: str | None = None
+    """The key that sets how many anchors each unit of a batch has, where it is not one."""
     positives: int | None = None
     """Most positives of an anchor that a batch has; None for any number."""
     positives_key: str | None = None
@@ -57,6 +59,8 @@ class Layout:
     """Whether a batch has hard negatives."""
     exact: bool = False
     """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
+    stacks: bool = False
+    """Whether many trials on it can train as a population: its batches are entailed pairs, each a group of its own."""
     objectives: tuple[str, ...] = ()
     """Objectives that can learn from it, beside those that name it themselves."""
     released: Mapping[str, Value] = field(default_factory=dict)
@@ -91,6 +95,7 @@ LAYOUTS = Registry(
         nli_layouts.remarks,
         positives=1,
         negatives=False,
+        stacks=True,
     ),
     Layout(
         "similar_pairs",
@@ -102,6 +107,7 @@ LAYOUTS = Registry(
         reads="evaluation.senteval",
         positives=1,
         negatives=False,
+        stacks=True,
     ),
     Layout(
         "sentences",
@@ -119,6 +125,7 @@ LAYOUTS = Registry(
         spans.check_span_sampler,
         reads="corpus.documents",
         tokens=True,
+        anchors_key="spans.anchors",
         positives_key="spans.positives",
         negatives=False,
         released={"spans.places": "blocks", "objective.workers": "mean"},

@@ -42,7 +42,7 @@ class NLIPairs:
     premises: list[str]
     hypotheses: list[str]
     labels: np.ndarray
-    """(pairs,) int8: 0 entailment, 1 neutral, 2 contradiction."""
+    """(pairs,) int8; `trainables.labels` names them."""
     dropped: int
     """Rows read that carry no gold label."""
     moved: int

@@ -48,7 +48,7 @@ class SamplerRequest:
     max_length: int
     """Tokens that the encoder takes, as the recipe says."""
     encoder: SpanEncoder | None = None
-    """The encoder that will be trained; None while the request is only checked."""
+    """The encoder that will be trained, for layouts that draw tokens; None for others, and in a check."""
 
 
 def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:

@@ -1,9 +1,10 @@
-"""What is refused before anything starts: encoders that are not there, and recipes that they cannot follow."""
+"""Refuse, before anything starts, an encoder that is not there, and a recipe that its encoder cannot follow."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.pooling import POOLINGS
@@ -26,14 +27,14 @@ def check_encoder(config: EncoderConfig) -> None:
 def available(config: EncoderConfig) -> str | None:
     """None if the encoder can be had, else why not, in a phrase. Nothing is downloaded.
 
-    Where the hub cannot be reached this is found out once in a process, not once an encoder.
+    That the hub cannot be reached is found out once in a process, not again for each encoder.
     """
     missing = _missing(config)
     return missing[0] if missing else None
 
 
 def finished_kind(name: str) -> str | None:
-    """The kind of which this name or folder is a finished model, with a pooling of its own; None if of none."""
+    """The kind of encoder of which this name or folder is a finished model; None if there is none."""
     for kind in ENCODERS.values():
         if kind.finished is not None and load(kind.finished)(name):
             return kind.name
@@ -41,10 +42,8 @@ def finished_kind(name: str) -> str | None:
 
 
 def check_trainable(recipe: Recipe) -> None:
-    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks.
-
-    Where `objective.fidelity` sets keys (`trainables.fidelity.resolve`), hand it the resolved recipe.
-    """
+    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks. The recipe must be resolved
+    (`trainables.fidelity.resolve`)."""
     kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
     _check_padding(recipe)
     if not recipe.optimisation.epochs or (not recipe.trains and kind.untrained == "evaluate"):
@@ -62,7 +61,7 @@ def check_trainable(recipe: Recipe) -> None:
             f"pooling.after {recipe.pooling.after!r} is for evaluation only; set optimisation.epochs to 0, "
             "or pooling.after to 'none'"
         )
-    masked = recipe.objective.mlm > 0 or recipe.objective.name == "mlm"
+    masked = recipe.objective.mlm > 0 or _entry(recipe, "objective.name").mlm_only
     if encoder.adapter != "none":
         _check_adapter(recipe, masked)
     elif (masked or _cuts_tokens(recipe)) and not kind.tokens:
@@ -89,9 +88,14 @@ def _check_adapter(recipe: Recipe, masked: bool) -> None:
 
 def _cuts_tokens(recipe: Recipe) -> bool:
     """Whether the layout makes its items of an encoder's tokens, as spans are made."""
-    layouts = keys()["corpus.layout"].names
-    assert layouts is not None
-    return bool(layouts[recipe.corpus.layout].tokens)
+    return bool(_entry(recipe, "corpus.layout").tokens)
+
+
+def _entry(recipe: Recipe, key: str) -> Any:
+    """The entry of the registry that a key names, asked through the key: this package imports no objectives."""
+    names = keys()[key].names
+    assert names is not None, f"{key} has a registry"
+    return names[str(recipe.flat()[key])]
 
 
 def _missing(config: EncoderConfig) -> Missing | None:
@@ -121,7 +125,9 @@ def _check_padding(recipe: Recipe) -> None:
 
 
 def _check_bank(recipe: Recipe) -> None:
-    anchors = recipe.optimisation.batch_size * (recipe.spans.anchors if recipe.corpus.layout == "spans" else 1)
+    key = _entry(recipe, "corpus.layout").anchors_key
+    per_unit: Any = recipe.flat()[key] if key else 1
+    anchors = recipe.optimisation.batch_size * per_unit
     if 0 < recipe.objective.bank < anchors:
         raise UserError(
             f"objective.bank={recipe.objective.bank} is smaller than one batch, which has {anchors} anchors; "

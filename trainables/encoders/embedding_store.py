@@ -86,7 +86,7 @@ class EmbeddingStore:
         return np.where(self._digests[place] == digests, self._order[place], -1)
 
     def _read(self) -> None:
-        """Take in what has been written, by whomever, since the last look."""
+        """Read the files that this or another process has written since the last time."""
         names = sorted(path.name.removesuffix(".texts.npy") for path in self.folder.glob("[!.]*.texts.npy"))
         digests = [np.empty(0, dtype=np.uint64)]
         for name in [name for name in names if name not in self._names]:

@@ -59,9 +59,9 @@ def save_adapted(
 ) -> None:
     """Replace `folder` by a frozen base with linear layers, each followed by a ReLU, on top of it.
 
-    The base is written once, by `save_base` to `base_folder`. A model's weights of it are hard links to that file,
-    read-only lest a change of one model change all (copies where the file system has no links): a hundred
-    adapters over BERT take the disk of one.
+    The base is written once, by `save_base` to `base_folder`. Each model has hard links to those weights, or copies
+    where the file system has no links, so a hundred adapters over BERT take the disk of one. They are read-only: a
+    change in one model would change all.
     """
     from sentence_transformers.base.modules import Dense
 
@@ -83,7 +83,7 @@ def save_adapted(
 
 
 def _write_base(save_base: Callable[[Path], None], folder: Path) -> None:
-    """At the first call of any process."""
+    """Write the base, unless this or another process has done so."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.parent / ".model.lock"):
         if not folder.exists():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _NO_DIFFERENCE = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
-"""What a model's configuration says besides: where it came from, and who wrote it."""
+"""Entries of a model's configuration that decide no embedding: where it came from, and what wrote it."""
 _PLACES = ("name_or_path", "vocab_file", "merges_file", "tokenizer_file")
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def hub_errors(name: str, load: Callable[[], T]) -> T:
-    """Run a load from the hub or a folder; turn what can go wrong there into one sentence."""
+    """Load something from the hub or a folder; what can go wrong there becomes a `UserError`."""
     try:
         return load()
     except UserError:

@@ -35,8 +35,9 @@ def model_card(
 ) -> str:
     """Markdown with YAML on top, as the hub reads it.
 
-    `recipe` is `Recipe.flat()`, resolved if it shall say what `objective.fidelity` sets; `scores` has the numbers of
-    each SentEval task, in percent, `data` the trial's description of its data, `training` what was measured.
+    `recipe` is `Recipe.flat()` of the resolved recipe, so that the card says what `objective.fidelity` sets. `scores`
+    has the numbers of each SentEval task, in percent, `data` the trial's description of its data, `training` what was
+    measured.
     """
     encoder = str(recipe["encoder.name"])
     lines = [

@@ -24,7 +24,7 @@ def autocast(device: torch.device, precision: torch.dtype) -> contextlib.Abstrac
 def token_states(
     backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], filler: int, every_layer: bool = False
 ) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Token states of one padded pass, and the mask of real tokens, (sentences, tokens); to be asked in `autocast`.
+    """Token states of one padded pass, and the mask of real tokens, (sentences, tokens); for use inside `autocast`.
 
     The states are those of the last layer, or with `every_layer` of the embeddings and all layers, each (sentences,
     tokens, dim).

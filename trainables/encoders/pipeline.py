@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """For evaluation only: it has no parameters that our objectives could train.
+    """A model as sentence-transformers runs it; a `BaseEncoder`, for evaluation only.
 
-    The longest input, too, is the model's own, whatever `encoder.max_length` says.
+    The longest input is the model's own, whatever `encoder.max_length` says.
     """
 
     unsavable = None
@@ -66,8 +66,8 @@ class Pipeline:
 
 
 def load_pipeline(request: EncoderRequest) -> BaseEncoder:
-    """Code that a model brings along is never run. Raises `UserError` where the model cannot be had or is a plain
-    transformer."""
+    """From the hub or a folder; code that a model brings along is never run. Raises `UserError` where the model cannot
+    be had, or is a plain transformer."""
     config = request.config
     check_encoder(config)
     from sentence_transformers import SentenceTransformer

@@ -1,5 +1,5 @@
 """The poolings: how token states become one vector. To add one: a function like those in `pool.py`, an entry here or in
-a plugin file, and, if models with it shall be saved, a function like those in `stock.py`."""
+a plugin file, and, if models with it are to be saved, a function like those in `stock.py`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Pooling:
     needs_cls: bool = False
     """Whether the first token must be [CLS]."""
     padded: Pool | str | None = None
-    """The same with padding counted as tokens, for `pooling.padding=count`; None: that is refused."""
+    """What is evaluated with `pooling.padding=count`, padding counted as tokens; None: that is refused. Training scales
+    an embedding by its share of real tokens, the first left out, so it must be a mean without the first token."""
     stock: Stock | str | None = None
     """From the size of a state, the number of layers and the tokenizer to the modules of sentence-transformers that
     give the same; None: there are none, and a model with this pooling is not saved."""

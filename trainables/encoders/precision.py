@@ -31,7 +31,7 @@ def native_bf16(device: torch.device | str) -> bool:
     """Whether the device multiplies bf16 by instructions of its own."""
     if torch.device(device).type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    if not hasattr(torch.cpu, "get_capabilities"):  # an older torch does not say, and nobody is warned
+    if not hasattr(torch.cpu, "get_capabilities"):  # an older torch cannot say; then there is no warning
         return True
     known = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
     return any(known.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -1,7 +1,7 @@
 """Objectives: one contrastive kernel, and losses that choose its masks.
 
-To add one: a module with a class like `SupCon`, and an entry here, or in a plugin file. The recipe's `objective.name`
-picks it.
+To add one: a subclass of `Objective` (`objective.py`), and an entry here or in a plugin file. The recipe's
+`objective.name` picks it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,12 @@ class ObjectiveEntry:
     negatives: int | None = None
     """Most hard negatives of an anchor; None takes any number, 0 none."""
     bank: bool = False
-    """Whether it contrasts in a softmax, so that earlier batches (`objective.bank`) can be further negatives."""
+    """Whether it contrasts in a softmax, so that earlier batches (`objective.bank`) can be further negatives. Its
+    `Loss` then has `contrasted`."""
+    mlm_only: bool = False
+    """Whether it has no loss of its own (`Objective.needs_embeddings` is False), so `objective.mlm` must be above 0."""
+    stacks: bool = False
+    """Whether many trials with it can train as a population: `training/population_training.py` knows NT-Xent alone."""
     released: Mapping[str, Value] = field(default_factory=dict)
     """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
 
@@ -64,6 +69,7 @@ OBJECTIVES = Registry(
         ("groups", *_PAIRED, "sentences", "spans"),
         negatives=0,
         bank=True,
+        stacks=True,
         released=_KEEP,
     ),
     # SupMPN, and what it compares itself with
@@ -102,7 +108,7 @@ OBJECTIVES = Registry(
     ObjectiveEntry("triplet", "trainables.objectives.triplets:Triplet", ("groups",), released=_KEEP),
     ObjectiveEntry("batch_all", "trainables.objectives.triplets:BatchAll", ("groups", *_PAIRED), released=_KEEP),
     ObjectiveEntry("batch_hard", "trainables.objectives.triplets:BatchHard", ("groups", *_PAIRED), released=_KEEP),
-    ObjectiveEntry("mlm", "trainables.objectives.mlm:MaskedLanguage", ("sentences", "spans")),
+    ObjectiveEntry("mlm", "trainables.objectives.mlm:MaskedLanguage", ("sentences", "spans"), mlm_only=True),
 )
 """The values of `objective.name`."""
 
@@ -116,7 +122,10 @@ PAPER: Mapping[str, Value] = {
 
 
 def resolve_objective(config: ObjectiveConfig) -> ObjectiveConfig:
-    """With what `fidelity` sets written out, where the configuration leaves it open."""
+    """With the keys of `PAPER` written out as `fidelity` says, where the configuration leaves them open.
+
+    For an objective that is built by itself; the recipe of a trial is resolved as a whole (`trainables/fidelity.py`).
+    """
     released = OBJECTIVES[config.name].released if config.fidelity == "released" else {}
     wanted: dict[str, Any] = {name.removeprefix("objective."): {**PAPER, **released}[name] for name in PAPER}
     return dataclasses.replace(
@@ -136,22 +145,23 @@ def check_objective(config: ObjectiveConfig, layout: str) -> None:
         raise UserError(f"objective.name must be {choices(map(repr, OBJECTIVES))}, not {name!r}")
     entry, offered = OBJECTIVES[name], LAYOUTS[layout]
     if not fits(entry, offered):
-        possible = [other.name for other in LAYOUTS.values() if fits(entry, other)]
-        raise UserError(
-            f"the objective {name!r} cannot use corpus.layout={layout!r}; it can use {choices(map(repr, possible))}"
-        )
+        possible = [repr(other.name) for other in LAYOUTS.values() if fits(entry, other)]
+        raise UserError(f"the objective {name!r} cannot use corpus.layout={layout!r}; it can use {choices(possible)}")
     _check_number("positives", "positive", config, entry.positives)
     _check_number("negatives", "hard negative", config, entry.negatives)
     if offered.positives_key is not None and config.positives is not None:
         raise UserError(f"corpus.layout={layout!r} takes {offered.positives_key}; set objective.positives=none")
     if offered.positives is not None and (config.positives or 1) > offered.positives:
-        raise UserError(f"corpus.layout={layout!r} gives one positive per anchor; set objective.positives=1")
+        most = offered.positives
+        raise UserError(
+            f"corpus.layout={layout!r} gives {_counted(most, 'positive')} per anchor; set objective.positives={most}"
+        )
     if not offered.negatives and config.negatives is not None:
         raise UserError(f"corpus.layout={layout!r} gives no hard negatives; set objective.negatives=none")
     if config.bank and not entry.bank:
         raise UserError(f"the objective {name!r} has no use for a memory bank; set objective.bank=0")
-    if name == "mlm" and config.mlm == 0:
-        raise UserError("the objective 'mlm' has nothing to train while objective.mlm is 0; set objective.mlm=1")
+    if entry.mlm_only and config.mlm == 0:
+        raise UserError(f"the objective {name!r} has nothing to train while objective.mlm is 0; set objective.mlm=1")
 
 
 def group_shape(config: ObjectiveConfig) -> tuple[int | None, int | None]:
@@ -179,4 +189,10 @@ def _check_number(key: str, word: str, config: ObjectiveConfig, most: int | None
         return
     if most == 0:
         raise UserError(f"the objective {config.name!r} takes no {word}s; set objective.{key}=none")
-    raise UserError(f"the objective {config.name!r} takes one {word} per anchor; set objective.{key}=1")
+    raise UserError(
+        f"the objective {config.name!r} takes {_counted(most, word)} per anchor; set objective.{key}={most}"
+    )
+
+
+def _counted(most: int, word: str) -> str:
+    return f"one {word}" if most == 1 else f"at most {most} {word}s"

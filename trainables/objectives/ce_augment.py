@@ -14,9 +14,8 @@ from trainables.recipe import ObjectiveConfig
 class AugmentedCrossEntropy(Objective):
     """Mean cross-entropy over (anchor, positive) and (anchor, negative) pairs, as many as N+ and N- allow.
 
-    A positive is an entailment, and a negative that belongs to the anchor keeps its label. The paper does not
-    say what label a hypothesis of another premise gets; SNLI's own reading of two
-    unrelated captions, contradiction, is taken.
+    A positive is an entailment, and a negative that belongs to the anchor keeps its label. The paper does not say what
+    label a hypothesis of another premise gets; here it is contradiction, as SNLI labels unrelated captions.
     """
 
     def __init__(self, config: ObjectiveConfig, dim: int) -> None:

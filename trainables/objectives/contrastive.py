@@ -15,7 +15,7 @@ from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, coun
 
 @dataclass(frozen=True)
 class Comparison:
-    """Who is compared with whom, over the whole batch. See `kernel.contrastive` for the masks."""
+    """Anchors, candidates and masks over the whole batch; see `kernel.contrastive` for the masks."""
 
     anchors: Tensor  # (anchors, dim)
     candidates: Tensor  # (candidates, dim)

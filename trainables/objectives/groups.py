@@ -13,12 +13,12 @@ from trainables.objectives.objective import EmbeddedBatch
 
 @dataclass(frozen=True)
 class Groups:
-    """A view of a batch, group by group. Rows labelled neutral belong to no one."""
+    """A view of a batch, group by group. Rows labelled neutral are neither positives nor hard negatives."""
 
     anchor: Tensor  # (groups,) index into items
     of: Tensor  # (pairs,) the group of each row, counted from 0
     entailed: Tensor  # (pairs,) boolean: the rows whose hypotheses are positives of their group's anchor
-    contradicted: Tensor  # (pairs,) boolean: likewise its hard negatives
+    contradicted: Tensor  # (pairs,) boolean: the rows whose hypotheses are its hard negatives
     _text: Tensor  # (items,) fingerprints
     _hypothesis: Tensor  # (pairs,) index into items
 
@@ -36,7 +36,7 @@ class Groups:
     def agree(self, text: Tensor) -> Tensor:  # (texts,) fingerprints -> (groups, texts), boolean
         """Whether a text is that of the group's anchor or of one of its positives.
 
-        Such a text is no true negative of anyone in the group, wherever in the batch or bank it stands.
+        Such a text is no true negative in the group, wherever in the batch or the bank it stands.
         """
         words, number = torch.unique(torch.cat([self._text, text]), return_inverse=True)
         items, asked = number[: len(self._text)], number[len(self._text) :]

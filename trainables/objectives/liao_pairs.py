@@ -1,4 +1,4 @@
-"""Who is contrasted with whom in Liao 2021: anchors, positives and negatives of a batch of NLI pairs."""
+"""Anchors, positives and negatives of a batch of NLI pairs, as Liao 2021 chooses them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainables.recipe import ObjectiveConfig
 class Contrast:
     """Candidates are the batch's hypotheses, one for each pair. All on the CPU."""
 
-    anchors: Tensor  # (anchors,) index into sentences: the premises
+    anchors: Tensor  # (anchors,) index into items: the premises
     positives: Tensor  # (anchors, pairs), boolean
     negatives: Tensor  # (anchors, pairs), boolean
 

@@ -43,6 +43,7 @@ class Loss:
 
     value: Tensor  # ()
     counts: Mapping[str, float] = field(default_factory=dict)
+    """See `counts_of`. An objective may count other things, too: they are summed over the batches for the record."""
     contrasted: tuple[Tensor, Tensor] | None = None
     """For a memory bank: (candidates, head dim) without gradient, and (candidates,) their fingerprints."""
 
@@ -64,10 +65,15 @@ def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, float]:
 
 
 class Objective(nn.Module):
-    """A loss over an `EmbeddedBatch`; it may own parameters that are dropped at test time."""
+    """A loss over an `EmbeddedBatch`; it may own parameters that are dropped at test time.
+
+    `config` is resolved (`resolve_objective`). `dim` is the size of a sentence embedding; that of a projected one may
+    differ.
+    """
 
     needs_embeddings = True
-    """False where `forward` looks at no embedding, so that nothing need be encoded for it."""
+    """False where there is no loss but that of masked language modelling: then nothing is encoded for it, and `forward`
+    is never called. Its entry has `mlm_only`."""
 
     def __init__(self, config: ObjectiveConfig, dim: int) -> None:
         super().__init__()

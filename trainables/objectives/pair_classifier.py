@@ -6,13 +6,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainables.labels import LABELS
+
 
 class PairClassifier(nn.Module):
     """Figure 1 of Liao 2021: linear(3H, 3H/2), then linear(3H/2, 3)."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(3 * dim, 3 * dim // 2), nn.Linear(3 * dim // 2, 3))
+        self.layers = nn.Sequential(nn.Linear(3 * dim, 3 * dim // 2), nn.Linear(3 * dim // 2, len(LABELS)))
 
     def forward(self, u: Tensor, v: Tensor, label: Tensor) -> Tensor:  # (pairs, dim) twice, (pairs,) -> ()
         """The sum, not the mean, of the cross-entropy (eq. 1) over the pairs."""

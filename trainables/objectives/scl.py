@@ -31,7 +31,7 @@ class SCL(Contrastive):
 
     def __init__(self, config: ObjectiveConfig, dim: int) -> None:
         super().__init__(config, dim)
-        # lambda 1 never asks the classifier, and idle parameters would only weigh on the exchange of gradients.
+        # With lambda 1 the classifier is not used, and its parameters would only slow the exchange of gradients.
         self.cross_entropy = CrossEntropy(config, dim) if config.weight < 1 else None
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:

@@ -84,7 +84,7 @@ class BatchHard(Objective):
 
 @dataclass(frozen=True)
 class Classes:
-    """The members of all groups, and who is near and who is far. Candidates: the members, then the batch's rows."""
+    """The members of all groups, with their positives and negatives. Candidates: all members, then hard negatives."""
 
     members: Tensor  # (members,) index into items: the anchors, then the positives
     candidates: Tensor  # (candidates,) index into items
@@ -106,8 +106,8 @@ class Classes:
         negatives = torch.cat([~same, of_anchor], dim=1)
         if mask:
             negatives = negatives & ~groups.agree(batch.text[candidates])[owner]
-        nobody = torch.zeros_like(of_anchor)
-        return cls(members, candidates, torch.cat([positives, nobody], dim=1), negatives)
+        none = torch.zeros_like(of_anchor)  # a hard negative is no positive
+        return cls(members, candidates, torch.cat([positives, none], dim=1), negatives)
 
     def distances(self, batch: EmbeddedBatch, part: slice) -> Tensor:  # (members of the part, candidates)
         """From some members to all candidates."""

@@ -166,7 +166,7 @@ def _read_json(path: Path, missing: Any) -> Any:  # JSON is of any type
 
 
 def _check(data: Path, names: Sequence[str]) -> None:
-    """That there is nothing at all to score is said before an encoder loads; one bad task is left to `evaluate`."""
+    """Refuse, before an encoder is loaded, data without any task to score; one bad task is left to `evaluate`."""
     check_folder(data, names)
     problems = []
     for name in names:

@@ -1,4 +1,4 @@
-"""All classifiers of a task in one fit: each fold with each L2 value is a block of columns of one stacked linear layer.
+"""All classifiers of a task in one fit: each fold with each L2 value is a block of columns in one stacked linear layer.
 
 The original toolkit fits one softmax classifier after another, 410 for a nested cross-validation. They all read
 the same examples, so here one matrix product a step serves them all: rows are permuted once an epoch, a step takes

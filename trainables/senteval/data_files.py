@@ -15,7 +15,7 @@ _HASHED_WHOLE = 64 * 2**20
 
 
 class MissingData(Exception):  # noqa: N818
-    """A task of which no file is there: a dash, not an error."""
+    """No file of a task is there. Its scores are dashes; it is no error."""
 
 
 def check_folder(data: Path, tasks: Sequence[str]) -> None:
@@ -29,7 +29,7 @@ def check_folder(data: Path, tasks: Sequence[str]) -> None:
 
 
 def check_task(task: Task, data: Path) -> None:
-    """`MissingData` where nothing is there, `UserError` where a part is, or a file repeats another's content."""
+    """`MissingData` where none of the task's files is there, `UserError` where some are not, or one is empty."""
     absent = [file for file in task.files if not (data / file).is_file()]
     if len(absent) == len(task.files):
         raise MissingData(f"no data: {data / task.files[0]} does not exist")

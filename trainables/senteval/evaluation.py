@@ -71,7 +71,7 @@ def evaluate(
     seed: int = 1111,
     progress: bool = False,
 ) -> Evaluation:
-    """Every task asked for, names or groups, under one protocol.
+    """Scores of every task that `tasks` names, or whose group it names, under one protocol.
 
     `encode` is called once, with the unique sentences of all tasks. A task whose data is missing or broken gets
     None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
@@ -115,6 +115,7 @@ def evaluate(
 
 
 def _dash(task: Task, reason: str) -> Numbers:
+    """A task without scores."""
     return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
 
 
@@ -130,8 +131,8 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
 
     names = [name for name in task_names(tasks) if TASKS[name].kind == "relatedness"]
     read, _, errors = _read_all(Path(data), names)
-    for problem in errors.values():
-        raise UserError(problem)
+    if errors:
+        raise UserError(next(iter(errors.values())))
     found: dict[str, float | None] = {}
     dev = {name: TaskData({"dev": content.splits["dev"]}) for name, content in read.items()}
     if dev:

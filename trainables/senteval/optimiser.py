@@ -1,4 +1,4 @@
-"""Adam and RMSprop over stacked weights, without a tape."""
+"""Adam and RMSprop over stacked weights, with gradients that are written out."""
 
 from __future__ import annotations
 

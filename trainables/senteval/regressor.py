@@ -50,7 +50,7 @@ def fit_regressor(
 
 
 def bins(scores: np.ndarray) -> np.ndarray:
-    """(n,) -> (n, 5): a score's weight goes to its two neighbouring bins of 1 to 5; below 1 the rest is lost."""
+    """(n,) -> (n, 5): a score is shared by its two neighbours among the bins 1 to 5; what falls to a bin 0 is lost."""
     low = np.floor(scores)
     target = np.zeros((len(scores), BINS), dtype=np.float32)
     for number in range(1, BINS + 1):

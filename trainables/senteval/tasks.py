@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from trainables.errors import UserError
+from trainables.labels import LABELS
 from trainables.registry import Registry
 from trainables.senteval.readers import READERS, Reader
 from trainables.senteval.scorers import SCORERS, Scorer
@@ -138,7 +139,6 @@ def _probing(name: str, file: str, chance: float) -> Task:
 
 
 _SICK = _splits("SICK", "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt")
-_NLI = ("entailment", "neutral", "contradiction")
 
 _ROWS = (
     _nested("MR", 10_662, "rt-polarity.pos", "rt-polarity.neg", 50.0),
@@ -192,7 +192,7 @@ _ROWS = (
         "snli",
         _splits("SNLI", *(f"{part}.{split}" for split in ("train", "dev", "test") for part in ("s1", "s2", "labels"))),
         (549_367, 9_842, 9_824),
-        _NLI,
+        LABELS,
         groups=("downstream",),
         chance=34.3,
         # Half a million examples: the original fits one L2 value, and scores after each epoch.

@@ -1,1 +1,1 @@
-"""Training: the loop, the workers of a trial, optimiser and schedule, checkpoints."""
+"""Training: the model, the loop with optimiser and schedule, the workers of a trial, checkpoints, populations."""

@@ -1,8 +1,8 @@
 """The workers of one trial. Every objective sees the global batch, whatever their number.
 
-Each worker encodes its share of a batch's sentences, gathers everyone's embeddings with gradient, and answers
-for its share of the anchors. The losses add up to the loss of one worker, so gradients are
-summed, not averaged.
+Each worker encodes its share of a batch's sentences, gathers the embeddings of all workers with gradient, and computes
+the loss of its share of the anchors. The losses add up to that of one worker alone, so gradients are summed, not
+averaged.
 """
 
 from __future__ import annotations

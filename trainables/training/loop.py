@@ -28,7 +28,7 @@ class TrainingDivergedError(Exception):
 
 
 class Watcher(Protocol):
-    """Who is told about the training as it goes on."""
+    """Follows a training as it goes on."""
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
         """After each step, on the first worker only."""

@@ -55,7 +55,8 @@ class StudyModel(nn.Module):
         *,
         count_padding: bool = False,
     ) -> None:
-        """`count_padding`: a mean is divided by the padded length, as in Liao's released code (`pooling.padding`)."""
+        """`objective` is resolved. `count_padding`: a mean is divided by the padded length, as in Liao's released code
+        (`pooling.padding`)."""
         super().__init__()
         self.encoder = encoder
         self.head = build_projection(head, encoder.dim)
@@ -71,7 +72,7 @@ class StudyModel(nn.Module):
         """This worker's part of the global batch's loss."""
         loss = self._contrast(batch, workers, generator) if self.objective.needs_embeddings else None
         if not self.mlm_weight:
-            assert loss is not None
+            assert loss is not None, "without embeddings and without MLM there is no loss; `check_objective` refuses it"
             return loss
         anchors = batch.premise.unique().tolist()
         tokens = [batch.tokens[i] for i in anchors]
@@ -111,17 +112,17 @@ class StudyModel(nn.Module):
         if self.mean_over_workers:
             loss = dataclasses.replace(loss, value=loss.value / workers.count)
         if self.bank is not None:
-            assert loss.contrasted is not None
+            assert loss.contrasted is not None, "an objective whose entry has bank=True gives `Loss.contrasted`"
             vectors, texts = loss.contrasted
             self.bank.add(vectors, texts, generator)
         return loss
 
 
 class MemoryBank(nn.Module):
-    """A queue of what earlier batches contrasted, oldest out first (DeCLUTR, Figure S1).
+    """A queue of the candidates of earlier batches; the oldest leave first (DeCLUTR, Figure S1).
 
-    The candidates of a batch enter in a random order, so that a queue which holds a part of a batch holds no
-    particular one. Every worker sees the global batch, so all their banks are alike. It is part of a checkpoint.
+    The candidates of a batch enter in a random order, so that which of them a short queue keeps is left to chance.
+    Every worker sees the global batch, so all their banks are alike. The bank is part of a checkpoint.
     """
 
     vectors: Tensor

@@ -1,9 +1,9 @@
-"""Many small trials trained as one: adapters and heads of equal shape, their parameters stacked, trained with NT-Xent
-on a frozen base's embeddings.
+"""A population: many small trials that train together, with NT-Xent on the embeddings of a frozen base.
 
-The arithmetic is that of `trainables.training.loop` and `trainables.objectives.ntxent`, member by member; only that
-one batched matrix product serves all members, and that gradients are written out instead of recorded. Nothing is
-exchanged between members, so one that diverges leaves the others as they are.
+The adapters and projection heads of equal shape are stacked, so that one batched matrix product serves all members, and
+gradients are written out instead of recorded. Otherwise the arithmetic of each member is that of
+`trainables.training.loop` and `trainables.objectives.ntxent`. Members exchange nothing, so one that diverges leaves the
+others as they are.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from torch import Tensor, nn
 from trainables.corpora.batch import Batch, Sampler
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
+from trainables.errors import UserError
+from trainables.labels import ENTAILMENT
 from trainables.recipe import ObjectiveConfig, OptimisationConfig
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.loop import MOMENTUM, learning_rate, total_steps
 from trainables.training.model import StudyModel
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
-"""One tensor of activations of all members in a stack holds at most so many numbers; larger populations are cut."""
+"""One tensor of activations of all members in a stack holds at most so many numbers; more members make more stacks."""
 SCORES_AT_ONCE = {"cpu": 2**20, "cuda": 2**28}
-"""Likewise for scores, of which none is kept for later. On a CPU what is in use should fit its caches."""
+"""The same for scores, of which none is kept for later. On a CPU what is in use should fit its caches."""
 
 
 @dataclass
@@ -92,9 +94,10 @@ def train_population(
 
 
 def embed_ahead(encoder: AdaptedEncoder, sampler: Sampler, steps: int) -> None:
-    """Have the base embed a training's sentences at once, not batch by batch.
+    """Have the base embed all sentences of a training at once, not batch by batch.
 
-    Feeds may drop what is left over of an epoch, so epochs are looked through until one brings nothing new.
+    A sampler may leave out a rest of its corpus in each epoch, another one each time, so epochs are read until one
+    brings no new sentence.
     """
     known: dict[str, None] = {}
     for start in range(0, steps, sampler.steps_per_epoch):
@@ -111,8 +114,8 @@ class _Pairs:
     """A batch of pairs as NT-Xent sees it: 2 m texts, the first side's and then the second's."""
 
     base: Tensor  # (2 m, dim)
-    excluded: Tensor  # (excluded,) flat index into (2 m, 2 m): what stands not in a row's denominator
-    one_way: Tensor  # (some,) those of them whose mirror image does stand in its row's
+    excluded: Tensor  # (excluded,) flat index into (2 m, 2 m): what is not in the denominator of its row
+    one_way: Tensor  # (some,) those of them whose mirror image is in the denominator of its own row
     other_way: Tensor  # (some,) these mirror images
     counts: dict[str, int]
 
@@ -126,7 +129,7 @@ class _Batches:
         self._drawn: dict[int, Batch] = {}
 
     def of(self, sampler: Sampler, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
-        """`known`: texts are known, so that false negatives are left out (`objective.false_negatives`)."""
+        """`known`: false negatives are known by their texts and left out (`objective.false_negatives=mask`)."""
         key = id(sampler), id(store), known
         if key not in self._made:
             if id(sampler) not in self._drawn:
@@ -137,8 +140,11 @@ class _Batches:
 
 def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
     pairs = len(batch.label)
-    assert not batch.label.any(), "a population trains on entailed pairs"
-    assert len(np.unique(batch.group)) == pairs, "each a group of its own"
+    if (batch.label != ENTAILMENT).any() or len(np.unique(batch.group)) != pairs:
+        raise UserError(
+            "a layout with stacks=True must give entailed pairs, each a group of its own, and this one gives others; "
+            "leave its entry at stacks=False"
+        )
     items = np.concatenate([batch.premise, batch.hypothesis])
     rows = store.rows(batch.sentences)[items]
     excluded = np.eye(2 * pairs, dtype=bool)
@@ -318,7 +324,7 @@ class _SGD:
 
 
 class _AdamW:
-    """torch.optim.AdamW with its defaults, likewise."""
+    """torch.optim.AdamW with its defaults, a learning rate and a weight decay for each member, as `_SGD` has them."""
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
         self.parameters = parameters

@@ -28,7 +28,7 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
         check_objective(recipe.objective, recipe.corpus.layout)
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
         names = task_names(evaluation.tasks)
-        if evaluation.senteval == SCENES:  # it has all of SentEval's tasks, and those of nobody else
+        if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
             names = tuple(name for name in names if name not in GROUPS["all"])
         if names:
             check_data(Path(evaluation.senteval), names)
@@ -42,7 +42,7 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:
-    """What a person should know of the recipes' corpora before they are trained on; asked after `check_recipes`."""
+    """Sentences that a person should read about the training data before a study; for recipes that were checked."""
     said = (
         layout_remarks(recipe.corpus.layout, sampler_request(resolve(recipe), seed=0))
         for recipe in recipes

@@ -1,4 +1,4 @@
-"""A trial's evaluation: the first worker scores, all workers encode their share of its one list of sentences."""
+"""A trial's evaluation: all workers encode their share of the sentences, the first one scores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Evaluator:
         self._before: np.ndarray | None = None
 
     def before_training(self, encoder: Encoder) -> None:
-        """Keep the cosines of the encoder as it starts."""
+        """Keep the cosines that the encoder gives before it is trained."""
         if self._watched is not None:
             self._before = cosines(encoder.encode, self._watched)
 
@@ -65,9 +65,9 @@ class Evaluator:
 
 
 def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode], T]) -> T | None:
-    """Run an evaluation on the first worker; the others encode their share of its one list of sentences.
+    """Run an evaluation on the first worker, which may ask for embeddings once; all workers encode a share of them.
 
-    They then go on without waiting for it, and get None.
+    The others then go on without waiting for it, and get None.
     """
     if workers.count == 1:
         return evaluate(encoder.encode)
@@ -84,7 +84,7 @@ def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode], T]) 
     try:
         return evaluate(encode)
     finally:
-        if not asked:  # without data, or where it fails early; the others wait for a list all the same
+        if not asked:  # there is no data, or it failed early; the others still wait for a list
             encode([])
 
 

@@ -14,9 +14,9 @@ from trainables.trial.result import TrialResult
 
 
 def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
-    """Save it as a sentence-transformers model; None where nobody asked, or stock modules cannot give its embeddings.
+    """Save it as a sentence-transformers model and return the folder.
 
-    Returns the folder.
+    None where there is no folder, or where stock modules cannot give the embeddings.
     """
     if folder is None or encoder.unsavable is not None:
         return None
@@ -35,8 +35,11 @@ def finish(
     data: dict[str, Any],
     model: Path | None,
 ) -> TrialResult:
-    """Score the encoder. Empty on other workers than the first. `model` is the folder that it was saved to, which gets
-    a README with recipe and scores."""
+    """Score the encoder; the result is empty on all workers but the first.
+
+    `recipe` is the resolved one. `model` is the folder that the encoder was saved to: it gets a README with recipe and
+    scores.
+    """
     cosines = evaluator.cosines(encoder)
     evaluation = evaluator.score(encoder)
     if evaluation is None:

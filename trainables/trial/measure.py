@@ -11,13 +11,16 @@ import torch
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 
+COUNTED = ("loss", "pairs", "sentences", "tokens", "anchors", "positives", "negatives", "batches_without_anchor")
+"""What the loop, and `counts_of` for most objectives, add up over the batches."""
+
 
 class Clock:
-    """The seconds of a trial: from its start to the end of training, and from there to the end."""
+    """The seconds of a trial: those until training ended, and those of the evaluation after it."""
 
     def __init__(self, already: float = 0.0, resumed: float = 0.0) -> None:
-        """`already`: seconds of training before now, which then count as its end; `resumed`: those that an earlier
-        process spent."""
+        """`already`: seconds that training has taken in this process, if it ended just now; `resumed`: seconds that it
+        took in an earlier process."""
         self.trained = time.perf_counter()
         self.began = self.trained - already
         self.resumed = resumed
@@ -26,7 +29,7 @@ class Clock:
         self.trained = time.perf_counter()
 
     def cost(self, workers: Workers) -> dict[str, Any]:
-        """Seconds, GPU seconds and peak memory until now."""
+        """What the trial has cost until now: seconds, GPU seconds, and peak memory in MiB."""
         now = time.perf_counter()
         gpu = torch.cuda.is_available()
         memory = torch.cuda.max_memory_allocated() if gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -43,10 +46,11 @@ class Clock:
 
 
 def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[str, Any]:
-    """What a record says of a training."""
+    """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum."""
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     return {
+        **{name: value for name, value in sums.items() if name not in COUNTED},
         "steps": progress.step,
         "loss": sums.get("loss", 0.0) / steps,
         "last_loss": progress.last_loss,

@@ -16,7 +16,7 @@ def senteval_folder(config: EvaluationConfig) -> Path:
 
 
 def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:
-    """What a layout is asked for; without an encoder only to check it."""
+    """What a layout is asked for. `encoder` is for layouts that draw tokens; a check needs none."""
     positives, negatives = group_shape(recipe.objective)
     return SamplerRequest(
         corpus=recipe.corpus,

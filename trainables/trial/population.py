@@ -16,6 +16,7 @@ import torch
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layouts import make_sampler
 from trainables.encoders.adapter import AdaptedEncoder
+from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import PoolingConfig, Recipe
 from trainables.training.distributed import Workers
@@ -32,7 +33,7 @@ from trainables.trial.result import TrialResult
 from trainables.trial.rungs import CHECKPOINT_SECONDS
 
 POINTS = 100
-"""Losses are told about so often in a training; at every step the telling could cost more than the training."""
+"""How often in a training losses are reported. Reporting each step could take longer than the step."""
 
 
 def run_population(
@@ -45,12 +46,13 @@ def run_population(
     shared: Path | None = None,
     done: Callable[[int], bool] = lambda number: False,
 ) -> Iterator[TrialResult | None]:
-    """Train recipe x seed pairs of one `population_key` together, then evaluate one after another.
+    """Train recipe x seed pairs together, then evaluate one after another. `UserError` unless their `population_key` is
+    one and the same.
 
-    A member for whose number `done` says so trains with the others, since all resume together, but is not evaluated
-    again: its result is None. Each other result is what `run_trial` would have given, but for rounding and for its
-    cost: of the training it counts an even share. A member that diverged is stopped, the others go on. The other
-    arguments are those of `run_trial`.
+    A member whose result is there already, as `done` says of its number, still trains, since all resume together; but
+    it is not evaluated again, and gives None. Each other result is what `run_trial` would have given, but for rounding
+    and for the cost: a member counts an even share of the training. A member that diverges is stopped, the others go
+    on. The other arguments are those of `run_trial`.
     """
     began = time.perf_counter()
     workers = Workers()
@@ -72,7 +74,7 @@ def run_population(
             yield TrialResult(f"diverged: {member.diverged}", cost=clock.cost(workers), data=data)
             continue
         yield finish(
-            recipes[number],
+            resolve(recipes[number]),
             seeds[number],
             member.encoder,
             evaluator,
@@ -86,9 +88,10 @@ def run_population(
 def build_members(
     recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path | None
 ) -> tuple[list[Member], list[dict[str, Any]]]:
-    """Models as trials of their own would start them, and what each trains on; bases, embeddings and batches in
-    common where they can be."""
-    assert len({population_key(recipe) for recipe in recipes}) == 1, "these recipes cannot train together"
+    """Members as single trials would start them, and a description of what each trains on. Bases, embeddings and
+    batches are shared where they can be."""
+    if len(keys := {population_key(recipe) for recipe in recipes}) != 1 or None in keys:
+        raise UserError("these recipes cannot train together, as population_key says; run each by run_trial")
     firsts: dict[PoolingConfig, AdaptedEncoder] = {}  # by pooling, the first adapter over a base
     samplers: dict[int, tuple[Sampler, dict[str, Any]]] = {}
     members, descriptions = [], []
@@ -107,7 +110,7 @@ def build_members(
 
 
 class _Watch:
-    """Between the training and the reporter, as `Rungs` is for a single trial."""
+    """Between the training loop and the reporter, as `Rungs` is in a single trial."""
 
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
         steps = total_steps(members[0].sampler, members[0].optimisation)

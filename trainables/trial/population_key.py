@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 
+from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.projection import PROJECTIONS
+from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe, keys
 
 
@@ -15,11 +17,11 @@ def population_key(recipe: Recipe) -> str | None:
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
     a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated.
     """
-    objective, layout = recipe.objective, recipe.corpus.layout
-    stackable = objective.name == "ntxent" and layout in ("pairs", "similar_pairs")
-    stackable &= PROJECTIONS[recipe.head.kind].stacks
+    objective = recipe.objective
+    parts = OBJECTIVES[objective.name], LAYOUTS[recipe.corpus.layout], PROJECTIONS[recipe.head.kind]
+    stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts)
     further = objective.bank or objective.mlm or recipe.pooling.after != "none"
-    if recipe.encoder.adapter != "mlp" or not recipe.optimisation.epochs or not stackable or further:
+    if not recipe.optimisation.epochs or not stacks or further:
         return None
     shared = {name: value for name, value in recipe.flat().items() if not keys()[name].together}
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]

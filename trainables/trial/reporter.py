@@ -7,14 +7,15 @@ from pathlib import Path
 
 
 class Reporter:
-    """Who is told. The default tells nobody; Ray's worker overrides it."""
+    """Receives what a trial tells. This one ignores it; Ray's worker overrides it."""
 
     wants_rungs = False
     """Whether a development score is computed at every rung, for a scheduler that may stop the trial."""
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
-        """After each step, on the first worker."""
+        """After each step, on the first worker; in a population after about every hundredth part of the steps."""
 
     def rung(self, number: int, score: float | None, checkpoint: Path | None) -> bool:
-        """On every worker at a rung; score and checkpoint are the first worker's. False ends the trial."""
+        """On every worker at a rung, with the first worker's score and checkpoint. False ends the trial, but not a
+        population."""
         return True

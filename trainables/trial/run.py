@@ -38,7 +38,8 @@ def run_trials(
 ) -> Iterator[TrialResult | None]:
     """One trial, or several that train together as a population (`population_key`); their results one by one.
 
-    `done` says of a member's number whether it needs no result any more, being in the ledger.
+    `done` says of a recipe's number whether its result is there already, so that None stands for it; see
+    `run_population`, which is for one worker alone.
     """
     if len(recipes) > 1:
         yield from run_population(
@@ -78,7 +79,7 @@ def run_trial(
     leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from.
     """
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
-    asked, recipe = recipe, resolve(recipe)
+    recipe = resolve(recipe)
     base = build_encoder(recipe, seed, shared)
     evaluator = Evaluator(recipe.evaluation, workers)
     evaluator.before_training(base)
@@ -96,13 +97,13 @@ def run_trial(
     encoder = postprocessed(recipe, base)
     clock.training_ended()
     model = save_model(base, model_folder) if trained and workers.rank == 0 else None
-    return finish(asked, seed, encoder, evaluator, clock, training=trained, data=data, model=model)
+    return finish(recipe, seed, encoder, evaluator, clock, training=trained, data=data, model=model)
 
 
 def _train(
     recipe: Recipe, seed: int, training: Training, rungs: Rungs, workers: Workers, resume: Path | None
 ) -> tuple[dict[str, Any], str | None]:
-    """Train the encoder in place. Returns what was measured, and why it stopped early, if it did."""
+    """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
     model, sampler, config = training.model, training.sampler, recipe.optimisation
     if isinstance(model.encoder, AdaptedEncoder):
         embed_ahead(model.encoder, sampler, total_steps(sampler, config))

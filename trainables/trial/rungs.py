@@ -1,4 +1,4 @@
-"""Between the training loop and the reporter: checkpoints, and scores at the rungs."""
+"""What happens at the rungs of a training, where it pauses: a score, a checkpoint, and a word to the reporter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECKPOINT_SECONDS = 30.0
 
 
 class Rungs:
-    """The training loop's watcher in a single trial."""
+    """The `Watcher` of a single trial's training loop."""
 
     def __init__(self, encoder: Encoder, evaluator: Evaluator, workers: Workers, reporter: Reporter) -> None:
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
@@ -25,7 +25,7 @@ class Rungs:
         self.stopped: str | None = None
 
     def resumed_seconds(self, training_seconds: float) -> float:
-        """Training seconds that an earlier process spent."""
+        """How many of these seconds an earlier process spent."""
         return max(0.0, training_seconds - (time.perf_counter() - self.began))
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
