@@ -115,7 +115,7 @@ def _processor() -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_classifiers", description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="SentEval's folder (default: data/senteval)")
+    parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="default: data/senteval")
     parser.add_argument("--tasks", default="CR,MR", help="of MR, CR, SUBJ and MPQA, joined by commas")
     parser.add_argument("--dims", type=int, nargs="+", default=[50, 384], help="sizes of the embeddings")
     parser.add_argument("--sample", type=int, default=6, help="inner fits that are timed one by one")

@@ -115,7 +115,7 @@ def _minilm() -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_encoding", description=__doc__)
     parser.add_argument("--encoder", help="a sentence-transformers folder (default: the packaged MiniLM)")
-    parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="SentEval's folder (default: data/senteval)")
+    parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="default: data/senteval")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=2)

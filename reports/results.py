@@ -11,7 +11,7 @@ from typing import Any
 
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.statistics import Measured, Noise
-from search_spaces.averages import average, averages
+from search_spaces.averages import AVERAGES, average, averages
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
@@ -210,9 +210,7 @@ class Results:
             ]
         found = [averages(record.scores).items() for record in self.records]
         names = sorted({name for items in found for name, value in items if value is not None})
-        return [
-            (name, functools.partial(self.average, name=name)) for name in names if not name.startswith("development_")
-        ]
+        return [(name, functools.partial(self.average, name=name)) for name in names if not AVERAGES[name].development]
 
     # How far this study is from the paper's
 

@@ -81,15 +81,11 @@ def plain_table(results: Results) -> str:
 
 
 def _caption(results: Results, paper: Table) -> str:
-    way = {
-        "wmean": "Spearman correlation x 100 by cosine, mean over sub-corpora weighted by size",
-        "accuracy": "test accuracy in percent",
-    }
-    words = way.get(paper.aggregation, paper.aggregation)
-    said = [f"{words[0].upper()}{words[1:]}."]
+    """What the figures are, and whether ours were measured under the paper's protocol."""
+    said = [f"{paper.aggregation[0].upper()}{paper.aggregation[1:]}."]
     if results.protocol == paper.protocol:
         said.append(f"SentEval protocol `{paper.protocol}`, as in the paper.")
-    elif any(_by_heads(column) for column in paper.columns):
+    elif any(_is_fitted(column) for column in paper.columns):
         said.append(
             f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
             "the levels are not comparable."
@@ -97,8 +93,11 @@ def _caption(results: Results, paper: Table) -> str:
     return " ".join(said)
 
 
-def _by_heads(column: Column) -> bool:
-    """Whether heads were fitted for the column's figure, as the protocol says. An average may hold such figures."""
+def _is_fitted(column: Column) -> bool:
+    """Whether classifiers or regressors were fitted for the column's figure, which the protocol says how to do.
+
+    A figure by cosine needs none. An average may hold figures that do.
+    """
     name = column.score[1] if column.score else ""
     cosine = name.startswith("spearman") or name.endswith("_cosine")
     return column.average is not None or (column.score is not None and not cosine)
