@@ -1,4 +1,4 @@
-"""A results folder, read: which records belong to which row, and every figure of ours beside the published one."""
+"""A results folder as a report reads it: which records belong to which row, our figures beside the published ones."""
 
 from __future__ import annotations
 
@@ -190,8 +190,7 @@ class Results:
         """What sums the study up: for each topic its first table, and the average column there."""
         found: dict[str, tuple[Table, Column]] = {}
         for table in self.space.tables:
-            columns = [column for column in table.columns if column.mean_of] or list(table.columns)
-            found.setdefault(table.topic or f"Table {table.number}", (table, columns[-1]))
+            found.setdefault(table.topic or f"Table {table.number}", (table, average_column(table)))
         return list(found.values())
 
     @cached_property
@@ -225,6 +224,7 @@ class Results:
         ]
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
+        """Whether the study measures what the paper measures, although this key of the base recipe differs."""
         if not keys()[key].measures:
             return ours != SCENES
         if keys()[key].place and _same_names(paper, ours):
@@ -261,7 +261,7 @@ class Results:
 
     @property
     def has_paper(self) -> bool:
-        """Whether the base recipe is a paper's: the space carries its figures, its claims or its pictures."""
+        """Whether the base recipe is a paper's: the space holds its published figures, its claims or its pictures."""
         return any(row.published for row in self.space.rows) or bool(self.space.claims or self.space.figures)
 
     def recipe(self, label: str) -> Mapping[str, Any]:
@@ -287,6 +287,11 @@ def score(record: Record, table: Table, column: Column) -> float | None:
     parts = [score(record, table, table.column(name)) for name in column.mean_of]
     present = [part for part in parts if part is not None]
     return sum(present) / len(parts) if len(present) == len(parts) else None
+
+
+def average_column(table: Table) -> Column:
+    """The column that a table is summed up by: its last mean of other columns, else its last column."""
+    return ([column for column in table.columns if column.mean_of] or table.columns)[-1]
 
 
 def topic_name(table: Table, column: Column) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, number, signed, spread, table
 from reports.plots.row_differences import rows_picture
-from reports.results import Results
+from reports.results import Results, average_column
 from reports.sections.measured_counts import measured_counts
 from reports.sections.words import bars_in_words, noise_sentence
 from search_spaces.averages import describe
@@ -24,9 +24,9 @@ UNTRAINED = "†"
 
 
 def write(results: Results, pictures: Path) -> str:
-    """Every table of the paper, a picture of them, and what the rows' anchors were compared with.
+    """A picture of the rows, every table of the paper, the counts as measured, and the rows' notes.
 
-    A space without tables has one of its rows and their averages.
+    A space without tables gets one table of its rows and their averages.
     """
     if not results.space.tables:
         return plain_table(results)
@@ -166,17 +166,17 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
 
 
 def _noise_line(results: Results, paper: Table) -> str:
-    column = next((c for c in paper.columns if c.mean_of), paper.columns[-1]).name
-    noise = results.noise(paper, column)
-    return noise_sentence(noise, column, _usual_seeds(results, paper))
+    column = average_column(paper).name
+    return noise_sentence(results.noise(paper, column), column, _usual_seeds(results, paper))
 
 
 def _usual_seeds(results: Results, paper: Table) -> int:
+    """The most seeds that a row of the table has."""
     return max((len(results.of_row(label)) for _, label in paper.rows), default=1) or 1
 
 
 def _reasons(results: Results, paper: Table) -> list[str]:
-    """Why there are dashes: rows first, then tasks of rows that ran, then seeds that are still missing."""
+    """Why there are dashes: missing rows and seeds first, then tasks and averages that rows lack."""
     found: dict[str, list[str]] = {}
     tasks: dict[str, list[str]] = {}
     averages: dict[str, list[str]] = {}
