@@ -419,7 +419,7 @@ def test_the_papers_setting_is_allowed():
 # ---- the picture
 
 
-def door(*arguments: str) -> subprocess.CompletedProcess[str]:
+def command_line(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "trainables.corpora", "draw-spans", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -428,7 +428,7 @@ def test_the_picture_names_every_span_and_marks_exactly_its_words(tmp_path):
     from trainables.corpora import span_picture
 
     out = tmp_path / "new" / "spans.svg"
-    answer = door("--documents", "scenes", "--strategy", "subsuming", "--out", str(out))
+    answer = command_line("--documents", "scenes", "--strategy", "subsuming", "--out", str(out))
     assert answer.returncode == 0, answer.stderr
     drawn = out.read_text()  # glyphs are paths, each text also a comment
     for text in ("anchor 1: ", "anchor 2: ", "positive 1.1: ", "positive 2.2: ", "below: subsuming"):
@@ -459,7 +459,7 @@ def test_the_picture_names_every_span_and_marks_exactly_its_words(tmp_path):
     ],
 )
 def test_a_picture_that_cannot_be_drawn_is_one_sentence(arguments, says):
-    answer = door(*arguments)
+    answer = command_line(*arguments)
     assert answer.returncode == 2
     assert answer.stderr.startswith("error: ")
     assert says in answer.stderr
