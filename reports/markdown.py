@@ -33,11 +33,11 @@ def spread(value: Measured | None, digits: int = 2) -> str:
 def code(value: object) -> str:
     """A recipe's value as it is written in `--set`."""
     text = ",".join(value) if isinstance(value, tuple | list) else "none" if value is None else str(value)
-    return f"`{places(text)}`"
+    return f"`{short_paths(text)}`"
 
 
-def places(text: str) -> str:
-    """Absolute paths by their last two names: where a person's disk is mounted says nothing (study.json has it)."""
+def short_paths(text: str) -> str:
+    """Absolute paths by their last two names; `study.json` has them whole."""
     parts = [f"…/{'/'.join(Path(part).parts[-2:])}" if part.startswith("/") else part for part in text.split(",")]
     return ",".join(parts)
 
@@ -63,9 +63,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
 
 
 def bullets(items: Iterable[str]) -> str:
+    """A markdown list."""
     return "\n".join(f"- {item}" for item in items)
 
 
 def escape(cell: str) -> str:
-    """A cell keeps to its line and column."""
+    """A cell without line breaks and column marks, which would end it."""
     return cell.replace("|", "\\|").replace("\n", " ")

@@ -1,17 +1,17 @@
 """`report.md` from a results folder: its sections, one after the other (`reports/sections`).
 
-It is made of `study.json` and the ledger alone, needs neither Ray nor torch, and is the same text for the same
-ledger.
+It is made of `study.json` and the ledger (and, where there is a heat map, of the stored predictions). It needs neither
+Ray nor torch, and the same ledger gives the same text.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from reports.ledger import write_whole
 from reports.results import Results
 from reports.sections import in_order
 from reports.trials_csv import write_trials_csv
+from trainables.files import write_whole
 
 NAME = "report.md"
 

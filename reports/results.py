@@ -1,4 +1,4 @@
-"""A results folder, read: which records belong to which row, and every figure of ours beside the published one."""
+"""A results folder as a report reads it: which records belong to which row, our figures beside the published ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.statistics import Measured, Noise
-from search_spaces.averages import average, averages
+from search_spaces.averages import AVERAGES, average, averages
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
@@ -190,8 +190,7 @@ class Results:
         """What sums the study up: for each topic its first table, and the average column there."""
         found: dict[str, tuple[Table, Column]] = {}
         for table in self.space.tables:
-            columns = [column for column in table.columns if column.mean_of] or list(table.columns)
-            found.setdefault(table.topic or f"Table {table.number}", (table, columns[-1]))
+            found.setdefault(table.topic or f"Table {table.number}", (table, average_column(table)))
         return list(found.values())
 
     @cached_property
@@ -210,9 +209,7 @@ class Results:
             ]
         found = [averages(record.scores).items() for record in self.records]
         names = sorted({name for items in found for name, value in items if value is not None})
-        return [
-            (name, functools.partial(self.average, name=name)) for name in names if not name.startswith("development_")
-        ]
+        return [(name, functools.partial(self.average, name=name)) for name in names if not AVERAGES[name].development]
 
     # How far this study is from the paper's
 
@@ -227,6 +224,7 @@ class Results:
         ]
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
+        """Whether the study measures what the paper measures, although this key of the base recipe differs."""
         if not keys()[key].measures:
             return ours != SCENES
         if keys()[key].place and _same_names(paper, ours):
@@ -263,7 +261,7 @@ class Results:
 
     @property
     def has_paper(self) -> bool:
-        """Whether the base recipe is a paper's: the space carries its figures, its claims or its pictures."""
+        """Whether the base recipe is a paper's: the space holds its published figures, its claims or its pictures."""
         return any(row.published for row in self.space.rows) or bool(self.space.claims or self.space.figures)
 
     def recipe(self, label: str) -> Mapping[str, Any]:
@@ -289,6 +287,11 @@ def score(record: Record, table: Table, column: Column) -> float | None:
     parts = [score(record, table, table.column(name)) for name in column.mean_of]
     present = [part for part in parts if part is not None]
     return sum(present) / len(parts) if len(present) == len(parts) else None
+
+
+def average_column(table: Table) -> Column:
+    """The column that a table is summed up by: its last mean of other columns, else its last column."""
+    return ([column for column in table.columns if column.mean_of] or table.columns)[-1]
 
 
 def topic_name(table: Table, column: Column) -> str:

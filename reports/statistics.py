@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
+"""How sure a difference must be to count as one."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Measured:
 
     @property
     def draws(self) -> float:
-        """Of how many random draws it is the mean; without end where chance plays no part."""
+        """Of how many random draws it is the mean; infinitely many where chance plays no part."""
         return math.inf if self.fixed else self.seeds
 
     @classmethod

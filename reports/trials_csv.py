@@ -1,4 +1,17 @@
-"""`trials.csv`: one line a finished trial, for people: what it was, its scores, its cost."""
+"""`trials.csv`: one line for each finished trial, for a spreadsheet. Trials that were stopped early are not in it.
+
+Its columns, of which each trial fills those that it has:
+
+    recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe
+    selection                                        what a search for one goal maximises
+    average.NAME                                     each average of `search_spaces.averages`
+    average.development_GOAL                         each goal of `search_spaces.goals`
+    TASK.NUMBER                                      each number of a SentEval task, with `examples` and `seconds`
+    training.*, cost.*                               as in the record (`reports.ledger.Record`)
+    data.KIND.*                                      what was read: `corpus`, `senteval`
+    SECTION.KEY                                      the recipe
+    hardware, checkpoint, predictions                where it ran, and its files within the results folder
+"""
 
 from __future__ import annotations
 
@@ -7,24 +20,23 @@ import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from reports.ledger import Record, write_whole
+from reports.ledger import Record
 from search_spaces.averages import averages
 from search_spaces.goals import GOALS, selection
+from trainables.files import write_whole
 
 
 def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str, str]) -> None:
-    """Write the file whole. `labels` names recipe hashes by the paper's rows."""
-    write_table(path, [_line(record, labels) for record in records if record.status == "finished"])
+    """Write the file whole. `labels` maps recipe hashes to the labels of the paper's rows.
 
-
-def write_table(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """A CSV file with the union of the lines' columns in the order of their first appearance."""
-    rows = list(lines)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
+    It has the columns of all lines, in the order of their first appearance.
+    """
+    lines = [_line(record, labels) for record in records if record.status == "finished"]
+    columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(lines)
     write_whole(path, text.getvalue())
 
 

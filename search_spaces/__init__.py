@@ -2,8 +2,9 @@
 
 `spaces()` lists every space of this folder; `load_space` also takes a person's own file outside the repository.
 
-A paper's folder has `figures.csv`, the printed figures; `averages.py`, how it averages scores; and `spaces.py` with a
-tuple `SPACES`, made of its rows, tables and claims. A space of no paper is a module with such a tuple.
+A paper's folder has `figures.csv`, the printed figures; `averages.py`, how it averages scores (listed by the module
+`search_spaces.averages`); and `spaces.py` with a tuple `SPACES`, made of its rows, tables and claims. A space of no
+paper is a module with such a tuple.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ AVERAGES: Registry[Average] = Registry(
     *(average for average in _PAPERS if not average.parts),
     *(average for average in _PAPERS if average.parts),
 )
-"""Those over tasks, then those over averages."""
+"""Every average: those over tasks, then those over averages. `trials.csv` has them in this order."""
 
 USUAL = (("STS", STS_AVERAGE.name), ("transfer", TRANSFER_AVERAGE.name))
 """What is shown of a trial where a space says nothing else: STS12 to 16, and SentEval's eight transfer tasks."""

@@ -1,4 +1,4 @@
-"""One space over every contrastive objective: what Optuna may choose where no paper has told it what to do.
+"""One space over every contrastive objective, for a search beyond what any of the papers tried.
 
 The objective decides which numbers there are to choose: only some take several positives or any hard negatives, only
 SCL has a lambda, only the losses over triplets a margin.

@@ -15,14 +15,19 @@ Overrides = Mapping[str, Value]
 Scores = Mapping[str, Mapping[str, Any]]
 """By task, its numbers, as a record holds them."""
 Cell = tuple[str, tuple[str, ...]]
-"""A task and its number that stands for it, or the numbers to be averaged first."""
+"""A task, and the number that stands for it; or several numbers, whose mean stands for it."""
 Need = Literal["word_vectors", "checkpoint", "wordnet", "paraphraser"]
+"""An input that a row may need; `Row.needs` says what each is."""
 NEED_KEYS = {
     "word_vectors": {"encoder.kind"},
     "checkpoint": {"encoder.kind", "encoder.name"},
     "wordnet": {"corpus.augmentation"},
     "paraphraser": {"corpus.augmentation"},
 }
+"""By need, the keys of a recipe that such a row overrides: at least one of them."""
+
+ACCURACY = "test accuracy in percent"
+"""The `aggregation` of a table of accuracies."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Average:
     name: str
     cells: tuple[Cell, ...] = ()
     parts: tuple[Average, ...] = ()
+    development: bool = False
+    """Whether it is of development scores; those do not sum a recipe up."""
 
     def __post_init__(self) -> None:
         for task, numbers in self.cells:
@@ -115,7 +122,8 @@ class Table:
 
     `rows` pairs the name printed in the table with a row's label.
     `curve` is the recipe key that the table varies, if it is an ablation over one number.
-    `topic` is a word for what its columns measure; tables of one topic have the same columns.
+    `protocol` is SentEval's protocol in the paper. `aggregation` says in words, under the table's title, what its
+    figures are. `topic` is a word for what its columns measure; the first table of a topic sums the study up.
     `baseline_table` is the table where the baseline row's figures stand, if they are not printed in this one.
     """
 

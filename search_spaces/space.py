@@ -1,7 +1,7 @@
-"""What a space is: a base recipe, domains for Optuna, the paper's rows with their published numbers, tables, claims.
+"""What a space is: a base recipe, domains for a search, the paper's rows with their published figures, tables, claims.
 
-A space is data, and every name in it is checked when it is made. `search_spaces/__init__.py` finds the spaces of this
-folder; a person's own space is one Python file outside the repository.
+A space is data, and every name in it is checked when the space is made. `search_spaces/__init__.py` finds the spaces of
+this folder; a person's own space is one Python file outside the repository.
 """
 
 from __future__ import annotations
@@ -46,22 +46,27 @@ class Domain:
 
     @property
     def grid_values(self) -> tuple[Value, ...]:
+        """What a grid search takes: all choices, or what `grid` lists of a range; empty where it lists nothing."""
         return self.choices or self.grid
+
+    def is_asked(self, recipe: Overrides) -> bool:
+        """Whether a search asks for a value of the domain in this flat recipe."""
+        return self.when is None or recipe.get(self.when[0]) in self.when[1]
 
 
 @dataclass(frozen=True)
 class Space:
-    """Which trials a study may run, and how they are laid out.
+    """Which trials a study may run, and how a report lays them out.
 
-    `base` is the paper's recipe; `laptop` are the overrides that make it small enough for two cores without
-    a network (built-in corpus and encoder). `baseline` is the label that differences are taken against.
-    `tolerance` is how far, in points, a reproduced figure may lie from the published one.
-    `training_pairs` is how many labelled pairs the paper's recipe trains on.
-    `goals` are maximised at once, with a Pareto front in the report; without any there is one score.
-    `premise_counts` are set beside our own counts of the training data.
-    `shown` are the averages, with their labels, that the console shows of a finished trial.
-    `trial_seconds` is what one trial of the paper takes on one GPU, and `trial_seconds_source` who says so: an
-    estimate for as long as no trial is measured.
+    `title` is the report's, `paper` who wrote the rows. `base` is the paper's recipe; `laptop` are the overrides that
+    make it small enough for two cores without a network (built-in corpus and encoder). `rows` always run first;
+    `domains` are what a search may change after them. `baseline` is the label of the row that differences are taken
+    against. `tolerance` is how far, in points, a reproduced figure may lie from the published one. `oddities` are
+    sentences on what is odd in the published figures. `training_pairs` is how many labelled pairs the paper's recipe
+    trains on. `goals` are maximised at once, with a Pareto front in the report; without any there is one score.
+    `premise_counts` are set beside our own counts of the training data. `figures` are drawn as pictures. `shown` are
+    labels and names of the averages that the console shows of a finished trial. `trial_seconds` is what one trial of
+    the paper takes on one GPU, and `trial_seconds_source` who says so: an estimate for as long as no trial is measured.
 
     A name that refers to nothing (a task, a number, an average, a goal, a key, a row, a column) raises `UserError`.
     """

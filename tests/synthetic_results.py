@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo, write_whole
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.plots import cosine_panels, curve_lines, goals_front, grid_panels, row_differences, search_course
 from search_spaces import Row, Space, spaces
+from trainables.files import write_whole
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 

@@ -86,7 +86,7 @@ def test_the_command_knows_plugins(tmp_path: Path, by: str):
 
 
 def test_a_section_that_is_broken_is_refused():
-    with pytest.raises(UserError, match="already a section of a report called 'claims'"):
+    with pytest.raises(UserError, match="the name 'claims' is taken by another section of a report"):
         SECTIONS.add(Section("claims", "Again", lambda results, pictures: ""))
     SECTIONS.add(Section("lost", "Lost", lambda results, pictures: "", after="claim"))
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, write_whole
+from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo
 from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
@@ -20,6 +20,7 @@ from reports.verdicts import judge
 from search_spaces import Domain, Row, Space, spaces
 from tests.synthetic_results import PLOTS, make_record, make_results, undraw
 from trainables.errors import UserError
+from trainables.files import write_whole
 from trainables.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -107,7 +107,7 @@ def test_same_seed_same_numbers(corpus: Path) -> None:
 
 
 def test_registry_refuses_a_second_row_of_one_name() -> None:
-    with pytest.raises(UserError, match="already a SentEval task called 'MR'"):
+    with pytest.raises(UserError, match="the name 'MR' is taken by another SentEval task"):
         TASKS.add(TASKS["MR"])
 
 

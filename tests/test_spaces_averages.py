@@ -115,7 +115,7 @@ def test_an_average_of_ones_own():
     AVERAGES.add(mine)
     try:
         assert averages(SCORES)["mine"] == pytest.approx(_mean("test_accuracy", "MR", "CR"))
-        with pytest.raises(UserError, match="average called 'mine'; give yours another name"):
+        with pytest.raises(UserError, match="the name 'mine' is taken by another average; give yours another name"):
             AVERAGES.add(mine)
     finally:
         AVERAGES.remove("mine")

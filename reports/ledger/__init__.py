@@ -11,7 +11,6 @@ from reports.ledger.json_files import plain, read_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.record import Record
 from reports.ledger.study_info import StudyInfo
-from trainables.files import write_whole
 
 __all__ = [
     "FAILURES",
@@ -27,5 +26,4 @@ __all__ = [
     "read_json",
     "split_key",
     "trial_key",
-    "write_whole",
 ]

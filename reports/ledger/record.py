@@ -1,4 +1,4 @@
-"""What one trial left behind."""
+"""What one trial left behind: a file of the ledger."""
 
 from __future__ import annotations
 
@@ -11,37 +11,50 @@ from reports.ledger.folders import trial_key
 from reports.ledger.json_files import as_recipe, known_fields, read_json
 from trainables.errors import UserError
 
-WHAT = "a record of a finished trial"
-REPAIR = "delete it and run the study again to redo that one trial"
+_WHAT = "a record of a finished trial"
+_REPAIR = "delete it and run the study again to redo that one trial"
 
 
 @dataclass(frozen=True)
 class Record:
-    """A recipe, a seed, every score that was measured, what it cost and what it ran on.
+    """A recipe, a seed, every score that was measured, what it cost and what it ran on. A missing number is None.
 
-    `scores` maps a SentEval task to its metrics, e.g. `scores["STS12"]["spearman_wmean"]`,
-    `scores["MR"]["test_accuracy"]`. Averages over tasks and what a search maximises are not stored: they are functions
-    of the scores (`search_spaces.averages`, `search_spaces.goals`). `training` holds `last_loss`, `steps`, `pairs` and,
-    as measured, `positives_per_anchor` and `negatives_per_anchor`; `cost` seconds and `peak_memory_mb`; `finished_at`
-    is UTC in ISO format. A missing number is None.
+    Averages over tasks and what a search maximises are not stored: they are functions of the scores
+    (`search_spaces.averages`, `search_spaces.goals`).
     """
 
     recipe: dict[str, Any]
+    """Flat, as it was asked for: what `objective.fidelity` sets is not written out."""
     recipe_hash: str
     seed: int
     status: Literal["finished", "pruned"] = "finished"
+    """`pruned`: stopped early, by a scheduler or because its loss was no number any more; it has no scores."""
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By SentEval task its numbers in percent: `scores["STS12"]["spearman_wmean"]`, `scores["MR"]["test_accuracy"]`.
+
+    With them `examples` (how many were scored), `seconds`, and `reason` where the task has no score.
+    """
     protocol: str = "full"
+    """SentEval's protocol."""
     training: dict[str, Any] = field(default_factory=dict)
+    """As measured: `steps`, `loss` (mean of all steps), `last_loss`, `pairs`, `sentences`, `tokens`, `anchors`,
+    `positives_per_anchor`, `negatives_per_anchor`, `batches_without_anchor`, `seconds` (`resumed_seconds` of them in
+    earlier runs), `population` (how many trained together) and `stopped` (why it ended early, else None)."""
     cost: dict[str, Any] = field(default_factory=dict)
+    """`seconds`, of them `train_seconds` and `evaluation_seconds`; `gpu_seconds`, `peak_memory_mb` (of the GPU where
+    there is one), `workers`, `threads`."""
     versions: dict[str, str] = field(default_factory=dict)
+    """Of Python and packages; of this project's code and of plugins a digest."""
     hardware: str = ""
+    """One line for the report."""
     data: dict[str, Any] = field(default_factory=dict)
+    """What was read: `corpus` and `senteval`, each with `source` and `fingerprint`; `heat_map` has its sentences."""
     checkpoint: str | None = None
     """The folder of the trained model, within the results folder."""
     predictions: str | None = None
     """The file of predictions, within the results folder."""
     finished_at: str = ""
+    """UTC in ISO format."""
 
     @property
     def key(self) -> str:
@@ -55,14 +68,14 @@ def read_record(path: Path) -> Record:
     Fields that this version does not know are passed over: older ones, such as stored averages, and newer ones.
     """
     try:
-        record = Record(**known_fields(Record, read_json(path, WHAT)))
+        record = Record(**known_fields(Record, read_json(path, _WHAT)))
     except UserError as error:
-        raise UserError(f"{error}; {REPAIR}") from None
+        raise UserError(f"{error}; {_REPAIR}") from None
     except TypeError as error:
-        raise UserError(f"{path} is not {WHAT} ({error}); {REPAIR}") from None
+        raise UserError(f"{path} is not {_WHAT} ({error}); {_REPAIR}") from None
     problem = _problem(record, path)
     if problem:
-        raise UserError(f"{path} is not {WHAT} ({problem}); {REPAIR}")
+        raise UserError(f"{path} is not {_WHAT} ({problem}); {_REPAIR}")
     return dataclasses.replace(record, recipe=as_recipe(record.recipe))
 
 

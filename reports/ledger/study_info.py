@@ -17,37 +17,47 @@ from trainables.plugins import load_plugin
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """A study's question, where it runs and how far it is.
-
-    `space_file` names the copy of a person's own space inside the results folder, `plugins` the copies of `--plugin`
-    files in its folder `plugins`. `base` is the flat recipe after the scale and `--set`. `row_hashes` maps every row's
-    label to its recipe's hash, or to None where an input that the row needs is missing; `missing` says, by label,
-    which and why, where more is known than the row itself tells. `searched` are the keys of the domains that are
-    searched, `explored` the recipe hashes that Optuna or the grid asked for.
-    """
+    """What was asked, where it runs and how far it is."""
 
     space: str
+    """The space's name."""
     space_file: str | None = None
+    """The copy of a person's own space file, within the results folder."""
     plugins: list[str] = field(default_factory=list)
+    """The copies of `--plugin` files, in the folder `plugins`."""
     scale: str = "laptop"
+    """`paper` or `laptop`."""
     scale_reason: str = ""
+    """Why it has that scale."""
     search: str = "paper"
+    """`paper`, `grid` or `optuna`."""
     trials: int | None = None
+    """How many recipes Optuna was asked to explore."""
     seeds: list[int] = field(default_factory=lambda: [0])
     base: dict[str, Any] = field(default_factory=dict)
+    """The flat base recipe, after the scale and `--set`."""
     row_hashes: dict[str, str | None] = field(default_factory=dict)
+    """By the label of every row asked for, its recipe's hash; None where an input that the row needs is missing."""
     missing: dict[str, str] = field(default_factory=dict)
+    """By label, which input is missing and why."""
     searched: list[str] = field(default_factory=list)
+    """The keys of the domains that may be searched: all of the space's but those that `--set` gives."""
     explored: list[str] = field(default_factory=list)
+    """The hashes of the recipes that Optuna or the grid asked for, in that order."""
     versions: dict[str, str] = field(default_factory=dict)
+    """As in a record."""
     hardware: str = ""
+    """One line for the report."""
     data: dict[str, Any] = field(default_factory=dict)
+    """What was read, as in the first record that trained; the report takes it from the records."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a reader must know before any number, e.g. what the encoder was trained on already."""
     commands: list[str] = field(default_factory=list)
     """Every command line that worked on the study, in the order of their first use."""
     created_at: str = ""
+    """UTC in ISO format."""
     status_counts: dict[str, int] = field(default_factory=dict)
+    """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
 
     def save(self, results: Path) -> Path:
         """Write `study.json` into the results folder, whole."""

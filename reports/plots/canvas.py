@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.ledger import write_whole
+from trainables.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.plots.canvas import OURS, PUBLISHED, QUIET, legend, make_figure, save
-from reports.results import Results, minus, topic_name
+from reports.results import Results, average_column, minus, topic_name
 from search_spaces.space import Column, Table
 from trainables.recipe import keys
 
@@ -77,8 +77,3 @@ def _baseline_lines(results: Results, table: Table, column: Column, axis: Axes) 
         axis.axhline(cell.mean, color=OURS, linewidth=1, alpha=0.6, label=f"{base}, ours")
     if printed is not None:
         axis.axhline(printed, color=PUBLISHED, linewidth=1, linestyle="--", alpha=0.6, label=f"{base}, published")
-
-
-def average_column(table: Table) -> Column:
-    """The column that a table is summed up by."""
-    return next((column for column in table.columns if column.mean_of), table.columns[-1])

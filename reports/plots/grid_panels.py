@@ -10,7 +10,7 @@ from reports.plots.canvas import LINES, OURS, PUBLISHED, legend, make_figure, sa
 from trainables.recipe import keys
 
 BOXED, CROWDED = 3, 28
-"""A box needs so many recipes; longer labels of an axis, in letters together, are turned."""
+"""The fewest recipes of a box. An axis whose labels have more letters together has them turned."""
 Line = Sequence[tuple[float, float, float | None]]
 """Points of a line: x, score, standard deviation over seeds."""
 

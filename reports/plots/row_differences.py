@@ -12,7 +12,8 @@ from search_spaces.space import Column, Table
 def rows_picture(results: Results, path: Path) -> Path | None:
     """Every trained row's difference to the baseline, ours and published, a panel for each topic.
 
-    None where nothing of ours can be drawn. Word vectors and the like lie so far off that they would hide the others.
+    None where nothing of ours can be drawn. Rows that are not trained, such as word vectors, are left out: they lie so
+    far off that the others could not be told apart.
     """
     base = results.space.baseline
     if base is None or not results.of_row(base):

@@ -1,18 +1,18 @@
-"""What the trials read, in words, and whether it changed between them."""
+"""What the trials read, and whether it changed between them: a table in the section `what_was_run`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from reports.ledger import Record
-from reports.markdown import DASH, places, table
+from reports.markdown import DASH, short_paths, table
 from reports.results import Results
 from trainables.corpora.layouts import LAYOUTS
 
 KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
-"""What a record's `data` describes; the first studies kept `nli`."""
+"""What a record's `data` describes; the oldest records have `nli` in place of `corpus`."""
 ELSEWHERE = {"premises"}
-"""Entries that have a section of their own."""
+"""Entries of a description that have a section of their own."""
 PHRASES = {
     "layout": "laid out as `{}`",
     "fingerprint": "fingerprint `{}`",
@@ -20,10 +20,11 @@ PHRASES = {
     "read": "{} documents read",
     "too_short": "{} of them too short",
 }
+"""How an entry of a description is said; others by their name, with spaces."""
 
 
 def data_section(results: Results) -> str:
-    """A line for each content that was read, by its fingerprint; a warning where it changed under a study's feet."""
+    """A line for each content that was read, by its fingerprint; a warning where it changed during the study."""
     lines, changed = [], []
     for kind, name in KINDS.items():
         records = [record for record in results.records if record.data.get(kind)]
@@ -40,16 +41,17 @@ def data_section(results: Results) -> str:
 
 
 def _changed(kind: str, records: Sequence[Record]) -> bool:
+    """Whether two trials that should have read the same have different fingerprints."""
     found: dict[tuple[tuple[str, object], ...], set[object]] = {}
     for record in records:
-        decide = _decide(kind, record)
-        same = tuple((key, value) for key, value in sorted(record.recipe.items()) if key.startswith(decide))
+        deciding = _deciding_keys(kind, record)
+        same = tuple((key, value) for key, value in sorted(record.recipe.items()) if key.startswith(deciding))
         found.setdefault(same, set()).add(record.data[kind].get("fingerprint"))
     return any(len(fingerprints) > 1 for fingerprints in found.values())
 
 
-def _decide(kind: str, record: Record) -> tuple[str, ...]:
-    """How the keys begin that decide what a trial reads: only trials that agree on them must have read the same."""
+def _deciding_keys(kind: str, record: Record) -> tuple[str, ...]:
+    """How the keys begin that decide what a trial reads: trials that agree on them must have read the same."""
     if kind == "senteval":
         return ("evaluation.",)
     layout = LAYOUTS[record.recipe.get("corpus.layout", "rows")]
@@ -57,7 +59,7 @@ def _decide(kind: str, record: Record) -> tuple[str, ...]:
 
 
 def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
-    """One content. Of several layouts first what they have in common, then a line for what each makes of it."""
+    """The lines of one content: one for a single layout; of several, first what they share, then a line for each."""
     layouts: dict[object, list[dict[str, object]]] = {}
     for description in descriptions:
         layouts.setdefault(description.get("layout"), []).append(description)
@@ -76,7 +78,7 @@ def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
 
 
 def _in_words(descriptions: Sequence[dict[str, object]]) -> str:
-    """What recipes make differently of one content is a range; counts of nothing are left out."""
+    """Descriptions of one content in one line: numbers that differ as a range, zeros left out."""
     said = []
     for key in dict.fromkeys(["layout", *(key for description in descriptions for key in description)]):
         values = [description[key] for description in descriptions if key in description]
@@ -107,4 +109,4 @@ def _shown(value: object) -> str:
         return "(" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + ")"
     if isinstance(value, list | tuple):
         return " ".join(map(_shown, value))
-    return DASH if value is None else places(str(value))
+    return DASH if value is None else short_paths(str(value))

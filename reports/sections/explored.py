@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.importance import importances, is_asked
+from reports.importance import importances
 from reports.ledger import Record
 from reports.markdown import DASH, count, number, signed, spread, table
 from reports.plots.search_course import search_picture
@@ -18,8 +18,11 @@ from search_spaces.space import Domain
 from trainables.recipe import Value
 
 SHOWN = 10
+"""So many of the best explored recipes are in the table."""
 ENOUGH_FOR_IMPORTANCE = 20
+"""The fewest explored recipes that importances are computed of."""
 ENDS = ("finished", "stopped early", "diverged", "failed", "not finished")
+"""How an explored recipe can end, in the order of the report."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Candidate:
 def write(results: Results, pictures: Path) -> str:
     """The best explored recipes beside the best of the space's rows, the course of the search, importance.
 
-    Of a space with goals only what was asked for, and importance: the section on them has the rest.
+    In a space with goals only how many recipes were asked for, and importance: the section `pareto` has the rest.
     """
     if not results.explored:
         return ""
@@ -128,7 +131,7 @@ def _importance(results: Results, explored: list[Candidate]) -> str:
     scored = _scored(results, explored)
     shares = {name: importances(results.space.domains, _values(pairs)) for name, pairs in scored.items()}
     asked = {
-        domain.key: sum(is_asked(domain, item.records[0].recipe) for item in explored)
+        domain.key: sum(domain.is_asked(item.records[0].recipe) for item in explored)
         for domain in results.space.domains
     }
     first = next(iter(shares.values()))

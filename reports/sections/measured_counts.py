@@ -1,4 +1,4 @@
-"""How many positives and negatives the anchors really had, beside the caps that the recipes set."""
+"""How many positives and negatives the anchors had, beside the caps that recipes set: a part of `paper_tables`."""
 
 from __future__ import annotations
 

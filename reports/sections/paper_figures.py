@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger import Record
-from reports.markdown import count, number, places, spread, table
+from reports.markdown import count, number, short_paths, spread, table
 from reports.plots.grid_panels import distribution_picture, lines_picture
 from reports.results import Results
 from reports.statistics import Measured
@@ -59,7 +59,7 @@ def _distribution(figure: Figure, scored: Scored, path: Path) -> list[str]:
         return said
     distribution_picture(drawn, _score(figure), path)
     lines = [
-        [f"`{key}`", value, str(len(scores)), *_five(scores)]
+        [f"`{key}`", value, str(len(scores)), *_summary(scores)]
         for key, values in drawn.items()
         for value, scores in values.items()
     ]
@@ -109,7 +109,8 @@ def _order(value: Value) -> tuple[bool, float, str]:
     return value is None, value if isinstance(value, int | float) else 0.0, str(value)
 
 
-def _five(scores: Sequence[float]) -> list[str]:
+def _summary(scores: Sequence[float]) -> list[str]:
+    """Lowest, median, highest, mean."""
     return [number(value) for value in (min(scores), statistics.median(scores), max(scores), statistics.fmean(scores))]
 
 
@@ -122,7 +123,7 @@ def _names(recipe: Mapping[str, Value], keys: Sequence[str]) -> str:
 
 
 def _key(key: str) -> str:
-    """The key in words; a name speaks for itself."""
+    """The key in words, before its value; nothing for a key that is a name."""
     return "" if key.endswith(".name") else f"{keys()[key].label.split(' (')[0]}: "
 
 
@@ -133,4 +134,4 @@ def _number(value: Value) -> float:
 
 
 def _value(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else "none" if value is None else places(str(value))
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else short_paths(str(value))

@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, number, signed, spread, table
 from reports.plots.row_differences import rows_picture
-from reports.results import Results
+from reports.results import Results, average_column
 from reports.sections.measured_counts import measured_counts
 from reports.sections.words import bars_in_words, noise_sentence
 from search_spaces.averages import describe
@@ -24,9 +24,9 @@ UNTRAINED = "†"
 
 
 def write(results: Results, pictures: Path) -> str:
-    """Every table of the paper, a picture of them, and what the rows' anchors were compared with.
+    """A picture of the rows, every table of the paper, the counts as measured, and the rows' notes.
 
-    A space without tables has one of its rows and their averages.
+    A space without tables gets one table of its rows and their averages.
     """
     if not results.space.tables:
         return plain_table(results)
@@ -81,15 +81,11 @@ def plain_table(results: Results) -> str:
 
 
 def _caption(results: Results, paper: Table) -> str:
-    way = {
-        "wmean": "Spearman correlation x 100 by cosine, mean over sub-corpora weighted by size",
-        "accuracy": "test accuracy in percent",
-    }
-    words = way.get(paper.aggregation, paper.aggregation)
-    said = [f"{words[0].upper()}{words[1:]}."]
+    """What the figures are, and whether ours were measured under the paper's protocol."""
+    said = [f"{paper.aggregation[0].upper()}{paper.aggregation[1:]}."]
     if results.protocol == paper.protocol:
         said.append(f"SentEval protocol `{paper.protocol}`, as in the paper.")
-    elif any(_by_heads(column) for column in paper.columns):
+    elif any(_is_fitted(column) for column in paper.columns):
         said.append(
             f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
             "the levels are not comparable."
@@ -97,8 +93,11 @@ def _caption(results: Results, paper: Table) -> str:
     return " ".join(said)
 
 
-def _by_heads(column: Column) -> bool:
-    """Whether heads were fitted for the column's figure, as the protocol says. An average may hold such figures."""
+def _is_fitted(column: Column) -> bool:
+    """Whether classifiers or regressors were fitted for the column's figure, which the protocol says how to do.
+
+    A figure by cosine needs none. An average may hold figures that do.
+    """
     name = column.score[1] if column.score else ""
     cosine = name.startswith("spearman") or name.endswith("_cosine")
     return column.average is not None or (column.score is not None and not cosine)
@@ -167,17 +166,17 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
 
 
 def _noise_line(results: Results, paper: Table) -> str:
-    column = next((c for c in paper.columns if c.mean_of), paper.columns[-1]).name
-    noise = results.noise(paper, column)
-    return noise_sentence(noise, column, _usual_seeds(results, paper))
+    column = average_column(paper).name
+    return noise_sentence(results.noise(paper, column), column, _usual_seeds(results, paper))
 
 
 def _usual_seeds(results: Results, paper: Table) -> int:
+    """The most seeds that a row of the table has."""
     return max((len(results.of_row(label)) for _, label in paper.rows), default=1) or 1
 
 
 def _reasons(results: Results, paper: Table) -> list[str]:
-    """Why there are dashes: rows first, then tasks of rows that ran, then seeds that are still missing."""
+    """Why there are dashes: missing rows and seeds first, then tasks and averages that rows lack."""
     found: dict[str, list[str]] = {}
     tasks: dict[str, list[str]] = {}
     averages: dict[str, list[str]] = {}

@@ -15,6 +15,7 @@ from reports.statistics import Measured, Noise
 from search_spaces.goals import GOALS
 
 SHOWN_NEAR = 10
+"""So many recipes within noise of the front are in the table."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def write(results: Results, pictures: Path) -> str:
     points = _points(results, goals)
     if not points:
         return " ".join([*parts, "No finished trial has a development score for every goal."])
-    noises = [Noise.of(_score(results, records, goal) for records in results.recipes.values()) for goal in goals]
+    noises = [Noise.of(results.goal(records, goal) for records in results.recipes.values()) for goal in goals]
     chosen = front(points)
     near = near_front(points, noises)
     parts.append(_said(results, goals, points))
@@ -108,7 +109,7 @@ def _points(results: Results, goals: Sequence[str]) -> list[Point]:
     points = []
     for recipe_hash in dict.fromkeys([*results.labels, *results.explored]):
         records = results.recipes.get(recipe_hash, [])
-        scores = [score for goal in goals if (score := _score(results, records, goal)) is not None]
+        scores = [score for goal in goals if (score := results.goal(records, goal)) is not None]
         if len(scores) == len(goals):
             points.append(Point(results.labels.get(recipe_hash, ""), recipe_hash, records, tuple(scores)))
     return points
@@ -117,11 +118,7 @@ def _points(results: Results, goals: Sequence[str]) -> list[Point]:
 def _measured_goals(results: Results) -> list[str]:
     """The goals that some trial has a score for."""
     recipes = results.recipes.values()
-    return [goal for goal in results.space.goals if any(_score(results, records, goal) for records in recipes)]
-
-
-def _score(results: Results, records: Sequence[Record], goal: str) -> Measured | None:
-    return results.goal(records, goal)
+    return [goal for goal in results.space.goals if any(results.goal(records, goal) for records in recipes)]
 
 
 def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> str:

@@ -10,7 +10,7 @@ from trainables.recipe import SCENES
 
 
 def write(results: Results, pictures: Path) -> str:
-    """The first lines: which scale and why, and what may be compared with the paper."""
+    """The scale and its reason; where the setting is not the paper's, in what it differs."""
     reason = f" ({results.info.scale_reason})" if results.info.scale_reason else ""
     said = [f"**Scale: {results.info.scale}**{reason}."]
     if not results.has_paper:
@@ -28,6 +28,7 @@ def write(results: Results, pictures: Path) -> str:
 
 
 def _in_words(item: Difference, results: Results) -> str:
+    """One difference as a list item."""
     ours, paper = code(item.ours), code(item.paper)
     if item.key == "encoder.name":
         return f"the encoder is {ours}, the paper's is {paper}"

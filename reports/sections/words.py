@@ -1,4 +1,4 @@
-"""Words that several sections use."""
+"""Sentences and short names that several sections use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def changes(results: Results, record: Record) -> str:
 
 
 def _name(key: str) -> str:
-    """A domain's key without the section that goes without saying."""
+    """A domain's key, without the section where that is `objective` or `optimisation`."""
     return key.removeprefix("objective.").removeprefix("optimisation.")
 
 

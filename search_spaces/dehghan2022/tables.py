@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from search_spaces.dehghan2022.rows import TABLE_2, TABLE_3
-from search_spaces.paper import Column, Table
+from search_spaces.paper import ACCURACY, Column, Table
 from search_spaces.published import same
 
 _YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
@@ -26,6 +26,7 @@ _TRANSFER_COLUMNS = (
 
 
 def sts_table(number: str, title: str, rows: Mapping[str, str], curve: str | None = None) -> Table:
+    """The columns of Table 2, for these rows."""
     return Table(
         number=number,
         title=title,
@@ -47,7 +48,7 @@ def both_tables(what: str, rows: Mapping[str, str], curve: str | None = None) ->
         rows=tuple(rows.items()),
         topic="transfer",
         protocol="full",
-        aggregation="accuracy",
+        aggregation=ACCURACY,
         curve=curve,
     )
     return sts_table("2", f"{what}, on the STS tasks", rows, curve), transfer

@@ -62,8 +62,8 @@ _ABLATION = Space(
 )
 
 
-def _part(name: str, title: str, labels: Iterable[str], numbers: str, domains: tuple[Domain, ...]) -> Space:
-    """A sub-space: some rows and the baseline, their tables, the claims that they can check."""
+def _part(name: str, title: str, labels: Iterable[str], numbers: tuple[str, ...], domains: tuple[Domain, ...]) -> Space:
+    """A part of the ablation: some rows and the baseline, tables by number, the claims that these can check."""
     kept = {BASELINE, *labels}
     tables = tuple(
         dataclasses.replace(table, rows=tuple(pair for pair in table.rows if pair[1] in kept))
@@ -89,7 +89,9 @@ _CAPPED = (*AUGMENT, *(label for label in SCL_MODELS if "lambda0.5" in label or 
 
 SPACES = (
     _ABLATION,
-    _part("scl_npos_nneg", "SCL: numbers of positives and negatives (Tables 2 and 3)", _CAPPED, "23", _CAP_DOMAINS),
-    _part("scl_lambda", "SCL: the weight lambda (Tables 4 and 6)", LAMBDAS.values(), "46", (_LAMBDA,)),
-    _part("scl_tau", "SCL: the temperature tau (Tables 5 and 7)", TAUS.values(), "57", (_TAU,)),
+    _part(
+        "scl_npos_nneg", "SCL: numbers of positives and negatives (Tables 2 and 3)", _CAPPED, ("2", "3"), _CAP_DOMAINS
+    ),
+    _part("scl_lambda", "SCL: the weight lambda (Tables 4 and 6)", LAMBDAS.values(), ("4", "6"), (_LAMBDA,)),
+    _part("scl_tau", "SCL: the temperature tau (Tables 5 and 7)", TAUS.values(), ("5", "7"), (_TAU,)),
 )
