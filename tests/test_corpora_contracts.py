@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest
-from trainables.corpora.testing import LayoutContract
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 from trainables.recipe import CorpusConfig, Recipe, SpansConfig
+from trainables.testing.layouts import LayoutContract
 
 PLUGIN = '''
 """A layout of neighbours: each line of a text file with the next one as its positive."""

@@ -1,4 +1,4 @@
-"""What every encoder must do (`trainables/encoders/contract.py`), as tests to inherit.
+"""Tests that every encoder must pass (`trainables/encoders/contract.py`). To run them over one of your own:
 
     class TestMine(EncoderContract):
         @pytest.fixture

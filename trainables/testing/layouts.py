@@ -1,4 +1,4 @@
-"""What every layout must do, as tests that run over the registry here and that yours inherit:
+"""Tests that every layout of a corpus must pass. To run them over an entry of your own:
 
 class TestMine(LayoutContract):
     @pytest.fixture
@@ -7,7 +7,7 @@ class TestMine(LayoutContract):
 
     @pytest.fixture
     def request_for_it(self) -> SamplerRequest:
-        return SamplerRequest(...)    # one that it can be made for
+        return SamplerRequest(...)    # one of which it can make batches
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from trainables.corpora.layouts import (
 )
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
+from trainables.recipe import Recipe, keys
 
 
 class LayoutContract:
@@ -59,6 +60,11 @@ class LayoutContract:
             with pytest.raises(UserError, match="batch_size") as caught:
                 ask(entry.name, too_large)
             assert "\n" not in str(caught.value)
+
+    def test_what_released_sets_and_keys_it_names_are_keys(self, entry: Layout) -> None:
+        Recipe().override(entry.released)
+        named = {entry.reads, entry.anchors_key, entry.positives_key} - {None}
+        assert named <= set(keys())
 
     def test_remarks_are_single_sentences(self, entry: Layout, request_for_it: SamplerRequest) -> None:
         said = layout_remarks(entry.name, dataclasses.replace(request_for_it, encoder=None))
@@ -91,6 +97,9 @@ def check_batch(batch: Batch, entry: Layout) -> None:
             assert (batch.label[mine] == ENTAILMENT).sum() <= entry.positives
     if not entry.negatives:
         assert (batch.label != CONTRADICTION).all()
+    if entry.stacks:
+        assert (batch.label == ENTAILMENT).all()
+        assert len(np.unique(batch.group)) == rows, "a population takes one pair a group"
 
 
 def equal(one: Batch, other: Batch) -> bool:
