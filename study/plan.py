@@ -337,10 +337,7 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
 
 def applies(domain: Domain, chosen: Mapping[str, Value], base: Recipe) -> bool:
     """Whether a conditional domain is asked for, given the keys chosen before it."""
-    if domain.when is None:
-        return True
-    key, values = domain.when
-    return chosen.get(key, base.flat()[key]) in values
+    return domain.is_asked({**base.flat(), **chosen})
 
 
 def _scale(wish: str, gpus: float) -> tuple[str, str]:

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if failed:
         print(
             f"{failed} trial{'s' if failed > 1 else ''} failed; the reasons are above and in "
-            f"{plan.results / 'failures'}. Run the same command again to retry.",
+            f"{plan.results / FAILURES}. Run the same command again to retry.",
             file=sys.stderr,
         )
     if not report(plan):

@@ -223,7 +223,8 @@ class StudySearcher(Searcher):
     def _tell_row(self, recipe: Recipe) -> None:
         """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
         assert self.optuna is not None
-        records = [self.ledger.get(recipe.hash, seed) for seed in self.plan.seeds]
+        seeds = self.plan.seeds if recipe.uses_seed else [0]  # one that no seed changes is run once
+        records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
         told = {trial.user_attrs.get("row") for trial in self.optuna.get_trials(deepcopy=False)}

@@ -13,7 +13,7 @@ from pathlib import Path
 import trainables
 from study.spec import SourceFile
 
-PACKAGES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
+LIBRARIES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
 
 
 def versions(sources: Iterable[SourceFile] = ()) -> dict[str, str]:
@@ -35,7 +35,7 @@ def digest(sources: Iterable[str]) -> str:
 def _installed() -> dict[str, str]:
     files = sorted(Path(trainables.__file__).parent.rglob("*.py"))
     found = {"python": platform.python_version(), "trainables": digest(file.read_text("utf-8") for file in files)}
-    for package in PACKAGES:
+    for package in LIBRARIES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
