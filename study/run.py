@@ -67,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report(plan)
         return 130
     if failed:
+        from reports.ledger import FAILURES
+
         print(
             f"{failed} trial{'s' if failed > 1 else ''} failed; the reasons are above and in "
             f"{plan.results / FAILURES}. Run the same command again to retry.",

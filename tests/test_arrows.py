@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "reports": (
         "reports",
         "search_spaces",
+        "trainables.objectives.OBJECTIVES",
         "trainables.senteval.tasks",
         "trainables.corpora.layouts",
         "trainables.fidelity",

@@ -8,6 +8,7 @@ the one that plans a study, each worker, and each report.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import traceback
 import types
@@ -40,7 +41,8 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
     """Run Python source as a module, once in this process; `UserError` with its line where it fails."""
     if source in _ran:
         return _ran[source]
-    module = types.ModuleType(f"{what}_{Path(path).stem}")
+    digest = hashlib.sha256(source.encode()).hexdigest()[:8]  # two files of one name stay two modules
+    module = types.ModuleType(f"{what}_{Path(path).stem}_{digest}")
     module.__file__ = path
     sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
     try:

@@ -68,8 +68,20 @@ class Registry(Mapping[str, E]):
 
 
 def load(target: Any) -> Any:
-    """The object that `"module:attribute"` names; anything but text is the object itself."""
+    """The object that `"module:attribute"` names; anything but text is the object itself.
+
+    `UserError` where there is no such module or attribute: an entry from outside may be misspelt.
+    """
     if not isinstance(target, str):
         return target
     module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if not module.startswith(str(error.name)):  # something that the module itself imports is missing
+            raise
+        raise UserError(f"an entry names {target!r}, but there is no module {error.name!r}") from None
+    except AttributeError:
+        if attribute in dir(importlib.import_module(module)):
+            raise
+        raise UserError(f"an entry names {target!r}, but {module} has no {attribute!r}") from None

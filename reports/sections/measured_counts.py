@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from reports.markdown import DASH, number, table
 from reports.results import Results
+from trainables.objectives import OBJECTIVES
 
 HOW = (
     "N+ and N- as measured are what the loss compares an anchor with: N- counts every candidate of the batch, "
@@ -26,7 +27,7 @@ def _table(results: Results) -> str:
         records, recipe = results.of_row(label), results.recipe(label)
         if results.is_foreign(label) and not records:
             continue
-        capped = recipe["objective.name"] not in ("ce", "mlm") and recipe["optimisation.epochs"]
+        capped = OBJECTIVES[str(recipe["objective.name"])].contrasts and recipe["optimisation.epochs"]
 
         def mean(name: str, digits: int, records: Sequence = records) -> str:
             values = [r.training[name] for r in records if r.training.get(name) is not None]

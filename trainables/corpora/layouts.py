@@ -22,7 +22,17 @@ from trainables.errors import UserError
 from trainables.keys import Value
 from trainables.registry import Registry, load
 
-__all__ = ["LAYOUTS", "Layout", "SamplerRequest", "SpanEncoder", "check_layout", "make_sampler", "training_sentences"]
+__all__ = [
+    "LAYOUTS",
+    "Layout",
+    "SamplerRequest",
+    "SpanEncoder",
+    "check_layout",
+    "check_sentences",
+    "layout_remarks",
+    "make_sampler",
+    "training_sentences",
+]
 
 Make = Callable[[SamplerRequest], tuple[Sampler, dict[str, Any]]]
 Check = Callable[[SamplerRequest], None]

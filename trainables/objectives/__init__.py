@@ -50,6 +50,8 @@ class ObjectiveEntry:
     `Loss` then has `contrasted`."""
     mlm_only: bool = False
     """Whether it has no loss of its own (`Objective.needs_embeddings` is False), so `objective.mlm` must be above 0."""
+    contrasts: bool = True
+    """Whether it compares anchors with candidates, so that `objective.positives` and `objective.negatives` are caps."""
     stacks: bool = False
     """Whether many trials with it can train as a population: `training/population_training.py` knows NT-Xent alone."""
     released: Mapping[str, Value] = field(default_factory=dict)
@@ -60,7 +62,7 @@ OBJECTIVES = Registry(
     "objective",
     # Liao 2021. Cross-entropy needs the three labels.
     ObjectiveEntry("scl", "trainables.objectives.scl:SCL", _NLI, bank=True, released=_LIAO),
-    ObjectiveEntry("ce", "trainables.objectives.ce:CrossEntropy", _NLI, released=_LIAO),
+    ObjectiveEntry("ce", "trainables.objectives.ce:CrossEntropy", _NLI, contrasts=False, released=_LIAO),
     ObjectiveEntry("ce_augment", "trainables.objectives.ce_augment:AugmentedCrossEntropy", _NLI, released=_LIAO),
     # CLSR, DeCLUTR
     ObjectiveEntry(
@@ -108,7 +110,13 @@ OBJECTIVES = Registry(
     ObjectiveEntry("triplet", "trainables.objectives.triplets:Triplet", ("groups",), released=_KEEP),
     ObjectiveEntry("batch_all", "trainables.objectives.triplets:BatchAll", ("groups", *_PAIRED), released=_KEEP),
     ObjectiveEntry("batch_hard", "trainables.objectives.triplets:BatchHard", ("groups", *_PAIRED), released=_KEEP),
-    ObjectiveEntry("mlm", "trainables.objectives.mlm:MaskedLanguage", ("sentences", "spans"), mlm_only=True),
+    ObjectiveEntry(
+        "mlm",
+        "trainables.objectives.mlm:MaskedLanguage",
+        ("sentences", "spans"),
+        mlm_only=True,
+        contrasts=False,
+    ),
 )
 """The values of `objective.name`."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 
 from trainables.corpora.layouts import check_layout, check_sentences, layout_remarks
 from trainables.encoders.check import check_encoder, check_trainable
@@ -13,7 +12,7 @@ from trainables.objectives import check_objective
 from trainables.recipe import SCENES, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
-from trainables.trial.places import sampler_request
+from trainables.trial.places import sampler_request, senteval_folder
 
 
 def check_recipes(recipes: Sequence[Recipe]) -> None:
@@ -24,14 +23,14 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
     for encoder in sorted({recipe.encoder for recipe in recipes}, key=lambda config: config.name):
         check_encoder(encoder)
     for recipe in recipes:
-        check_trainable(resolve(recipe))
         check_objective(recipe.objective, recipe.corpus.layout)
+        check_trainable(resolve(recipe))
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
         names = task_names(evaluation.tasks)
         if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
             names = tuple(name for name in names if name not in GROUPS["all"])
         if names:
-            check_data(Path(evaluation.senteval), names)
+            check_data(senteval_folder(evaluation), names)
         if evaluation.heat_map != "none":
             sentences(evaluation.heat_map)
     for recipe in recipes:
