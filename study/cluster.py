@@ -91,13 +91,22 @@ def start_cluster(cluster: Cluster) -> None:
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
     node = cluster.nodes[0]
-    context = ray.init(
-        address="local",
-        num_cpus=int(node["CPU"]),
-        num_gpus=int(node["GPU"]),
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
+    print("starting Ray on this machine ...", flush=True)
+    try:
+        context = ray.init(
+            address="local",
+            num_cpus=int(node["CPU"]),
+            num_gpus=int(node["GPU"]),
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except Exception as error:  # Ray raises no narrower one
+        if "timed out during startup" not in str(error):
+            raise
+        raise UserError(
+            "Ray did not start on this machine within its 30 seconds, as happens on a busy one; run the same command "
+            "again, or start a cluster first with `ray start --head`"
+        ) from error
     if context.dashboard_url:
         print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
 

@@ -149,6 +149,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
         if values["sampler"] != "tpe":
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
+    if not values["plugins"]:  # which may add further names
+        SAMPLERS[values["sampler"]], SCHEDULERS[values["scheduler"]]
     if values["scheduler"] != "none" and values["search"] == "paper":
         raise UserError(
             "--scheduler stops explored trials, never the paper's rows; add --search optuna or --search grid"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from reports.ledger import trial_key
 from search_spaces import load_space
+from search_spaces.goals import GOALS
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_job
@@ -29,6 +30,7 @@ from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
+from trainables.senteval import task_names
 from trainables.trial import check_recipes, remarks
 
 LARGEST_GRID = 10_000
@@ -185,7 +187,10 @@ def decide(draft: Draft, gpus: float) -> Plan:
         own = set(row.overrides) - (NEED_KEYS["checkpoint"] if row.needs == "checkpoint" else set())
         clash = sorted(set(draft.fixed) & own) if recipe.trains else []
         if clash:
-            raise UserError(f"--set {clash[0]} would make every row alike: the row {row.label!r} varies it")
+            raise UserError(
+                f"--set {clash[0]}: the row {row.label!r} of {space.name!r} sets this key itself; leave it out, choose "
+                "rows with --only, or take a space whose rows do not vary it"
+            )
     return Plan(draft, scale, reason, base, rows, missing)
 
 
@@ -196,6 +201,20 @@ def check_plan(plan: Plan) -> None:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     check_recipes(recipes)
+    if plan.explored:
+        _check_goals(plan)
+
+
+def _check_goals(plan: Plan) -> None:
+    """`UserError` where no task asked for has the development score that Optuna would maximise."""
+    asked = task_names(plan.base.evaluation.tasks)
+    goals = [GOALS[name] for name in plan.space.goals or ("sts", "transfer")]
+    there = [goal for goal in goals if set(goal.tasks) & set(asked)]
+    if len(there) < (len(goals) if plan.space.goals else 1):
+        raise UserError(
+            "Optuna maximises development scores, and evaluation.tasks has no task that gives them; add "
+            "STSBenchmark or a transfer task, such as CR"
+        )
 
 
 def notes(plan: Plan) -> list[str]:

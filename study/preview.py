@@ -21,7 +21,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     ready = len(done) + _explored_done(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
-        f"{count(total, 'trial')} ({len(fixed)} fixed, {count(plan.explored, 'recipe')} from Optuna, "
+        f"{count(total, 'trial')} ({len(fixed)} of rows and grid, {count(plan.explored, 'recipe')} from Optuna, "
         f"{count(len(plan.seeds), 'seed')}), {ready} of them done; results in {plan.results}",
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]

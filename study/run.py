@@ -63,8 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         failed = run_study(plan, cluster, allotment)
     except KeyboardInterrupt:
-        print("\nstopped; finished trials are kept. Run the same command again to continue.", flush=True)
-        report(plan)
+        print("\nstopped; run the same command again to continue", flush=True)
+        if not report(plan):
+            print("no trial had finished", flush=True)
         return 130
     if failed:
         from reports.ledger import FAILURES

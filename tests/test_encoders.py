@@ -273,7 +273,7 @@ class TestRefusals:
             check_encoder(EncoderConfig(name="nobody/no-such-model"))
         sentence = str(caught.value)
         assert "the encoder 'nobody/no-such-model' is not in the local cache and the hub cannot be reached" in sentence
-        assert "--set encoder.name=FOLDER" in sentence
+        assert "name a model's folder instead" in sentence
         assert "--scale" not in sentence, "it may be laptop already"
         assert "\n" not in sentence
 

@@ -142,7 +142,7 @@ def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     assert main([*TINY[:4], "--search", "optuna", "--trials", "7", "--seeds", "2", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("scale laptop (asked for with --scale laptop)")
-    assert "50 trials (36 fixed, 7 recipes from Optuna, 2 seeds), 0 of them done" in out
+    assert "50 trials (36 of rows and grid, 7 recipes from Optuna, 2 seeds), 0 of them done" in out
     assert "not run: Avg. GloVe embeddings: no word vectors were given (`--word-vectors`)" in out
     assert "minutes a trial" in out
     assert "objective.weight=0.3" in out
@@ -270,7 +270,7 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     results = tmp_path / "results"
     assert main([*TINY, "--results", str(results)]) == 130
     out = capsys.readouterr().out
-    assert "stopped; finished trials are kept" in out
+    assert "stopped; run the same command again to continue" in out
     assert (f"report: {results / 'report.md'}" in out) == finished == (results / "report.md").is_file()
     assert (f"best model by development score: {results / 'models'}" in out) == finished
     assert StudyInfo.load(results).status_counts["finished"] == finished

@@ -98,7 +98,7 @@ def test_a_space_file_travels_whatever_it_is_called(name: str, tmp_path: Path, m
 
 
 def test_set_may_not_flatten_what_the_rows_vary() -> None:
-    with pytest.raises(UserError, match=r"objective\.weight would make every row alike"):
+    with pytest.raises(UserError, match=r"--set objective\.weight: the row .* sets this key itself"):
         plan_of("--space", "scl_lambda", "--set", "objective.weight=0.5")
 
 

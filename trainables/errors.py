@@ -23,6 +23,13 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        print(
+            f"error: the package {error.name!r} is not installed in this Python; run `make study` once, then "
+            "`source .venv/bin/activate`, or `pip install -c constraints.txt -e .` into an environment of your own",
+            file=sys.stderr,
+        )
+        return 2
 
 
 def choices(names: Iterable[object]) -> str:

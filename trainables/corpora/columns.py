@@ -63,7 +63,8 @@ class Labels:
                 return None
             known = choices([*LABELS, 0, 1, 2] if self._said is None else sorted(self._codes))
             raise UserError(
-                f"{where}: unknown label {raw!r}; known: {known}, or - for none; corpus.labels gives them other names"
+                f"{where}: unknown label {raw!r}; known: {known}, or - for none; name others by "
+                "--labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
             )
         self.numbers |= self._said is None and text.isdigit()
         return code
@@ -168,7 +169,8 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
     if anchor is None or positive is None:
         raise UserError(
             f"{where}: no columns premise, hypothesis and label, and none of triplets (found: "
-            f"{', '.join(map(str, columns)) or 'none'}); corpus.columns names others"
+            f"{', '.join(map(str, columns)) or 'none'}); "
+            "name others by --columns premise=YOURS,hypothesis=YOURS,label=YOURS"
         )
     return TripletColumns(anchor, (positive,), tuple(name for name in columns if _NEGATIVE.fullmatch(name)))
 

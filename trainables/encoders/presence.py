@@ -90,10 +90,7 @@ def _missing_on_hub(name: str, wanted: str) -> Missing | None:
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
-    elsewhere = (
-        "give a model's folder with --set encoder.name=FOLDER, or the built-in encoder with "
-        f"--set encoder.name={SCENES_ENCODER}"
-    )
+    elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
     try:
         found = try_to_load_from_cache(name, wanted)
         if isinstance(found, str) and _has_weights(Path(found).parent):

@@ -23,7 +23,10 @@ def check_folder(data: Path, tasks: Sequence[str]) -> None:
     if any((data / file).is_file() for name in tasks for file in TASKS[name].files):
         return
     if not data.is_dir():
-        raise UserError(f"SentEval data folder {data} does not exist")
+        raise UserError(
+            f"SentEval data folder {data} does not exist; fetch it with `python -m trainables.corpora fetch senteval "
+            "--to DIR`, or take the built-in data, scenes"
+        )
     if not (data / "downstream").is_dir() and not (data / "probing").is_dir():
         raise UserError(f"{data} is no SentEval data folder: it holds neither downstream/ nor probing/")
 

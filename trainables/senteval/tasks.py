@@ -268,10 +268,11 @@ def task_names(names: Sequence[str]) -> tuple[str, ...]:
     known = groups()
     for name in names:
         if name not in known and name not in TASKS:
-            near = difflib.get_close_matches(name, [*TASKS, *known], n=1, cutoff=0.5)
+            near = difflib.get_close_matches(name, [*TASKS, *known], n=1, cutoff=0.7)
             hint = f"did you mean {near[0]}? " if near else ""
             raise UserError(
-                f"{name!r} is no SentEval task; {hint}groups: {', '.join(known)}; tasks: {', '.join(TASKS)}"
+                f"{name!r} is no SentEval task; {hint}a task of your own needs --plugin FILE; "
+                f"groups: {', '.join(known)}; tasks: {', '.join(TASKS)}"
             )
         found.update(dict.fromkeys((name,) if name in TASKS else known[name]))
     if not found:
