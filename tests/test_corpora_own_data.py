@@ -157,7 +157,7 @@ class TestColumns:
     def test_other_names_by_a_key(self, tmp_path: Path):
         records = [dict(zip(("text_a", "text_b", "y"), row.values(), strict=True)) | {"id": 7} for row in ROWS]
         FORMS["a.csv"](tmp_path / "a.csv", records)
-        with pytest.raises(UserError, match=r"no columns premise.*found: text_a, text_b, y, id.*--columns premise=YOURS"):
+        with pytest.raises(UserError, match=r"no columns premise.*: text_a, text_b, y, id.*--columns premise=YOURS"):
             load_nli(str(tmp_path / "a.csv"))
         pairs = load_nli(str(tmp_path / "a.csv"), columns="premise=text_a, hypothesis=text_b, label=y")
         assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
