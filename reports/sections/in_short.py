@@ -87,8 +87,8 @@ def _best_model(results: Results, best: Record) -> str:
     row = results.labels.get(best.recipe_hash)
     whose = f"row `{row}`" if row else f"the explored recipe `{best.recipe_hash}`"
     return (
-        f"The best model by development score ({number(selection(best.scores))}; {whose}, seed {best.seed}) is kept in "
-        f"`{best.checkpoint}`."
+        f"The best model by development score ({number(selection(best.scores))}; {whose}, seed {best.seed}) was "
+        f"saved to `{best.checkpoint}`."
     )
 
 
