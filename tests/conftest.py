@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,3 +166,29 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     """A folder that does not exist yet."""
     return tmp_path / "new" / "folder"
+
+
+class Words:
+    """A tokenizer that gives each word its length, with what a store of documents asks of one."""
+
+    def get_vocab(self) -> dict[str, int]:
+        return {}
+
+    def __len__(self) -> int:
+        return 1000
+
+    def __call__(self, texts: list[str], **_: Any) -> dict[str, list[list[int]]]:
+        return {"input_ids": [[len(word) for word in text.split()] for text in texts]}
+
+
+class WordEncoder:
+    """What a layout of tokens asks of an encoder."""
+
+    tokenizer = Words()
+    specials = 2
+
+    def __init__(self, max_length: int) -> None:
+        self.max_length = max_length
+
+    def wrap(self, ids: Sequence[int]) -> list[int]:
+        return [0, *ids, 1]

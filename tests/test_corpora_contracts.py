@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.conftest import WordEncoder
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
@@ -71,28 +71,6 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     LAYOUTS.remove("neighbours")
 
 
-class Words:
-    """A tokenizer that gives each word its length, and what a store of documents asks of one."""
-
-    def get_vocab(self) -> dict[str, int]:
-        return {}
-
-    def __len__(self) -> int:
-        return 1000
-
-    def __call__(self, texts: list[str], **_: Any) -> dict[str, list[list[int]]]:
-        return {"input_ids": [[len(word) for word in text.split()] for text in texts]}
-
-
-class WordEncoder:
-    tokenizer = Words()
-    max_length = 64
-    specials = 2
-
-    def wrap(self, ids: Sequence[int]) -> list[int]:
-        return [0, *ids, 1]
-
-
 @pytest.fixture
 def request_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: Layout) -> SamplerRequest:
     """Of a folder that has a small corpus for every layout."""
@@ -118,7 +96,7 @@ def request_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: Layou
         negatives=3 if entry.exact else None,
         senteval=tmp_path,
         max_length=64,
-        encoder=WordEncoder(),
+        encoder=WordEncoder(max_length=64),
     )
 
 

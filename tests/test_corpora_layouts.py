@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import pairs_of
+from tests.conftest import WordEncoder, pairs_of
 from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import (
     LAYOUTS,
@@ -314,29 +314,7 @@ def request_of(recipe: Recipe, positives: int | None = None, negatives: int | No
     )
 
 
-class Words:
-    """A tokenizer that numbers words, with what a document cache asks of one."""
-
-    def get_vocab(self) -> dict[str, int]:
-        return {}
-
-    def __len__(self) -> int:
-        return 1000
-
-    def __call__(self, texts: list[str], **_: Any) -> dict[str, list[list[int]]]:
-        return {"input_ids": [[len(word) for word in text.split()] for text in texts]}
-
-
-class WordEncoder:
-    tokenizer = Words()
-    max_length = 128
-    specials = 2
-
-    def wrap(self, ids: Sequence[int]) -> list[int]:
-        return [0, *ids, 1]
-
-
-ENCODER = WordEncoder()
+ENCODER = WordEncoder(max_length=128)
 
 
 UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11, "spans": 3}

@@ -22,9 +22,10 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
     """
     for encoder in sorted({recipe.encoder for recipe in recipes}, key=lambda config: config.name):
         check_encoder(encoder)
-    for recipe in recipes:
+    followed = [resolve(recipe) for recipe in recipes]
+    for recipe in followed:
         check_objective(recipe.objective, recipe.corpus.layout)
-        check_trainable(resolve(recipe))
+        check_trainable(recipe)
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
         names = task_names(evaluation.tasks)
         if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
@@ -33,11 +34,14 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
             check_data(senteval_folder(evaluation), names)
         if evaluation.heat_map != "none":
             sentences(evaluation.heat_map)
-    for recipe in recipes:
+    for recipe in followed:
+        if not recipe.trains and recipe.pooling.after == "none":
+            continue  # it reads no corpus
+        request = sampler_request(recipe, seed=0)
         if recipe.pooling.after != "none":
-            check_sentences(recipe.corpus.layout, sampler_request(recipe, seed=0))
+            check_sentences(recipe.corpus.layout, request)
         if recipe.trains:
-            check_layout(recipe.corpus.layout, sampler_request(resolve(recipe), seed=0))
+            check_layout(recipe.corpus.layout, request)
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:
