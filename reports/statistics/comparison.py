@@ -118,7 +118,8 @@ def items_part(first: Sample, second: Sample) -> Part:
     Its degrees of freedom come from the effects' own fourth moment: with few items on which the two differ, the
     variance is known badly, however many items there are.
     """
-    assert first.effect is not None and second.effect is not None
+    assert first.effect is not None
+    assert second.effect is not None
     squares = (first.effect - second.effect) ** 2
     variance = float(squares.sum())
     scatter = float(((squares - squares.mean()) ** 2).sum())
@@ -133,7 +134,8 @@ def interaction(first: Sample, second: Sample, paired: bool = False) -> float:
     """
     if not paired:
         return math.fsum(own_interaction(sample) for sample in (first, second))
-    assert first.effects is not None and second.effects is not None
+    assert first.effects is not None
+    assert second.effects is not None
     orders = [np.argsort(sample.seeds, kind="stable") for sample in (first, second)]
     return residual_variance(first.effects[orders[0]] - second.effects[orders[1]])
 
