@@ -30,7 +30,7 @@ def write(results: Results, pictures: Path) -> str:
     if not results.space.tables:
         return plain_table(results)
     parts = [HOW_TO_READ] if results.has_published and not results.comparable else []
-    picture = rows_picture(results, pictures / "rows.png")
+    picture = rows_picture(results, pictures / "rows.svg")
     if picture:
         shown = ", ours and published" if results.has_published else ""
         parts.append(f"![Rows against the baseline{shown}]({pictures.name}/{picture.name})")
