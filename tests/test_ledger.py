@@ -32,6 +32,7 @@ records = st.builds(
     status=st.sampled_from(["finished", "pruned"]),
     scores=st.dictionaries(names, figures, max_size=3),
     protocol=st.sampled_from(["full", "fast"]),
+    geometry=figures,
     training=figures,
     cost=figures,
     versions=st.dictionaries(names, names, max_size=2),
