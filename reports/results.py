@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
+from reports.predictions import Predictions
 from reports.statistics import Measured, Noise
 from search_spaces.averages import AVERAGES, average, averages
 from search_spaces.goals import GOALS, selection
@@ -71,7 +72,12 @@ class Results:
         return {key: records for key, records in found.items() if records}
 
     @cached_property
-    def _fixed(self) -> set[str]:
+    def predictions(self) -> Predictions:
+        """What the trials predicted, read when asked."""
+        return Predictions(self.folder)
+
+    @cached_property
+    def fixed(self) -> set[str]:
         """Hashes of the recipes that score the same under every seed."""
         return {key for key, records in self.recipes.items() if not Recipe.from_flat(records[0].recipe).uses_seed}
 
@@ -114,7 +120,7 @@ class Results:
     def is_complete(self, label: str) -> bool:
         """Every seed of the row is there that can change its scores."""
         seeds = {record.seed for record in self.of_row(label)}
-        return seeds >= set(self.info.seeds) or (bool(seeds) and self.info.row_hashes[label] in self._fixed)
+        return seeds >= set(self.info.seeds) or (bool(seeds) and self.info.row_hashes[label] in self.fixed)
 
     def why_missing(self, label: str) -> str:
         """The reason for a row's dashes."""
@@ -139,7 +145,7 @@ class Results:
     def over_seeds(self, records: Sequence[Record], figure: Callable[[Record], float | None]) -> Measured | None:
         """A figure over the seeds of one recipe, of the records that have it."""
         values = [value for record in records if (value := figure(record)) is not None]
-        return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self._fixed)
+        return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self.fixed)
 
     def measured(self, records: Sequence[Record], table: Table, column: Column) -> Measured | None:
         """A table's figure, over the seeds of one recipe."""
@@ -207,9 +213,14 @@ class Results:
                 )
                 for table, column in self.topics
             ]
+        return [(name, functools.partial(self.average, name=name)) for name in self.summary_averages]
+
+    @cached_property
+    def summary_averages(self) -> list[str]:
+        """Every average of test scores that some trial has."""
         found = [averages(record.scores).items() for record in self.records]
         names = sorted({name for items in found for name, value in items if value is not None})
-        return [(name, functools.partial(self.average, name=name)) for name in names if not AVERAGES[name].development]
+        return [name for name in names if not AVERAGES[name].development]
 
     # How far this study is from the paper's
 
