@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SURE = 0.05
 """A verdict may be wrong this often, over a whole board or all claims of a report."""
 
-Verdict = Literal["above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
+Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
 """Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two."""
 
 
@@ -243,7 +243,7 @@ class Evidence:
                     sample=self.sample(key, figure),
                     gain=gain,
                     p_holm=adjusted[label],
-                    verdict=_verdict(gain, adjusted[label], bool(blocked[label])),
+                    verdict="baseline" if key == base else _verdict(gain, adjusted[label], bool(blocked[label])),
                     blocked_by=blocked[label] if gain else (),
                     flags=self.flags.of_recipe(key, figure.tasks),
                     wins=tally and tally[0],
@@ -257,8 +257,7 @@ class Evidence:
         standings.sort(
             key=lambda standing: -math.inf if standing.sample is None else standing.sample.mean, reverse=True
         )
-        needed, words = self._seeds_needed(standings, figure, base)
-        return Board(figure, baseline if base else None, tuple(standings), needed, words)
+        return Board(figure, baseline if base else None, tuple(standings), None)
 
     def _places(
         self, hashes: dict[str, str], figure: Quantity

@@ -12,7 +12,7 @@ from reports.markdown import bullets, count, number, signed
 from reports.results import Results, topic_name
 from reports.sections.pareto import pareto_in_short
 from reports.statistics import same_order
-from reports.verdicts import Verdict, judge
+from reports.verdicts import Verdict, judged
 from search_spaces.goals import selection
 from search_spaces.space import Column, Table
 
@@ -93,14 +93,12 @@ def _best_model(results: Results, best: Record) -> str:
 
 
 def _claims(results: Results) -> str:
-    judged = [judge(results, claim) for claim in results.space.claims]
-    counts = Counter(item.verdict for item in judged)
-    verdicts = ", ".join(
-        f"{name} {counts[name]}" for name in get_args(Verdict) if counts[name] or name != "agrees in part"
-    )
-    own = sum(bool(item.claim.contradicted) for item in judged)
+    found = judged(results)
+    counts = Counter(item.verdict for item in found)
+    verdicts = ", ".join(f"{name} {counts[name]}" for name in get_args(Verdict) if counts[name])
+    own = sum(bool(item.claim.contradicted) for item in found)
     doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
-    return f"The paper's {count(len(judged), 'claim')}{doubt}: {verdicts}."
+    return f"The paper's {count(len(found), 'claim')}{doubt}: {verdicts}."
 
 
 def _unfinished(results: Results, rows: list[str]) -> str:
