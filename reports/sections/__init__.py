@@ -43,11 +43,13 @@ class Section:
     after: str = ""
     """The section that it follows, by name; without one it stands at the end."""
 
-    def text(self, results: Results, pictures: Path) -> str:
-        """The section with its heading, or an empty text where it does not apply."""
+    folded: bool = False
+    """Whether only its heading is shown until a reader opens it: for what few look up."""
+
+    def content(self, results: Results, pictures: Path) -> str:
+        """What stands under the heading, or an empty text where the section does not apply."""
         write: Write = load(self.write)
-        content = write(results, pictures).strip("\n")
-        return f"## {self.heading}\n\n{content}" if content and self.heading else content
+        return write(results, pictures).strip("\n")
 
 
 def _own(name: str, heading: str) -> Section:
