@@ -7,7 +7,7 @@ gives the same text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports.formats import FORMATS, Document
@@ -50,16 +50,24 @@ def parts(results: Results) -> list[Part]:
     return [part for part in written if part.content]
 
 
-def write_report(results: Path, formats: Sequence[str] = ("md",), *, sentences: Path | None = None) -> Path:
+def write_report(
+    folder: Path, formats: Sequence[str] = ("md",), *, across: Sequence[str] = (), sentences: Path | None = None
+) -> Path:
     """Write the report, its pictures and `trials.csv` into the results folder; returns the path of the first format.
 
-    `sentences` is a SentEval data folder whose sentences the page may show. Works on a study that is still running:
-    what is not there yet is a dash. Raises `UserError` for a folder that is no study's, where nothing is finished, and
-    for a format that does not exist.
+    `across` names guards across whose flags it shall judge, beside those that the study was told. `sentences` is a
+    SentEval data folder whose sentences the page may show. Works on a study that is still running: what is not there
+    yet is a dash. Raises `UserError` for a folder that is no study's, where nothing is finished, and for a format or a
+    guard that does not exist.
     """
     chosen = [FORMATS[name] for name in formats]
-    read = Results.load(results)
-    document = Document(read, read.space.title, tuple(parts(read)), sentences)
+    results = Results.load(folder)
+    if across:
+        from reports.guards import GUARDS
+
+        guards = [*results.info.across, *(GUARDS[name].name for name in across)]
+        results = replace(results, info=replace(results.info, across=guards))
+    document = Document(results, results.space.title, tuple(parts(results)), sentences)
     written = [form.write(document) for form in chosen]
-    write_trials_csv(results / "trials.csv", read.records, read.labels)
+    write_trials_csv(folder / "trials.csv", results.records, results.labels)
     return written[0]
