@@ -32,6 +32,8 @@ from trainables.files import write_whole
 from trainables.senteval.tasks import GROUPS
 
 SPACE = "scl_ablation"
+VERSIONS = {"trainables": "aaaa1111", "torch": "2.13.0", "transformers": "5.23.0"}
+"""What made-up trials ran."""
 
 
 def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
@@ -51,7 +53,15 @@ def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
             scores["STSBenchmark"] = {"dev_spearman_cosine": 55 + chance.random()}
             write_trial(
                 folder,
-                Record(dict(recipe.flat()), recipe.hash, seed, scores=scores, protocol=recipe.evaluation.protocol),
+                Record(
+                    dict(recipe.flat()),
+                    recipe.hash,
+                    seed,
+                    scores=scores,
+                    protocol=recipe.evaluation.protocol,
+                    versions=dict(VERSIONS),
+                    data={kind: {"source": "made up", "fingerprint": "1"} for kind in ("corpus", "senteval")},
+                ),
             )
     hashes: dict[str, str | None] = {label: recipe.hash for label, recipe in recipes.items()}
     StudyInfo(SPACE, seeds=list(range(seeds)), base=dict(base.flat()), row_hashes=hashes).save(folder)

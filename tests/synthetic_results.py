@@ -13,7 +13,7 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.plots import cosine_panels, curve_lines, goals_front, grid_panels, row_differences, search_course
-from reports.testing import write_trial
+from reports.testing import VERSIONS, write_trial
 from search_spaces import Row, Space, spaces
 from trainables.files import write_whole
 from trainables.recipe import Recipe
@@ -128,6 +128,7 @@ def make_record(
     for (task, name), value in figures.items():
         if not task:
             continue
+        value = min(99.5, max(0.0, value))
         numbers = scores.setdefault(task, {"examples": 1000})
         if task == drop_task:
             numbers |= {name: None, "reason": f"{task} is not in the folder"}
@@ -157,9 +158,10 @@ def make_record(
             "seconds": 60.0, "train_seconds": 20.0 + 16 * (objective.name == "scl"), "evaluation_seconds": 24.0,
             "gpu_seconds": 0.0, "peak_memory_mb": 900,
         },
+        versions=dict(VERSIONS),
         hardware="2 cores",
         data={
-            "nli": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
+            "corpus": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
             "senteval": {"source": "scenes", "fingerprint": "def456"},
         },
         finished_at=f"2026-01-01T00:00:{seed:02d}Z",

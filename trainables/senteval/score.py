@@ -32,13 +32,14 @@ class Scores:
     `numbers` are those that the task's kind names, and `examples`: how many were scored, on dev and test or, without a
     dev part, on test alone. `predictions` and `gold` hold what was predicted for each test example and what is right,
     in the order in which the task's reader gives them. `parts` are the sizes of the sub-corpora of which these consist,
-    in their order.
+    in their order. `regressed` is what a trained regressor predicts for the same examples.
     """
 
     numbers: Numbers
     predictions: np.ndarray
     gold: np.ndarray
     parts: np.ndarray | None = None
+    regressed: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def relatedness(given: Embedded, protocol: Protocol, seed: int) -> Scores:
         "test_pearson_regressor": 100 * pearson(regressed, test.labels),
         "examples": [len(dev), len(test)],
     }
-    return Scores(numbers, predictions, test.labels)
+    return Scores(numbers, predictions, test.labels, regressed=regressed)
 
 
 def retrieval(given: Embedded, protocol: Protocol, seed: int) -> Scores:
