@@ -21,10 +21,12 @@ function sortValue(cell) {
   if (text === "" || text === DASH) return null;
   if (!cell.classList.contains("number")) return text;
   const found = text.replaceAll(",", "").match(/[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i);
-  return found ? parseFloat(found[0]) : null;
+  return found ? parseFloat(found[0]) : text;
 }
 
+/** Numbers before words. */
 function compareValues(first, second) {
+  if (typeof first !== typeof second) return typeof first === "number" ? -1 : 1;
   return typeof first === "number" ? first - second : first.localeCompare(second, "en", { numeric: true });
 }
 
@@ -52,11 +54,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 
-// The main table: each of its lines has an entry in study.rows, in the order in which the page was written.
+// The tables of the section `rows`. A line there names its place in study.rows; a row may have a line in each table.
 
-const main = document.querySelector("#rows table");
-const lines = main && study.rows.length ? [...main.tBodies[0].rows].map((row, place) => ({ row, place })) : [];
-const recipeOf = (place) => (study.rows[place] ? { ...study.recipe, ...study.rows[place].changes } : {});
+const tables = [...document.querySelectorAll("#rows table")];
+const lines = [...document.querySelectorAll("#rows tr[data-row]")].map((line) => ({ line, row: Number(line.dataset.row) }));
 
 // Filtering
 
@@ -67,95 +68,85 @@ function fits(value, sign, wanted) {
   const text = Array.isArray(value) ? value.join(",") : value === null ? "none" : String(value);
   const [left, right] = [Number(text), Number(wanted)];
   const numbers = text !== "" && wanted !== "" && !Number.isNaN(left) && !Number.isNaN(right);
-  const order = numbers ? left - right : text.localeCompare(wanted);
   const equal = numbers ? left === right : text.toLowerCase() === wanted.toLowerCase();
   if (sign === "=") return equal;
   if (sign === "!=") return !equal;
-  if (!numbers) return false;
-  return { "<": order < 0, ">": order > 0, "<=": order <= 0, ">=": order >= 0 }[sign];
+  return numbers && { "<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right }[sign];
 }
 
 /** Show the lines that fit every term; returns what to say about it. */
 function filterRows(text) {
-  const terms = text.split(/\s+/).filter(Boolean);
-  const parsed = terms.map((term) => term.match(TERM));
-  const unknown = parsed.find((found) => found && !(found[1] in study.recipe));
-  if (unknown) return `No recipe has the key ${unknown[1]}; try ${study.varied.slice(0, 3).join(", ") || "another"}.`;
-  let shown = 0;
-  for (const { row, place } of lines) {
-    const recipe = recipeOf(place);
-    const words = row.cells[0].textContent.toLowerCase();
-    const fit = parsed.every((found, number) =>
-      found ? fits(recipe[found[1]], found[2], found[3]) : words.includes(terms[number].toLowerCase()));
-    row.hidden = !fit;
-    shown += fit;
-  }
-  return terms.length ? `${shown} of ${lines.length} rows fit.` : "";
+  const terms = text.split(/\s+/).filter(Boolean).map((term) => ({ term: term.toLowerCase(), found: term.match(TERM) }));
+  const unknown = terms.find(({ found }) => found && !(found[1] in study.base));
+  if (unknown) return `No recipe has the key ${unknown.found[1]}.`;
+  const kept = study.rows.map(({ name, changes }) => {
+    const recipe = { ...study.base, ...changes };
+    return terms.every(({ term, found }) =>
+      found ? fits(recipe[found[1]], found[2], found[3]) : name.toLowerCase().includes(term));
+  });
+  for (const { line, row } of lines) line.hidden = !kept[row];
+  return terms.length ? `${kept.filter(Boolean).length} of ${kept.length} rows fit.` : "";
 }
 
 function addFilter() {
-  const example = study.varied.length ? `${study.varied[0]}=…` : "part of a row's name";
-  const input = make("input", { id: "filter", type: "search", placeholder: example, autocomplete: "off" });
-  const said = make("p", { "aria-live": "polite" });
-  const help = make("p", {}, "Several terms with spaces between them: KEY=VALUE, also with != < > <= >=, or a part of a name. ");
-  if (study.varied.length) help.append(`Keys that differ between rows: ${study.varied.join(", ")}.`);
+  const input = make("input", { id: "filter", type: "search", autocomplete: "off", spellcheck: "false" });
+  const said = make("p", { role: "status" });
+  const keys = study.varied.length ? ` Rows differ in ${study.varied.join(", ")}.` : "";
+  const help = `KEY=VALUE, or with != < > <= >=, or a part of a row's name; several with spaces between them.${keys}`;
   input.addEventListener("input", () => { said.textContent = filterRows(input.value); });
-  const label = make("label", { for: "filter" }, "Filter the rows by recipe");
-  main.parentElement.before(make("div", { class: "filter" }, label, input, help, said));
+  const label = make("label", { for: "filter" }, "Show only rows with");
+  tables[0].parentElement.before(make("div", { class: "filter" }, label, input, make("p", {}, help), said));
 }
 
 // Comparing two rows
 
 let chosen = [];
-const panel = make("div", { id: "panel", "aria-live": "polite", hidden: "" });
+const panel = make("div", { id: "panel", role: "status" });
 const signed = (value) => (value === null ? DASH : (value > 0 ? "+" : "") + value.toFixed(2));
 
-function choose(place) {
-  chosen = chosen.includes(place) ? chosen.filter((other) => other !== place) : [...chosen, place].slice(-2);
-  for (const line of lines) {
-    const picked = chosen.includes(line.place);
-    line.row.classList.toggle("chosen", picked);
-    if (line.pick) line.pick.checked = picked;
+function choose(row) {
+  chosen = chosen.includes(row) ? chosen.filter((other) => other !== row) : [...chosen, row].slice(-2);
+  for (const { line, row, box } of lines) {
+    line.classList.toggle("chosen", chosen.includes(row));
+    box.checked = chosen.includes(row);
   }
-  panel.hidden = chosen.length === 0;
-  panel.replaceChildren(...(chosen.length === 2 ? compare(...chosen) : [make("p", {}, "Choose a second row to compare.")]));
+  const one = chosen.length === 1 ? [make("p", {}, `${study.rows[chosen[0]].name}: choose a second row to compare it with.`)] : [];
+  panel.replaceChildren(...(chosen.length === 2 ? comparison(...chosen) : one));
 }
 
-/** The paired intervals of two rows: of each task its name, gain, low, high. */
-function intervals(first, second) {
+/** First minus second in every figure: of each its name, gain, interval, and what forbids a verdict. */
+function differences(first, second) {
   const turned = first > second;
-  const found = study.pairs[turned ? `${second}-${first}` : `${first}-${second}`] || [];
-  return found.map(([task, gain, low, high]) =>
-    turned ? { task, gain: -gain, low: high === null ? null : -high, high: low === null ? null : -low }
-      : { task, gain, low, high });
+  const cells = study.pairs[turned ? `${second}-${first}` : `${first}-${second}`] || [];
+  const minus = (value) => (value === null ? null : -value);
+  return cells.flatMap((cell, place) => {
+    if (cell === null) return [];
+    const [gain, low, high, why] = cell;
+    const figure = study.figures[place];
+    return turned ? [{ figure, gain: -gain, low: minus(high), high: minus(low), why }] : [{ figure, gain, low, high, why }];
+  });
 }
 
-/** The bits of an item list, first item first. */
-function bits(text) {
-  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-}
+const bits = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** Of the items of a task, those that only the first and those that only the second row gets right; null if unknown. */
+/** The items of a task that only the first, and those that only the second row gets right; null where unknown. */
 function flips(first, second, task) {
   const [left, right] = [study.rows[first].right[task], study.rows[second].right[task]];
   if (!left || !right || left.items !== right.items) return null;
   const [mine, other] = [bits(left.bits), bits(right.bits)];
-  const found = [[], []];
+  const sides = [[], []];
   for (let item = 0; item < left.count; item++) {
-    const mask = 128 >> (item & 7);
-    const [hit, miss] = [mine[item >> 3] & mask, other[item >> 3] & mask];
-    if (hit && !miss) found[0].push(item);
-    if (miss && !hit) found[1].push(item);
+    const [hit, also] = [mine, other].map((all) => (all[item >> 3] >> (7 - (item & 7))) & 1);
+    if (hit !== also) sides[hit ? 0 : 1].push(item);
   }
-  return { found, texts: study.sentences[left.items] };
+  return { sides, texts: study.sentences[left.items] };
 }
 
-/** A line with its interval on a scale from -reach to reach. */
+/** A dot with its interval, on a scale from -reach to reach. */
 function drawn({ gain, low, high }, reach) {
-  const SVG = "http://www.w3.org/2000/svg";
   const x = (value) => 128 + (120 * value) / reach;
   const shape = (name, attributes) => {
-    const element = document.createElementNS(SVG, name);
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     return element;
   };
@@ -169,59 +160,58 @@ function drawn({ gain, low, high }, reach) {
 const SHOWN = 50;
 
 /** The items that flipped in one task, as a fold. */
-function flipList(names, { found, texts }) {
-  const lists = found.map((items, side) => {
-    const heading = `Only ${names[side]} is right: ${items.length}`;
-    const rest = items.length > SHOWN ? [make("p", {}, `And ${items.length - SHOWN} more.`)] : [];
-    if (!texts) return [make("p", {}, `${heading}.`, items.length ? ` Items ${items.slice(0, SHOWN).join(", ")}.` : ""), ...rest];
-    const said = items.slice(0, SHOWN).map((item) => make("li", { value: item }, texts[item] || DASH));
-    return [make("p", {}, `${heading}.`), make("ol", {}, ...said), ...rest];
+function flipped(task, names, { sides, texts }) {
+  const lists = sides.flatMap((items, side) => {
+    const some = items.slice(0, SHOWN);
+    const more = items.length > SHOWN ? `, of which the first ${SHOWN}` : "";
+    const said = `Only ${names[side]} is right: ${items.length}${more}.`;
+    if (!texts) return [make("p", {}, some.length ? `${said} Items ${some.join(", ")}.` : said)];
+    return [make("p", {}, said), make("ol", {}, ...some.map((item) => make("li", { value: item }, texts[item] || DASH)))];
   });
-  return lists.flat();
+  return make("details", {}, make("summary", {}, `${task}: items that flipped`), ...lists);
+}
+
+/** A table of the page; columns whose head begins with # hold numbers. */
+function tableOf(heads, rows) {
+  const kinds = heads.map((head) => (head.startsWith("#") ? { class: "number" } : {}));
+  const head = heads.map((text, place) => make("th", { scope: "col", ...kinds[place] }, text.replace("#", "")));
+  const body = rows.map(([first, ...cells]) =>
+    make("tr", {}, make("th", { scope: "row" }, first), ...cells.map((cell, place) => make("td", kinds[place + 1], cell))));
+  return make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
 }
 
 /** The panel's content. */
-function compare(first, second) {
-  const names = [study.rows[first].name, study.rows[second].name];
-  const content = [make("h3", {}, `${names[0]} minus ${names[1]}`)];
-  const found = intervals(first, second);
+function comparison(first, second) {
+  const names = [first, second].map((row) => study.rows[row].name);
+  const found = differences(first, second);
   const reach = Math.max(0.01, ...found.flatMap(({ gain, low, high }) => [gain, low, high].map(Math.abs)));
-  const tasks = [...new Set([...found.map(({ task }) => task), ...Object.keys(study.rows[first].right)])];
-  const body = make("tbody");
-  const folds = [];
-  for (const task of tasks) {
-    const interval = found.find((other) => other.task === task);
-    const flipped = flips(first, second, task);
-    const size = interval
-      ? `${signed(interval.gain)} [${signed(interval.low)}, ${signed(interval.high)}]` : DASH;
-    const picture = make("td");
-    if (interval) picture.append(drawn(interval, reach));
-    const counts = flipped ? flipped.found.map((items) => String(items.length)) : [DASH, DASH];
-    body.append(make("tr", {}, make("th", { scope: "row" }, task), make("td", { class: "number" }, size), picture,
-      ...counts.map((text) => make("td", { class: "number" }, text))));
-    if (flipped && flipped.found.some((items) => items.length)) {
-      folds.push(make("details", {}, make("summary", {}, `${task}: the items that flipped`), ...flipList(names, flipped)));
-    }
-  }
-  const head = ["Task", "Difference [95 %]", "", `only ${names[0]} right`, `only ${names[1]} right`];
-  const headings = head.map((text, place) => make("th", { scope: "col", class: place === 0 || place === 2 ? "" : "number" }, text));
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...headings)), body);
-  content.push(make("div", { class: "box", role: "region", "aria-label": "Difference by task", tabindex: "0" }, table));
-  content.push(make("p", {}, study.about_pairs));
-  return [...content, ...folds];
+  const tasks = Object.keys(study.rows[first].right).map((task) => ({ task, both: flips(first, second, task) }));
+  const flipsOf = new Map(tasks.filter(({ both }) => both).map(({ task, both }) => [task, both]));
+  const names_ = [...new Set([...found.map(({ figure }) => figure), ...flipsOf.keys()])];
+  const rows = names_.map((name) => {
+    const gain = found.find(({ figure }) => figure === name);
+    const range = gain && gain.low !== null ? ` [${signed(gain.low)}, ${signed(gain.high)}]` : "";
+    const counts = flipsOf.has(name) ? flipsOf.get(name).sides.map((items) => String(items.length)) : [DASH, DASH];
+    return [name, gain ? signed(gain.gain) + range : DASH, gain ? drawn(gain, reach) : "", ...counts, gain?.why ? `no verdict: ${gain.why}` : ""];
+  });
+  const heads = ["figure", "#difference [95 %]", "", "#right: only the first", "#right: only the second", ""];
+  const box = make("div", { class: "box", role: "region", "aria-label": "Differences", tabindex: "0" }, tableOf(heads, rows));
+  const folds = [...flipsOf].filter(([, both]) => both.sides.flat().length).map(([task, both]) => flipped(task, names, both));
+  const notes = study.notes.map((note) => make("p", { class: "note" }, note));
+  return [make("h3", {}, `${names[0]} minus ${names[1]}`), box, ...folds, ...notes];
 }
 
 function addChoice() {
-  for (const line of lines) {
-    if (!study.rows[line.place]) continue;
-    line.pick = make("input", { type: "checkbox", class: "pick", "aria-label": `Compare ${study.rows[line.place].name}` });
-    line.row.cells[0].prepend(line.pick);
-    line.row.addEventListener("click", (event) => {
-      if (event.target === line.pick || !event.target.closest("a, button, summary, input")) choose(line.place);
+  for (const entry of lines) {
+    entry.box = make("input", { type: "checkbox", class: "pick", "aria-label": `Compare ${study.rows[entry.row].name}` });
+    entry.line.cells[0].prepend(entry.box);
+    entry.line.addEventListener("click", (event) => {
+      if (event.target === entry.box || !event.target.closest("a, button, input")) choose(entry.row);
     });
   }
-  const help = make("p", {}, "Choose two rows to see their difference task by task, and the items that only one gets right.");
-  main.parentElement.after(help, panel);
+  const help = "Choose two rows to see their difference in every task, and the items that only one of them gets right.";
+  document.querySelector("#rows .filter").append(make("p", {}, help));
+  document.getElementById("rows").append(panel);
 }
 
 if (lines.length) {

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,15 @@ from typing import Any
 from markdown_it.token import Token
 
 from reports.formats import Document
-from reports.formats.page_data import page_data
+from reports.formats.page_data import main_rows, page_data
 from reports.formats.parsed import is_number, parse, parser, plain
 from reports.formats.pictures import inline
 from reports.report import Part
 from trainables.files import write_whole
 
 HERE = Path(__file__).parent
+MAIN = "rows"
+"""The section whose tables can be filtered, and whose rows can be compared."""
 FEWEST = 3
 """A table of fewer rows is not worth sorting."""
 
@@ -37,32 +39,25 @@ def write(document: Document, path: Path) -> None:
 
 def page(document: Document) -> str:
     """The whole page."""
-    return fill(document.title, body(document), page_data(document))
-
-
-def fill(title: str, main: str, data: Any, scripts: Sequence[str] = (), connect: str = "'none'") -> str:
-    """The page's frame around `main`, which is HTML. `scripts` run after the page's own; `connect` is whom they may
-    ask (`'self'` for the server that gave the page)."""
-    style = (HERE / "page.css").read_text(encoding="utf-8")
-    code = [(HERE / "page.js").read_text(encoding="utf-8"), *scripts]
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = {
         "default-src": "'none'",
-        "script-src": " ".join(map(_digest, code)),
+        "script-src": _digest(script),
         "style-src": _digest(style),
         "img-src": "data:",
-        "connect-src": connect,
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    return _filled(
-        (HERE / "page.html").read_text(encoding="utf-8"),
-        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
-        title=escape(title),
-        style=style,
-        main=main,
-        data=_as_data(data),
-        scripts="\n".join(f"<script>{text}</script>" for text in code),
-    )
+    values = {
+        "policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "title": escape(document.title),
+        "style": style,
+        "body": body(document),
+        "data": _as_data(page_data(document)),
+        "script": script,
+    }
+    template = (HERE / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)  # once: a value's own braces stay
 
 
 def body(document: Document) -> str:
@@ -70,7 +65,8 @@ def body(document: Document) -> str:
     headings = [(part.name, part.heading) for part in document.parts if part.heading]
     links = "".join(f'<li><a href="#{escape(name)}">{escape(heading)}</a></li>' for name, heading in headings)
     pictures = _Pictures(document.results.folder)
-    sections = [_section(part, document.title, pictures) for part in document.parts]
+    rows = {label: number for number, label in enumerate(main_rows(document.results))}
+    sections = [_section(part, document.title, pictures, rows) for part in document.parts]
     return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' + "\n".join(sections)
 
 
@@ -92,8 +88,11 @@ class _Pictures:
         return (inline(path, title, self.count) if there else "") or f"<em>{escape(title)}</em>"
 
 
-def _section(part: Part, title: str, pictures: _Pictures) -> str:
-    content = _html(parse(part.content), part.heading or title, pictures)
+def _section(part: Part, title: str, pictures: _Pictures, rows: Mapping[str, int]) -> str:
+    tokens = parse(part.content)
+    if part.name == MAIN:
+        _number_rows(tokens, rows)
+    content = _html(tokens, part.heading or title, pictures)
     heading, name = f"<h2>{escape(part.heading)}</h2>", escape(part.name)
     if part.folded:
         return f'<section id="{name}"><details><summary>{heading}</summary>\n{content}</details></section>'
@@ -118,6 +117,13 @@ def _html(tokens: list[Token], heading: str, pictures: _Pictures) -> str:
                         pictures.element(str(child.attrGet("src")), child.content),
                     )
     return str(parser().renderer.render(tokens, parser().options, {}))
+
+
+def _number_rows(tokens: Sequence[Token], rows: Mapping[str, int]) -> None:
+    """Mark the lines of the section's tables with the numbers that their rows have in the page's data."""
+    for line, cell, words in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if (line.type, cell.type) == ("tr_open", "td_open") and plain(words) in rows:
+            line.attrSet("data-row", str(rows[plain(words)]))
 
 
 def _is_picture(inline_token: Token) -> bool:
@@ -177,8 +183,3 @@ def _as_data(data: Any) -> str:
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _filled(template: str, **values: str) -> str:
-    """The template with its `{{names}}` replaced, each once: a value's own braces stay."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
