@@ -54,7 +54,6 @@ def take(to: Path) -> None:
         results = Path(scratch) / "results"
         running_study(results)
         with served(results) as server, chromium() as browser:
-            server.verdicts = Rebuilt(lambda: json.dumps(VERDICTS), threading.Lock())
             server.verdicts.get(server.folder.view().signature)
             for name, (size, scheme) in SIZES.items():
                 page = browser.new_page(viewport=size, color_scheme=scheme)
