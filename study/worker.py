@@ -213,6 +213,7 @@ def keep(trial: TrialSpec, recipe: Recipe, result: TrialResult, model_folder: Pa
             status="pruned" if result.stopped else "finished",
             scores=result.scores,
             protocol=recipe.evaluation.protocol,
+            geometry=result.geometry,
             training={**result.training, "stopped": result.stopped},
             cost=result.cost,
             versions=versions(trial.sources),
