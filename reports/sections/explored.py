@@ -56,7 +56,7 @@ def write(results: Results, pictures: Path) -> str:
         parts.append(_comparison(results, ranked[0], best_row, len(explored)))
         parts.append(_ranking(results, [*ranked[:SHOWN], *([best_row] if best_row else [])]))
         scores = [(item.recipe_hash, item.selection.mean) for item in explored]
-        path = search_picture(scores, best_row.selection.mean if best_row else None, pictures / "search.png")
+        path = search_picture(scores, best_row.selection.mean if best_row else None, pictures / "search.svg")
         parts.append(f"![Development score of the explored recipes]({path.parent.name}/{path.name})")
     if ranked:
         parts.append(_importance(results, explored))

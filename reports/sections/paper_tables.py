@@ -9,7 +9,6 @@ from reports.ledger import Record
 from reports.markdown import DASH, bullets, number, signed, spread, table
 from reports.plots.row_differences import rows_picture
 from reports.results import Results, average_column
-from reports.sections.measured_counts import measured_counts
 from reports.sections.words import bars_in_words, noise_sentence
 from search_spaces.averages import describe
 from search_spaces.space import Column, Table
@@ -24,21 +23,20 @@ UNTRAINED = "†"
 
 
 def write(results: Results, pictures: Path) -> str:
-    """A picture of the rows, every table of the paper, the counts as measured, and the rows' notes.
+    """A picture of the rows, every table of the paper, and the rows' notes.
 
     A space without tables gets one table of its rows and their averages.
     """
     if not results.space.tables:
         return plain_table(results)
     parts = [HOW_TO_READ] if results.has_published and not results.comparable else []
-    picture = rows_picture(results, pictures / "rows.png")
+    picture = rows_picture(results, pictures / "rows.svg")
     if picture:
         shown = ", ours and published" if results.has_published else ""
         parts.append(f"![Rows against the baseline{shown}]({pictures.name}/{picture.name})")
         base = results.space.baseline
         parts.append(f"Points above or below the `{base}` row, trained rows only{bars_in_words(results)}.")
     parts += [paper_table(results, paper) for paper in results.space.tables]
-    parts.append(measured_counts(results))
     asked = [row for row in results.space.rows if row.note and row.label in results.asked_rows]
     parts += [bullets(f"`{row.label}`: {row.note}." for row in asked)] if asked else []
     return "\n\n".join(parts)

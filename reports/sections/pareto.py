@@ -48,7 +48,7 @@ def write(results: Results, pictures: Path) -> str:
         parts.append("On one goal the front is the single best recipe.")
     parts.append(_table(results, goals, chosen, near[:SHOWN_NEAR]))
     if len(goals) == 2:
-        path = pareto_picture([_mark(point, chosen, near) for point in points], _axes(goals), pictures / "pareto.png")
+        path = pareto_picture([_mark(point, chosen, near) for point in points], _axes(goals), pictures / "pareto.svg")
         parts.append(f"![Development scores of all recipes on the two goals]({path.parent.name}/{path.name})")
     parts.append(_noise(goals, points, noises, len(near)))
     return "\n\n".join(parts)

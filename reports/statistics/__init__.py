@@ -4,6 +4,20 @@ No part of it knows a results folder: it takes numbers (`Sample`) and gives numb
 samples out of records and predictions. `python -m benchmarks calibration` measures its error rates.
 """
 
+from reports.statistics.comparison import Comparison, compare
+from reports.statistics.families import best_set, holm, rank_intervals
 from reports.statistics.measured import CONFIDENCE, Measured, Noise, same_order
+from reports.statistics.sample import Sample
 
-__all__ = ["CONFIDENCE", "Measured", "Noise", "same_order"]
+__all__ = [
+    "CONFIDENCE",
+    "Comparison",
+    "Measured",
+    "Noise",
+    "Sample",
+    "best_set",
+    "compare",
+    "holm",
+    "rank_intervals",
+    "same_order",
+]
