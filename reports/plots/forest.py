@@ -87,7 +87,9 @@ def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
     """One row: its published gain as a diamond, ours as a dot with its interval; what is off the scale as a number."""
     if item.published is not None:
         if limits[0] <= item.published <= limits[1]:
-            axis.plot(item.published, place, "D", color=PUBLISHED, markersize=5, zorder=2, label=once(axis, "published"))
+            axis.plot(
+                item.published, place, "D", color=PUBLISHED, markersize=5, zorder=2, label=once(axis, "published")
+            )
         else:
             _at_the_edge(axis, item.published, place, limits, PUBLISHED, "published")
     gain = item.gain
@@ -101,9 +103,7 @@ def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
     name = _name(item)
     if limits[0] <= gain.gain <= limits[1]:
         fill = "white" if gain.one_seed else color
-        axis.plot(
-            gain.gain, place, "o", markersize=6, markerfacecolor=fill, label=once(axis, name), **looks
-        )
+        axis.plot(gain.gain, place, "o", markersize=6, markerfacecolor=fill, label=once(axis, name), **looks)
     else:
         _at_the_edge(axis, gain.gain, place, limits, color, name)
 

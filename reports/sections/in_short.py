@@ -48,7 +48,11 @@ def conclusion(board: Board) -> str:
         return f"On {name} no row is shown to be better or worse than {base}: {_why(rows)}. {largest}{_basis(top)}."
     others = [
         f"{verdicts[verdict]} {words}"
-        for verdict, words in (("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed"))
+        for verdict, words in (
+            ("below", "below it"),
+            ("undecided", "undecided"),
+            ("undecided: one seed", "with one seed"),
+        )
         if verdicts[verdict]
     ]
     others += [f"{verdicts['no verdict']} without a verdict ({_guards(rows)})"] if verdicts["no verdict"] else []
@@ -57,7 +61,11 @@ def conclusion(board: Board) -> str:
     alone = [item for item in board.standings if item.in_best_set]
     if len(alone) == 1 and alone[0].verdict == "above":
         return f"{said} {code(alone[0].name)} is the best of them: {interval(alone[0].gain)} points above {base}."
-    return f"{said} {largest}{_basis(top)}; the best cannot be told." if len(alone) > 1 else f"{said} {largest}{_basis(top)}."
+    return (
+        f"{said} {largest}{_basis(top)}; the best cannot be told."
+        if len(alone) > 1
+        else f"{said} {largest}{_basis(top)}."
+    )
 
 
 def _without_baseline(board: Board, name: str) -> str:
@@ -78,7 +86,9 @@ def _basis(item: Standing) -> str:
     """What limits an interval."""
     if item.gain is None or item.gain.low is None:
         return ""
-    return {"items only": " (one seed: over test items only)", "seeds only": " (over seeds only)"}.get(item.gain.basis, "")
+    return {"items only": " (one seed: over test items only)", "seeds only": " (over seeds only)"}.get(
+        item.gain.basis, ""
+    )
 
 
 def _why(rows: list[Standing]) -> str:
@@ -112,7 +122,11 @@ def best_set(board: Board) -> str:
         lines.append(f"and {count(len(inside) - MOST, 'row')} more (see Rows)")
     what = "is the best" if len(inside) == 1 else "may be the best (95 %)"
     head = f"{len(inside)} of {count(judged, 'row')} {what} on **{text(board.quantity.name)}**"
-    return f"{head}, with gains over {code(board.baseline)}:\n\n{bullets(lines)}" if board.baseline else f"{head}:\n\n{bullets(lines)}"
+    return (
+        f"{head}, with gains over {code(board.baseline)}:\n\n{bullets(lines)}"
+        if board.baseline
+        else f"{head}:\n\n{bullets(lines)}"
+    )
 
 
 def _standing(board: Board, item: Standing) -> str:

@@ -50,7 +50,9 @@ def order_sentence(board: Board) -> str:
     """How our order of rows compares with the paper's; empty where fewer than `FEWEST` rows have both figures."""
     from scipy.stats import kendalltau
 
-    both = [(item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None]
+    both = [
+        (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
+    ]
     if len(both) < FEWEST or len({ours for ours, _ in both}) == 1 or len({theirs for _, theirs in both}) == 1:
         return ""
     found = kendalltau(*zip(*both, strict=True))
