@@ -13,7 +13,7 @@ from reports.markdown import bullets, code, count, number, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
 from reports.sections.words import interval, order_sentence, rows_in_words
-from reports.verdicts import judge
+from reports.verdicts import judged
 from search_spaces.goals import selection
 
 MOST = 5
@@ -153,12 +153,12 @@ def more_seeds(results: Results, boards: list[Board]) -> str:
 
 
 def _claims(results: Results) -> str:
-    judged = [judge(results, claim) for claim in results.space.claims]
-    counts = Counter(item.verdict for item in judged)
-    own = sum(bool(item.claim.contradicted) for item in judged)
+    found = judged(results)
+    counts = Counter(item.verdict for item in found)
+    own = sum(bool(item.claim.contradicted) for item in found)
     doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
     verdicts = ", ".join(f"{name} {n}" for name, n in counts.items())
-    return f"Of the paper's {count(len(judged), 'claim')}{doubt}: {verdicts}."
+    return f"Of the paper's {count(len(found), 'claim')}{doubt}: {verdicts}."
 
 
 def _facts(results: Results) -> list[str]:

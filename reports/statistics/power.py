@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reports.statistics.comparison import Part, items_part, total
+from reports.statistics.comparison import Part, interaction, items_part, paired_seeds_part, total
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Sample, pairable
 
@@ -43,14 +43,15 @@ def power(
     *,
     alpha: float = 1 - CONFIDENCE,
     spread: Spread | None = None,
+    paired: bool = False,
 ) -> float:
-    """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, not paired by seed.
+    """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided.
 
     `seeds`: of each trained recipe; None for as many as each has. `spread` stands in for that of a sample with one
-    seed; ValueError where it is needed and missing.
+    seed; ValueError where it is needed and missing. `paired` as in `compare`.
     """
     counts = [sample.count if seeds is None else seeds for sample in (first, second)]
-    return _power(_Plan.of(first, second, spread), effect, counts, alpha)
+    return _power(_Plan.of(first, second, spread, paired), effect, counts, alpha)
 
 
 def seeds_needed(
@@ -61,12 +62,13 @@ def seeds_needed(
     *,
     alpha: float = 1 - CONFIDENCE,
     spread: Spread | None = None,
+    paired: bool = False,
 ) -> int | None:
     """With how many seeds of each recipe, those there are included, a true gain of `effect` is found with that power.
 
-    None: with no number up to MOST_SEEDS, since the test items' part alone is too large. `spread` as in `power`.
+    None: with no number up to MOST_SEEDS, since the test items' part alone is too large. The rest as in `power`.
     """
-    plan = _Plan.of(first, second, spread)
+    plan = _Plan.of(first, second, spread, paired)
 
     def enough(seeds: int) -> bool:
         return _power(plan, effect, [seeds, seeds], alpha) >= power
@@ -90,12 +92,16 @@ class _Plan:
     items: Part | None  # what stays however many seeds there are
 
     @classmethod
-    def of(cls, first: Sample, second: Sample, spread: Spread | None) -> _Plan:
-        spreads = [_spread(sample, spread) for sample in (first, second)]
+    def of(cls, first: Sample, second: Sample, spread: Spread | None, paired: bool) -> _Plan:
+        if paired:
+            (part,) = paired_seeds_part(first, second)
+            spreads = [Spread(math.sqrt(part.variance * first.count), first.count - 1), None]
+        else:
+            spreads = [_spread(sample, spread) for sample in (first, second)]
         items = None
         if pairable(first, second):
-            part = items_part(first, second)
-            items = Part(max(part.variance - first.interaction - second.interaction, 0.0), part.freedom)
+            found = items_part(first, second)
+            items = Part(max(found.variance - interaction(first, second, paired), 0.0), found.freedom)
         return cls((spreads[0], spreads[1]), items)
 
 
