@@ -23,9 +23,7 @@ def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
     """
     if first[0].recipe_hash == second[0].recipe_hash:
         return "it is one recipe under two names"
-    scores = [
-        {record.seed: _plain(record) for record in records if record.scores} for records in (first, second)
-    ]
+    scores = [{record.seed: _plain(record) for record in records if record.scores} for records in (first, second)]
     shared = scores[0].keys() & scores[1].keys()
     if shared and all(scores[0][seed] == scores[1][seed] for seed in shared):
         return "every score is the same under every seed"

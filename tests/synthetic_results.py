@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.plots import cosine_panels, curve_lines, goals_front, grid_panels, row_differences, search_course
+from reports.plots import cosine_panels, curve_lines, forest, goals_front, grid_panels, search_course
 from reports.testing import write_trial
 from search_spaces import Row, Space, spaces
 from trainables.files import write_whole
@@ -20,7 +20,7 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
-PLOTS = (row_differences, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
+PLOTS = (forest, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
 """The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""

@@ -12,8 +12,8 @@ from reports.ledger import Record
 from reports.markdown import bullets, code, count, number, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
-from reports.sections.words import interval, order_sentence, rows_in_words
-from reports.verdicts import judge
+from reports.sections.words import interval, order_sentence
+from reports.verdicts import judged
 from search_spaces.goals import selection
 
 MOST = 5
@@ -48,7 +48,11 @@ def conclusion(board: Board) -> str:
         return f"On {name} no row is shown to be better or worse than {base}: {_why(rows)}. {largest}{_basis(top)}."
     others = [
         f"{verdicts[verdict]} {words}"
-        for verdict, words in (("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed"))
+        for verdict, words in (
+            ("below", "below it"),
+            ("undecided", "undecided"),
+            ("undecided: one seed", "with one seed"),
+        )
         if verdicts[verdict]
     ]
     others += [f"{verdicts['no verdict']} without a verdict ({_guards(rows)})"] if verdicts["no verdict"] else []
@@ -57,7 +61,11 @@ def conclusion(board: Board) -> str:
     alone = [item for item in board.standings if item.in_best_set]
     if len(alone) == 1 and alone[0].verdict == "above":
         return f"{said} {code(alone[0].name)} is the best of them: {interval(alone[0].gain)} points above {base}."
-    return f"{said} {largest}{_basis(top)}; the best cannot be told." if len(alone) > 1 else f"{said} {largest}{_basis(top)}."
+    return (
+        f"{said} {largest}{_basis(top)}; the best cannot be told."
+        if len(alone) > 1
+        else f"{said} {largest}{_basis(top)}."
+    )
 
 
 def _without_baseline(board: Board, name: str) -> str:
@@ -78,7 +86,9 @@ def _basis(item: Standing) -> str:
     """What limits an interval."""
     if item.gain is None or item.gain.low is None:
         return ""
-    return {"items only": " (one seed: over test items only)", "seeds only": " (over seeds only)"}.get(item.gain.basis, "")
+    return {"items only": " (one seed: over test items only)", "seeds only": " (over seeds only)"}.get(
+        item.gain.basis, ""
+    )
 
 
 def _why(rows: list[Standing]) -> str:
@@ -112,7 +122,11 @@ def best_set(board: Board) -> str:
         lines.append(f"and {count(len(inside) - MOST, 'row')} more (see Rows)")
     what = "is the best" if len(inside) == 1 else "may be the best (95 %)"
     head = f"{len(inside)} of {count(judged, 'row')} {what} on **{text(board.quantity.name)}**"
-    return f"{head}, with gains over {code(board.baseline)}:\n\n{bullets(lines)}" if board.baseline else f"{head}:\n\n{bullets(lines)}"
+    return (
+        f"{head}, with gains over {code(board.baseline)}:\n\n{bullets(lines)}"
+        if board.baseline
+        else f"{head}:\n\n{bullets(lines)}"
+    )
 
 
 def _standing(board: Board, item: Standing) -> str:
@@ -124,9 +138,9 @@ def _standing(board: Board, item: Standing) -> str:
 def more_seeds(results: Results, boards: list[Board]) -> str:
     """How many more seeds of which rows would settle what is open, with the command."""
     open_boards = [board for board in boards if board.seeds_needed]
-    said = [f"{text(board.quantity.name)}: {board.settles.rstrip('.')}." for board in boards if board.settles]
+    said = " ".join(f"{text(board.quantity.name)}: {board.settles.rstrip('.')}." for board in boards if board.settles)
     if not open_boards:
-        return "\n".join(said)
+        return said
     more = max(board.seeds_needed or 0 for board in open_boards)
     undecided = dict.fromkeys(
         item.name
@@ -135,16 +149,16 @@ def more_seeds(results: Results, boards: list[Board]) -> str:
         if item.verdict.startswith("undecided") or item.name == board.baseline
     )
     command = study_command(results.info, list(undecided), len(results.info.seeds) + more)
-    return f"**{count(more, 'more seed').capitalize()}** {'x'}\n\n```sh\n{command}\n```"
+    return f"{said} {count(more, 'more seed')} of these rows:\n\n```sh\n{command}\n```"
 
 
 def _claims(results: Results) -> str:
-    judged = [judge(results, claim) for claim in results.space.claims]
-    counts = Counter(item.verdict for item in judged)
-    own = sum(bool(item.claim.contradicted) for item in judged)
+    found = judged(results)
+    counts = Counter(item.verdict for item in found)
+    own = sum(bool(item.claim.contradicted) for item in found)
     doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
     verdicts = ", ".join(f"{name} {n}" for name, n in counts.items())
-    return f"Of the paper's {count(len(judged), 'claim')}{doubt}: {verdicts}."
+    return f"Of the paper's {count(len(found), 'claim')}{doubt}: {verdicts}."
 
 
 def _facts(results: Results) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.evidence import Board, Evidence, Standing
-from reports.markdown import DASH, code, number, spread, table, text
+from reports.markdown import DASH, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
 from reports.sections.words import interval, order_sentence, probability

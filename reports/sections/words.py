@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from reports.evidence import Board
 from reports.ledger import Record
-from reports.markdown import DASH, code, signed
+from reports.markdown import DASH, code, count, signed
 from reports.results import Results
+from reports.statistics import Noise
 from reports.statistics.comparison import Comparison
 from trainables.recipe import Value
 
@@ -50,7 +51,9 @@ def order_sentence(board: Board) -> str:
     """How our order of rows compares with the paper's; empty where fewer than `FEWEST` rows have both figures."""
     from scipy.stats import kendalltau
 
-    both = [(item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None]
+    both = [
+        (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
+    ]
     if len(both) < FEWEST or len({ours for ours, _ in both}) == 1 or len({theirs for _, theirs in both}) == 1:
         return ""
     found = kendalltau(*zip(*both, strict=True))
@@ -66,6 +69,16 @@ def order_sentence(board: Board) -> str:
 
 def _equals(p: float) -> str:
     return "below 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:
+    """How large a difference must be, in plain words."""
+    if noise is None:
+        return f"One seed only: how far {what} moves from seed to seed is unknown, so small differences mean nothing."
+    return (
+        f"Differences in {what} below {noise.threshold(seeds, seeds):.2f} points are within the noise between seeds "
+        f"(95 %, {count(seeds, 'seed')} a row, pooled standard deviation {noise.std:.2f})."
+    )
 
 
 def changes(results: Results, record: Record) -> str:
