@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
 from trainables.recipe import SCENES, Recipe, Value, keys
+
+FEW = 3
+"""So many records that cannot be used are named."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,24 @@ class Results:
     info: StudyInfo
     space: Space
     records: list[Record]
+    """Those that can be right."""
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    """Files of the ledger that cannot, by name, with the reason."""
 
     @classmethod
     def load(cls, folder: Path) -> Results:
         """`UserError` where the folder is no study's, or nothing in it is finished."""
         info = StudyInfo.load(folder)
-        records = Ledger(folder / LEDGER).read()
+        space = info.load_space(folder)  # runs the plugins, whose names recipes may have
+        records, set_aside = Ledger(folder / LEDGER).sift()
         if not any(record.status == "finished" for record in records):
-            raise UserError(f"no trial in {folder / LEDGER} is finished yet, so there is nothing to report")
-        return cls(folder, info, info.load_space(folder), records)
+            raise UserError(
+                f"no trial in {folder / LEDGER} is finished yet, so there is nothing to report"
+                if not set_aside
+                else f"no trial in {folder / LEDGER} can be used: "
+                + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
+            )
+        return cls(folder, info, space, records, set_aside)
 
     # Records
 
@@ -138,6 +150,9 @@ class Results:
         stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
         if stopped is not None:
             return str(stopped.training.get("stopped") or "stopped early")
+        aside = next((why for name, why in self.set_aside.items() if name.startswith(f"{recipe_hash}-")), None)
+        if aside is not None:
+            return f"its record was set aside: {aside}"
         return self.failures.get(recipe_hash, "not finished")
 
     # Figures

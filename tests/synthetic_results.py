@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.made_up import VERSIONS
 from reports.plots import cosine_panels, curve_lines, forest, goals_front, grid_panels, search_course
 from reports.testing import write_trial
 from search_spaces import Row, Space, spaces
@@ -128,6 +129,7 @@ def make_record(
     for (task, name), value in figures.items():
         if not task:
             continue
+        value = min(99.5, max(0.0, value))
         numbers = scores.setdefault(task, {"examples": 1000})
         if task == drop_task:
             numbers |= {name: None, "reason": f"{task} is not in the folder"}
@@ -149,7 +151,8 @@ def make_record(
         scores=scores,
         protocol=recipe.evaluation.protocol,
         training={
-            "loss": 0.8, "last_loss": 0.7, "steps": 90, "pairs": 5760, "anchors": 1935, "batches_without_anchor": 0,
+            "loss": 0.8, "last_loss": 0.7, "steps": 90, "tokens": 50_000, "pairs": 5760, "anchors": 1935,
+            "batches_without_anchor": 0,
             "positives_per_anchor": float(objective.positives or 1.4),
             "negatives_per_anchor": float(objective.negatives or 61),
         },
@@ -157,9 +160,10 @@ def make_record(
             "seconds": 60.0, "train_seconds": 20.0 + 16 * (objective.name == "scl"), "evaluation_seconds": 24.0,
             "gpu_seconds": 0.0, "peak_memory_mb": 900,
         },
+        versions=dict(VERSIONS),
         hardware="2 cores",
         data={
-            "nli": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
+            "corpus": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
             "senteval": {"source": "scenes", "fingerprint": "def456"},
         },
         finished_at=f"2026-01-01T00:00:{seed:02d}Z",

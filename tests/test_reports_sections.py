@@ -22,6 +22,7 @@ from search_spaces.goals import GOALS
 from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
 from tests.test_reports_report import cells
 from trainables.errors import UserError
+from trainables.recipe import Recipe
 
 BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
 
@@ -58,14 +59,22 @@ def study(folder: Path, changes: str, base: str = "scl_ablation", **options: Any
 
 
 def rewrite(folder: Path, change: Any) -> None:
-    """Every record as `change(record)` makes it."""
-    ledger = Ledger(folder / LEDGER)
+    """Every record as `change(record)` makes it. A recipe that it changes gets its new hash, also in `study.json`."""
+    ledger, info = Ledger(folder / LEDGER), StudyInfo.load(folder)
+    new: dict[str | None, str] = {}
     for record in ledger.read():
-        ledger.write(change(record))
+        changed = change(record)
+        changed = dataclasses.replace(changed, recipe_hash=Recipe.from_flat(changed.recipe).hash)
+        new[record.recipe_hash] = changed.recipe_hash
+        ledger.path(record.recipe_hash, record.seed).unlink()
+        ledger.write(changed)
+    rows = {label: new.get(recipe_hash, recipe_hash) for label, recipe_hash in info.row_hashes.items()}
+    explored = [new.get(recipe_hash, recipe_hash) for recipe_hash in info.explored]
+    dataclasses.replace(info, row_hashes=rows, explored=explored).save(folder)
 
 
 def untrain(folder: Path, label: str) -> None:
-    """As if the row's records had been evaluated only. They keep their hash."""
+    """As if the row had been evaluated only."""
     row_hash = StudyInfo.load(folder).row_hashes[label]
 
     def change(record: Record) -> Record:
@@ -506,8 +515,8 @@ def test_recipes_with_other_data_are_no_change(tmp_path: Path):
 
     def vary(record: Record) -> Record:
         share = 0.5 if record.recipe["objective.name"] == "scl" else 1.0
-        nli = {**record.data["nli"], "fingerprint": f"f{share}"}
-        return dataclasses.replace(record, recipe={**record.recipe, "corpus.share": share}, data={"nli": nli})
+        corpus = {**record.data["corpus"], "fingerprint": f"f{share}"}
+        return dataclasses.replace(record, recipe={**record.recipe, "corpus.share": share}, data={"corpus": corpus})
 
     rewrite(tmp_path, vary)
     report = write_report(tmp_path).read_text()

@@ -219,6 +219,7 @@ def test_what_is_kept_tells_how_to_pair_two_trials(corpus: Path, whole: Evaluati
         *(f"items.{name}" for name in TASKS),
         *(f"parts.{name}" for name in GROUPS["sts"]),
         *(f"regressed.{name}" for name in related),
+        *(f"{kind}dev.{name}" for kind in ("", "gold.", "items.") for name in related),
     }
     assert len({whole.kept[f"items.{name}"].item() for name in TASKS}) == len(TASKS)
     # Spearman and its weighted mean over sub-corpora follow from what is kept alone.
@@ -232,6 +233,8 @@ def test_what_is_kept_tells_how_to_pair_two_trials(corpus: Path, whole: Evaluati
         regressed, gold = whole.kept[f"regressed.{name}"], whole.kept[f"gold.{name}"]
         assert 100 * spearman(regressed, gold) == whole.tasks[name]["test_spearman_regressor"]
         assert 100 * pearson(regressed, gold) == whole.tasks[name]["test_pearson_regressor"]
+        on_dev = 100 * spearman(whole.kept[f"dev.{name}"], whole.kept[f"gold.dev.{name}"])
+        assert on_dev == whole.tasks[name]["dev_spearman_cosine"]
         assert 100 * spearman(whole.kept[name], gold) == whole.tasks[name]["test_spearman_cosine"]
     assert whole.kept["MR"].dtype == whole.kept["gold.MR"].dtype == np.int8
     data = read_task(TASKS["TREC"], corpus)

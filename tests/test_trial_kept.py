@@ -101,7 +101,7 @@ def naive_geometry(vectors: dict[str, np.ndarray], splits: list[Split]) -> dict[
 class TestGeometry:
     TEXTS = tuple(f"t{number}" for number in range(40))
 
-    def of(self, data: dict[str, TaskData], scale: float = 1.0, rows: int = 1024) -> tuple[Any, dict[str, np.ndarray]]:
+    def of(self, data: dict[str, TaskData], scale: float = 1.0, rows: int = 256) -> tuple[Any, dict[str, np.ndarray]]:
         draws = np.random.default_rng(0).normal(0.3, scale, size=(len(self.TEXTS), 6)).astype(np.float32)
         draws[7] = 0
         index = {text: row for row, text in enumerate(self.TEXTS)}
@@ -119,7 +119,7 @@ class TestGeometry:
         left, right = ([self.TEXTS[i] for i in draws.integers(texts, size=25)] for _ in range(2))
         return pairs(left, right, draws.choice([0.0, 3.9, 4.0, 5.0], size=25).tolist())
 
-    @pytest.mark.parametrize("rows", [1024, 7, 1])
+    @pytest.mark.parametrize("rows", [256, 7, 1])
     def test_a_loop_over_pairs_agrees(self, rows: int) -> None:
         benchmark = {name: self.split(seed) for seed, name in enumerate(("train", "dev", "test"))}
         other = {"STS12": TaskData({"MSRpar": self.split(9, texts=40)}), "MR": TaskData({})}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.statistics.comparison import compare, own_interaction
+from reports.statistics.comparison import compare
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable
 
@@ -133,7 +133,7 @@ def items_covariance(samples: Sequence[Sample]) -> Array:
             if pairable(first, samples[other]):
                 assert first.effect is not None
                 covariance[row, other] = covariance[other, row] = first.effect @ samples[other].effect
-        covariance[row, row] = max(covariance[row, row] - own_interaction(first), 0.0)
+        covariance[row, row] = max(covariance[row, row] - first.interaction, 0.0)
     return covariance
 
 

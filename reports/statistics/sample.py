@@ -48,6 +48,20 @@ class Sample:
         """(items,) The effects of the mean over seeds."""
         return None if self.effects is None else np.asarray(self.effects.mean(axis=0))
 
+    @cached_property
+    def interaction(self) -> float:
+        """The part of the variance over items of the mean that comes from each seed being right about other items.
+
+        The spread between seeds holds it, too. Zero where no second seed tells it, and where seeds change nothing.
+        """
+        return 0.0 if self.effects is None or self.std is None else residual_variance(self.effects)
+
+
+def residual_variance(effects: Array) -> float:
+    """Of (seeds, items): the variance over items of the mean over seeds that comes from the seeds' own effects."""
+    seeds = len(effects)
+    return float(((effects - effects.mean(axis=0)) ** 2).sum()) / (seeds * (seeds - 1))
+
 
 def pairable(first: Sample, second: Sample) -> bool:
     """Whether both were scored on the same items, in the same order."""

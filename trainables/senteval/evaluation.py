@@ -35,9 +35,10 @@ class Evaluation:
     cosine) and what is right; `parts` the sizes of the sub-corpora of which these consist. The items stand in the order
     in which the task's reader gives them, which depends on the task's files only: SentEval's tasks are sorted by the
     number of words and then by label, sub-corpus after sub-corpus, as the original toolkit sorts them; a table keeps
-    the order of its lines. `regressed` holds what the trained regressor predicts for the same pairs (relatedness), and
-    `items` a digest of the test items. `geometry` says how the embeddings lie (`geometry.py`). `errors` has one
-    sentence for each task whose data is broken; data that is simply not there is no error.
+    the order of its lines. `regressed` holds what the trained regressor predicts for the same pairs (relatedness),
+    `dev` the cosines and right answers of its development part, and `items` a digest of the items. `geometry` says how
+    the embeddings lie (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is
+    simply not there is no error.
     """
 
     protocol: str
@@ -46,6 +47,7 @@ class Evaluation:
     gold: dict[str, np.ndarray] = field(repr=False)
     parts: dict[str, np.ndarray] = field(repr=False)
     regressed: dict[str, np.ndarray] = field(repr=False)
+    dev: dict[str, tuple[np.ndarray, np.ndarray]] = field(repr=False)
     items: dict[str, str] = field(repr=False)
     geometry: dict[str, float | str | None]
     seconds: float
@@ -58,14 +60,22 @@ class Evaluation:
 
         By `TASK` the predictions, by `gold.TASK` the right answers and by `regressed.TASK` the regressor's predictions,
         all (items,), as small integers or float32 where no number changes by it; by `parts.TASK` the sizes of the
-        sub-corpora, (sub-corpora,); and by `items.TASK` the digest of the test items, one text of 16 digits, ().
+        sub-corpora, (sub-corpora,); and by `items.TASK` the digest of the test items, one text of 16 digits, (). The
+        development part of a relatedness task is kept likewise, as a task called `dev.TASK`.
         Two trials can be paired item by item where their digests are equal.
         """
         import numpy as np
 
         from trainables.senteval.items import compact
 
-        kinds = {"": self.predictions, "gold.": self.gold, "parts.": self.parts, "regressed.": self.regressed}
+        kinds = {
+            "": self.predictions,
+            "gold.": self.gold,
+            "parts.": self.parts,
+            "regressed.": self.regressed,
+            "dev.": {name: predicted for name, (predicted, _) in self.dev.items()},
+            "gold.dev.": {name: gold for name, (_, gold) in self.dev.items()},
+        }
         arrays = {f"{kind}{name}": compact(array) for kind, found in kinds.items() for name, array in found.items()}
         return arrays | {f"items.{name}": np.array(digits) for name, digits in self.items.items()}
 
@@ -86,7 +96,7 @@ def evaluate(
     no task is left, or if an embedding is not finite.
     """
     from trainables.senteval.geometry import geometry
-    from trainables.senteval.items import digest
+    from trainables.senteval.items import digest, test_splits
     from trainables.senteval.score import Embedded, Scores, score
 
     begin = time.perf_counter()
@@ -119,7 +129,9 @@ def evaluate(
         gold={name: scores.gold for name, scores in found.items()},
         parts={name: scores.parts for name, scores in found.items() if scores.parts is not None},
         regressed={name: scores.regressed for name, scores in found.items() if scores.regressed is not None},
-        items={name: digest(TASKS[name], read[name]) for name in found},
+        dev={name: scores.dev for name, scores in found.items() if scores.dev is not None},
+        items={name: digest(test_splits(TASKS[name], read[name])) for name in found}
+        | {f"dev.{name}": digest([read[name].splits["dev"]]) for name in found if found[name].dev is not None},
         geometry=geometry(read, embeddings, lookup),
         seconds=time.perf_counter() - begin,
         encoding_seconds=encoding_seconds,

@@ -19,7 +19,7 @@ FIRST = "STSBenchmark"
 """The task whose sentences are taken, as SimCSE does; where it is missing, those of the STS tasks that are there."""
 SIMILAR = 4.0
 """From this score on the two sentences of a pair should lie close together."""
-_ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 256
 
 
 def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -> dict[str, float | str | None]:
@@ -50,13 +50,13 @@ def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -
 
 def _unit(rows: Tensor) -> Tensor:
     """Rows of length one; zeros stay zeros."""
-    return torch.nn.functional.normalize(rows.double(), dim=1)
+    return torch.nn.functional.normalize(rows, dim=1)
 
 
 def _distance(left: Tensor, right: Tensor) -> float | None:
     """The mean squared distance of rows of length one, pairs with a zero left out; None where there is no other."""
     both = left.any(dim=1) & right.any(dim=1)
-    return float((left[both] - right[both]).square().sum(dim=1).mean()) if both.any() else None
+    return float((left[both] - right[both]).square().sum(dim=1).double().mean()) if both.any() else None
 
 
 def _spread(unit: Tensor) -> tuple[float | None, float | None]:
@@ -65,9 +65,9 @@ def _spread(unit: Tensor) -> tuple[float | None, float | None]:
     pairs = count * (count - 1) / 2
     if not pairs:
         return None, None
-    anisotropy = (float(unit.sum(dim=0).square().sum()) - count) / (2 * pairs)
+    anisotropy = (float(unit.sum(dim=0, dtype=torch.float64).square().sum()) - count) / (2 * pairs)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    rows = unit.float().to(device)  # the products of all pairs are by far the longest part
+    rows = unit.to(device)  # the products of all pairs are by far the longest part
     total = 0.0
     for start in range(0, count, _ROWS_AT_ONCE):
         block = rows[start : start + _ROWS_AT_ONCE]

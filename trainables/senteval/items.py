@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,13 +24,14 @@ def test_splits(task: Task, data: TaskData) -> list[Split]:
     return [data.splits["test"]] if "test" in SCORERS[task.kind].splits else list(data.splits.values())
 
 
-def digest(task: Task, data: TaskData) -> str:
-    """Sixteen hexadecimal digits of the test items: their texts and labels, in order, sub-corpus after sub-corpus.
+def digest(splits: Sequence[Split]) -> str:
+    """Sixteen hexadecimal digits of the items of the splits.
 
-    Two trials with the same digits were tested on the same items, so that their predictions can be paired one by one.
+    They depend on the texts and labels, in order, sub-corpus after sub-corpus.
+    Two trials with the same digits were scored on the same items, so that their predictions can be paired one by one.
     """
     found = hashlib.sha256()
-    for split in test_splits(task, data):
+    for split in splits:
         right: list[str] | list[None] = split.right if split.right is not None else [None] * len(split)
         for item in zip(split.left, right, split.labels.tolist(), strict=True):
             found.update(json.dumps(item).encode() + b"\n")

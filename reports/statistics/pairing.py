@@ -1,0 +1,64 @@
+"""Whether rows may be compared seed by seed.
+
+A seed decides the order of the data and the first weights of whatever is freshly made. Where that moves all rows alike,
+the differences seed by seed vary less than the rows do. It often does not; then pairing only costs degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reports.statistics.comparison import compare, half_width
+from reports.statistics.sample import Array, Sample
+
+PERMUTATIONS = 2000
+SURE = 0.01
+"""Pairing by a seed effect that is not there would be wrong about nothing but precision; still it must be seen."""
+
+
+def same_seeds(first: Sample, second: Sample) -> bool:
+    """Whether two trained samples can be paired seed by seed."""
+    trained = not first.fixed and not second.fixed
+    return trained and first.count > 1 and sorted(first.seeds) == sorted(second.seeds)
+
+
+def pair_by_seed(baseline: Sample, rows: Sequence[Sample]) -> bool:
+    """Whether all rows with the baseline's seeds should be compared with it seed by seed; decided once for all.
+
+    Two things must hold. Seeds move the rows together: a permutation test, exact whatever the rows' spreads, at 1 %.
+    And the intervals get shorter by it on average.
+    """
+    alike = [row for row in rows if same_seeds(baseline, row)]
+    if not alike or seed_effect_p([baseline, *alike]) > SURE:
+        return False
+    widths = [mean_width(baseline, alike, paired) for paired in (True, False)]
+    return widths[0] < widths[1]
+
+
+def seed_effect_p(samples: Sequence[Sample]) -> float:
+    """The p that seeds do not move rows together: the same seeds in every row, shuffled within each row.
+
+    The statistic is the spread of the seeds' means over rows, each row in units of its own spread.
+    """
+    rows = np.stack([_by_seed(sample) for sample in samples])
+    rows = rows[np.ptp(rows, axis=1) > 0]
+    if len(rows) < 2:
+        return 1.0
+    rows = (rows - rows.mean(axis=1, keepdims=True)) / rows.std(axis=1, keepdims=True)
+    random = np.random.default_rng(0)
+    shuffled = random.permuted(np.broadcast_to(rows, (PERMUTATIONS, *rows.shape)), axis=2)
+    by_chance = shuffled.sum(axis=1).var(axis=1)
+    found = rows.sum(axis=0).var()
+    return float((1 + (by_chance >= found - 1e-9).sum()) / (1 + PERMUTATIONS))
+
+
+def mean_width(baseline: Sample, rows: Sequence[Sample], paired: bool) -> float:
+    """Of the rows' intervals against the baseline, in points."""
+    found = [compare(row, baseline, paired=paired) for row in rows]
+    return float(np.mean([half_width(one.error or 0.0, one.freedom or np.inf) for one in found]))
+
+
+def _by_seed(sample: Sample) -> Array:
+    return np.asarray(sample.values, dtype=float)[np.argsort(sample.seeds, kind="stable")]
