@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import rankdata
 
 from reports.ledger import PREDICTIONS, Record
 from reports.statistics.influence import accuracy_effects, correlation_effects, f1_effects
@@ -51,6 +51,7 @@ class Predictions:
         """By a trial's key, what is wrong with its file. A file that was never kept is no problem."""
         self._read: dict[str, dict[str, Kept]] = {}
         self._again: dict[tuple[str, str], dict[str, float]] = {}
+        self._effects: dict[tuple[str, str, str], tuple[Array, str] | None] = {}
 
     def effects(self, record: Record, task: str, number: str) -> tuple[Array, str] | None:
         """(items,) float32 effects of the test items on that number, in points, and a digest that names the items.
@@ -58,6 +59,12 @@ class Predictions:
         None where they cannot be told: nothing was kept, the number is of a development part or of retrieval, or the
         predictions are not those that the ledger's number was made of.
         """
+        key = (record.key, task, number)
+        if key not in self._effects:
+            self._effects[key] = self._effects_of(record, task, number)
+        return self._effects[key]
+
+    def _effects_of(self, record: Record, task: str, number: str) -> tuple[Array, str] | None:
         kept = self._of(record).get(task)
         if kept is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
@@ -95,7 +102,7 @@ class Predictions:
         key = (record.key, task)
         if key not in self._again:
             kept = self._of(record).get(task)
-            self._again[key] = {} if kept is None else _numbers(kept, task)
+            self._again[key] = {} if kept is None else numbers_of(kept, task)
         return self._again[key]
 
     def _fold_slack(self, record: Record, task: str) -> float:
@@ -155,8 +162,8 @@ def _folds(record: Record, task: str) -> int | None:
     return PROTOCOLS[record.protocol].folds
 
 
-def _numbers(kept: Kept, task: str) -> dict[str, float]:
-    """What can be computed again."""
+def numbers_of(kept: Kept, task: str) -> dict[str, float]:
+    """The test numbers, in percent, that follow from what was kept; none of a task that is not known any more."""
     if task not in TASKS:
         return {}
     target = SCORERS[TASKS[task].kind].target
@@ -188,9 +195,10 @@ def _similarity(kept: Kept) -> dict[str, float]:
 
 def _correlation(kind: str, predicted: Array, gold: Array) -> float:
     """0 where one side is constant, as SentEval has it."""
-    if len(gold) < 2 or np.ptp(predicted) == 0 or np.ptp(gold) == 0:
-        return 0.0
-    return float((spearmanr if kind == "spearman" else pearsonr)(predicted, gold).statistic)
+    x, y = (rankdata(side) if kind == "spearman" else side.astype(float) for side in (predicted, gold))
+    x, y = x - x.mean(), y - y.mean()
+    scale = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / scale if scale > 0 else 0.0
 
 
 def _f1(kept: Kept) -> float:
@@ -200,7 +208,7 @@ def _f1(kept: Kept) -> float:
 
 
 def _effects(kept: Kept, record: Record, task: str, number: str) -> Array:
-    """(items,) for one of the numbers of `_numbers`."""
+    """(items,) for one of the numbers of `numbers_of`."""
     if number == "test_accuracy":
         return accuracy_effects(kept.predicted == kept.gold, _folds(record, task))
     if number == "test_f1":

@@ -15,7 +15,7 @@ from reports.quantity import Quantity, quantity
 from reports.results import Results
 from reports.same_recipe import one_in_effect
 from reports.statistics import Comparison, holm
-from reports.statistics.comparison import p_value
+from reports.statistics.equivalence import p_above, p_below
 from search_spaces.space import Claim
 
 Verdict = Literal[
@@ -188,38 +188,29 @@ def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | N
 
 def _chance(claim: Claim, item: Compared) -> tuple[float, float]:
     """One-sided chances of one comparison: of its figures where the relation does not hold, and where it does."""
-    comparison = item.comparison
-    assert comparison is not None
-    if claim.relation == "above" or item.of_gaps:
-        least = 0.0 if item.of_gaps else claim.points
-        above = _above(comparison, least)
-        return above, 1 - above if least == 0 else _above(comparison, least, below=True)
-    low = 0.0 if claim.relation == "slightly above" else -claim.points
-    holds = _above(comparison, low)
-    fails = _above(comparison, low, below=True)
-    if claim.relation == "not below":
+    relation, points = ("above", 0.0) if item.of_gaps else (claim.relation, claim.points)
+    low = {"above": points, "slightly above": 0.0}.get(relation, -points)
+    holds, fails = _above(item, low), _below(item, low)
+    if relation in ("above", "not below"):
         return holds, fails
-    return (
-        max(holds, _above(comparison, claim.points, below=True)),
-        min(1.0, 2 * min(fails, _above(comparison, claim.points))),
-    )
+    return max(holds, _below(item, points)), min(1.0, 2 * min(fails, _above(item, points)))
 
 
-def _above(comparison: Comparison, points: float, below: bool = False) -> float:
-    """The one-sided chance of such a gain where the true one is no larger than that (`below`: no smaller)."""
-    if comparison.error is None or comparison.freedom is None:
-        return 1.0
-    gap = comparison.gain - points
-    both_sides = p_value(gap, comparison.error, comparison.freedom)
-    return both_sides / 2 if (gap < 0) is below and gap != 0 else 1 - both_sides / 2
+def _above(item: Compared, bound: float) -> float:
+    p = None if item.comparison is None else p_above(item.comparison, bound)
+    return 1.0 if p is None else p
+
+
+def _below(item: Compared, bound: float) -> float:
+    p = None if item.comparison is None else p_below(item.comparison, bound)
+    return 1.0 if p is None else p
 
 
 def _size_p(claim: Claim, items: Sequence[Compared]) -> float | None:
     """Two-sided, of the difference that the paper states; None where none is stated, or nothing was tested."""
-    comparison = items[0].comparison
-    if claim.stated is None or items[0].status != "compared" or comparison is None or comparison.error is None:
+    if claim.stated is None or items[0].status != "compared":
         return None
-    return p_value(comparison.gain - claim.stated, comparison.error, comparison.freedom or 1.0)
+    return min(1.0, 2 * min(_above(items[0], claim.stated), _below(items[0], claim.stated)))
 
 
 # Verdicts

@@ -80,7 +80,12 @@ def conclusion(board: Board) -> tuple[str, str]:
     others = [f"{verdicts[verdict]} {words}" for verdict, words in counted if verdicts[verdict]]
     others += [f"{verdicts['no verdict']} without a verdict ({_guards(rows)})"] if verdicts["no verdict"] else []
     rest = f" ({', '.join(others)})" if others else ""
-    statement = f"{verdicts['above']} of {count(len(rows), 'row')} are shown to be above {base}{rest}"
+    above = (
+        f"{verdicts['above']} of {count(len(rows), 'row')}"
+        if verdicts["above"]
+        else f"none of {count(len(rows), 'row')}"
+    )
+    statement = f"{above} {'are' if verdicts['above'] > 1 else 'is'} shown to be above {base}{rest}"
     if len(alone) == 1 and alone[0].verdict == "above":
         return statement, f"{code(alone[0].name)} is the best row, {_gain(alone[0])} above {base}"
     if len(alone) > 1:
@@ -132,6 +137,8 @@ def best_set(board: Board) -> str:
     if not inside:
         return ""
     judged = sum(item.in_best_set is not None for item in board.standings)
+    if len(inside) == judged:
+        return f"Best set on **{text(board.quantity.name)}**: any of the {judged} rows may be the best."
     lines = [f"{code(item.name)}: {_standing(board, item)}" for item in inside[:MOST]]
     lines += [f"{count(len(inside) - MOST, 'more row')}, see Rows"] if len(inside) > MOST else []
     what = f"Best set on **{text(board.quantity.name)}**"
@@ -156,11 +163,12 @@ def more_seeds(results: Results, boards: Sequence[Board]) -> str:
         item.name
         for board in unsettled
         for item in board.standings
-        if (item.verdict.startswith("undecided") or item.name == board.baseline)
-        and not (item.sample and item.sample.fixed)
+        if item.verdict.startswith("undecided") or item.name == board.baseline
     }
-    rows = [label for label in results.asked_rows if label in undecided]
-    command = study_command(results.info, rows, len(results.info.seeds) + more)
+    movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in results.fixed]
+    rows = [label for label in movable if label in undecided]
+    all_rows = rows == movable and not results.explored
+    command = study_command(results.info, () if all_rows else rows, len(results.info.seeds) + more)
     return f"{said} With {count(more, 'more seed')}:\n\n```sh\n{command}\n```"
 
 
