@@ -154,7 +154,11 @@ def _standing(board: Board, item: Standing) -> str:
 
 def more_seeds(results: Results, boards: Sequence[Board]) -> str:
     """How many more seeds of which rows would settle what is open, with the command; why none would."""
-    said = " ".join(f"{text(board.quantity.name)}: {board.settles.rstrip('.')}." for board in boards if board.settles)
+    words: dict[str, list[str]] = {}
+    for board in boards:
+        if board.settles:
+            words.setdefault(board.settles.rstrip("."), []).append(text(board.quantity.name))
+    said = " ".join(f"{' and '.join(names)}: {settles[0].lower()}{settles[1:]}." for settles, names in words.items())
     unsettled = [board for board in boards if board.seeds_needed]
     if not unsettled:
         return said
