@@ -69,6 +69,7 @@ SECTIONS = Registry(
     _own("claims", "The paper's claims"),
     _own("explored", "What the search found"),
     _own("pareto", "Two goals at once"),
+    _own("geometry", "How the embeddings lie"),
     _own("row_files", "Every row's command and files", folded=True),
     _own("paper_tables", "The paper's tables", folded=True),
     _own("further_tasks", "Further tasks", folded=True),
