@@ -9,7 +9,7 @@ for board in evidence.boards:          # one for each figure that sums the study
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,9 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
+from reports.markdown import count
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import topic_name
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
+from reports.statistics.families import can_be_judged
+from reports.statistics.order import Order, kendall
+from reports.statistics.pairing import pair_by_seed, same_seeds
+from reports.statistics.power import Spread, pooled_spread, power, seeds_needed
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -27,8 +32,14 @@ if TYPE_CHECKING:
 
 SURE = 0.05
 """A verdict may be wrong this often, over a whole board or all claims of a report."""
+MOST = 20
+"""More seeds than this are not proposed."""
+POWER = 0.8
+"""How surely the proposed seeds would settle what they are for."""
+FIRST_SEEDS = 2
+"""So many more are proposed where each row has one."""
 
-Verdict = Literal["above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
+Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
 """Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two."""
 
 
@@ -76,6 +87,8 @@ class Board:
     None where nothing is undecided, or no number of seeds would."""
     settles: str = ""
     """In words: what those seeds would settle, or why none would."""
+    settled: tuple[str, ...] = ()
+    """The labels of the rows whose gains those seeds would settle."""
 
 
 class Evidence:
@@ -85,6 +98,9 @@ class Evidence:
         self.results = results
         self._samples: dict[tuple[str, Any], Sample | None] = {}
         self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
+        self._paired: dict[Any, bool] = {}
+        self._spreads: dict[Any, Spread | None] = {}
+        self._named: dict[tuple[str, str], bool] = {}
 
     @classmethod
     def of(cls, results: Results) -> Evidence:
@@ -134,18 +150,24 @@ class Evidence:
     def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:
         """(items,) of all tasks, one after the other, each times its weight; None where a part cannot be told.
 
-        Two numbers of one task are scored on the same items, so their effects add.
+        Numbers of one task that are scored on the same items add up.
         """
-        by_task: dict[str, np.ndarray] = {}
-        items: dict[str, str] = {}
+        by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
-            found = self.results.predictions.effects(record, task, number)
+            found = self.results.predictions.effects(record, task, number, named=self._are_named(task, number))
             if found is None:
                 return None
-            effect = np.float32(weight) * found[0]
-            by_task[task] = by_task[task] + effect if task in by_task else effect
-            items[task] = found[1]
-        return np.concatenate(list(by_task.values())), " ".join(items.values())
+            effect, items = np.float32(weight) * found[0], found[1]
+            by_items[items] = by_items[items] + effect if items in by_items else effect
+        return np.concatenate(list(by_items.values())), " ".join(by_items)
+
+    def _are_named(self, task: str, number: str) -> bool:
+        """Whether every trial that kept these predictions says which items they are of; older ones do not."""
+        if (task, number) not in self._named:
+            predictions = self.results.predictions
+            records = [record for records in self.results.recipes.values() for record in records]
+            self._named[task, number] = not any(predictions.names(record, task, number) is False for record in records)
+        return self._named[task, number]
 
     # Comparisons
 
@@ -154,8 +176,22 @@ class Evidence:
         key = (first_hash, second_hash, figure.key)
         if key not in self._compared:
             first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
-            self._compared[key] = None if first is None or second is None else compare(first, second)
+            self._compared[key] = None
+            if first is not None and second is not None:
+                paired = same_seeds(first, second) and self._seeds_move_together(figure)
+                self._compared[key] = compare(first, second, paired=paired)
         return self._compared[key]
+
+    def _seeds_move_together(self, figure: Quantity) -> bool:
+        """Whether rows are compared seed by seed in this figure; decided once, for all of them."""
+        if figure.key not in self._paired:
+            row_hashes = self.results.info.row_hashes
+            hashes = dict.fromkeys(filter(None, (row_hashes[label] for label in self.results.asked_rows)))
+            base = row_hashes.get(self.results.space.baseline or "")
+            order = sorted(hashes, key=lambda key: key != base)
+            samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
+            self._paired[figure.key] = len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
+        return self._paired[figure.key]
 
     def between(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[Flag, ...]:
         """The flags that forbid a verdict on the two recipes in this figure."""
@@ -243,7 +279,7 @@ class Evidence:
                     sample=self.sample(key, figure),
                     gain=gain,
                     p_holm=adjusted[label],
-                    verdict=_verdict(gain, adjusted[label], bool(blocked[label])),
+                    verdict="baseline" if key == base else _verdict(gain, adjusted[label], bool(blocked[label])),
                     blocked_by=blocked[label] if gain else (),
                     flags=self.flags.of_recipe(key, figure.tasks),
                     wins=tally and tally[0],
@@ -257,8 +293,50 @@ class Evidence:
         standings.sort(
             key=lambda standing: -math.inf if standing.sample is None else standing.sample.mean, reverse=True
         )
-        needed, words = self._seeds_needed(standings, figure, base)
-        return Board(figure, baseline if base else None, tuple(standings), needed, words)
+        return Board(figure, baseline if base else None, tuple(standings), *self._seeds_needed(standings, figure, base))
+
+    def _seeds_needed(
+        self, standings: Sequence[Standing], figure: Quantity, base: str | None
+    ) -> tuple[int | None, str, tuple[str, ...]]:
+        """How many more seeds, in words, and for which rows."""
+        open_ones = [standing for standing in standings if standing.verdict.startswith("undecided")]
+        if base is None or not open_ones:
+            return None, "", ()
+        judged = sum(standing.verdict not in ("baseline", "missing", "no verdict") for standing in standings)
+        more = {
+            standing.name: self.more_seeds(standing.recipe_hash, base, figure, 0.0, SURE / judged)
+            for standing in open_ones
+        }
+        return in_words(more, "gain")
+
+    def more_seeds(
+        self, first_hash: str, second_hash: str, figure: Quantity, bound: float, alpha: float
+    ) -> float | None:
+        """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
+
+        If it is as large as measured. Infinity where MOST would not; None where no row of the study tells
+        how far seeds scatter.
+        """
+        first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
+        if first is None or second is None:
+            return None
+        spread = self._spread(figure)
+        if spread is None and any(not sample.fixed for sample in (first, second)):
+            return None
+        trained = [sample.count for sample in (first, second) if not sample.fixed]
+        effect = first.mean - second.mean - bound
+        most = min(trained, default=0) + MOST
+        if not trained or power(first, second, effect, most, alpha=alpha, spread=spread) < POWER:
+            return math.inf
+        needed = seeds_needed(first, second, effect, POWER, alpha=alpha, spread=spread)
+        return math.inf if needed is None else max(1, needed - min(trained))
+
+    def _spread(self, figure: Quantity) -> Spread | None:
+        """Between seeds, pooled over the rows."""
+        if figure.key not in self._spreads:
+            samples = [self.sample(key, figure) for key in self.results.labels]
+            self._spreads[figure.key] = pooled_spread(sample for sample in samples if sample is not None)
+        return self._spreads[figure.key]
 
     def _places(
         self, hashes: dict[str, str], figure: Quantity
@@ -272,9 +350,9 @@ class Evidence:
             if one == other or not self.between(hashes[one], hashes[other], figure)
         }
         group = max((_all_free(start, samples, free) for start in samples), key=len, default=[])
-        if len(group) < 2:
-            return {}, {}
         judged = [samples[label] for label in group]
+        if sum(map(can_be_judged, judged)) < 2:
+            return {}, {}
         return dict(zip(group, best_set(judged), strict=True)), dict(zip(group, rank_intervals(judged), strict=True))
 
     def _published(self, figure: Quantity, label: str) -> float | None:
@@ -289,6 +367,43 @@ class Evidence:
             if quantity(table, column).key == figure.key
         )
         return next((value for value in found if value is not None), None)
+
+
+def order_against_paper(board: Board) -> Order | None:
+    """Kendall's tau of our order of the rows against the paper's; None for fewer than two rows that both have."""
+    both = [
+        (standing.sample.mean, standing.published)
+        for standing in board.standings
+        if standing.sample is not None and standing.published is not None
+    ]
+    return kendall([ours for ours, _ in both], [theirs for _, theirs in both])
+
+
+def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, str, tuple[str, ...]]:
+    """Of undecided gains or claims, by name how many more seeds each needs: one number for them, what it would settle
+    in words, and the names of what it would settle.
+
+    No more than MOST seeds are proposed: what needs more is left undecided, and counted.
+    """
+    if not more:
+        return None, "", ()
+    if all(needed is None for needed in more.values()):
+        seeds = FIRST_SEEDS
+        said = (
+            f"how far scores move from seed to seed is unknown; {count(seeds, 'more seed')} of each row would show it"
+        )
+        return seeds, f"No {noun} can be decided with one seed: {said}.", ()
+    within = {name: int(needed) for name, needed in more.items() if needed is not None and needed <= MOST}
+    which = f"the undecided {noun}" if len(more) == 1 else f"{len(within)} of {len(more)} undecided {noun}s"
+    if not within:
+        which = f"The undecided {noun} is" if len(more) == 1 else f"All {len(more)} undecided {noun}s are"
+        return None, f"{which} too small for {MOST} more seeds of each row to settle, if as small as measured.", ()
+    seeds = max(within.values())
+    size = "it is" if len(within) == 1 else "they are"
+    said = f"{count(seeds, 'more seed')} of each row would settle {which}, if {size} as large as measured (power 80 %)"
+    if len(within) < len(more):
+        said += f"; the others would need more than {MOST}"
+    return seeds, f"{said}.", tuple(within)
 
 
 def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> list[str]:
