@@ -132,8 +132,8 @@ def _correlations(items: Sequence[Lying], names: Sequence[str]) -> str:
     said = (
         f"Rank correlations (Spearman) over the trained recipes. {clear or 'None'} of "
         f"{count(len(flat), 'correlation')} {'are' if clear > 1 else 'is'} above noise (permutations, at 5 % over all "
-        "of them, Holm); those are bold, the others may be chance. A correlation is no proof of a cause: hyperparameters "
-        "of a study may vary together."
+        "of them, Holm); those are bold, the others may be chance. A correlation is no proof of a cause: "
+        "hyperparameters of a study may vary together."
     )
     return f"{said}\n\n{table(['with', 'recipes', *NUMBERS], shown)}"
 
