@@ -24,7 +24,7 @@ from reports.statistics import Comparison, Sample, best_set, compare, holm, rank
 from reports.statistics.families import can_be_judged
 from reports.statistics.order import Order, kendall
 from reports.statistics.pairing import pair_by_seed, same_seeds
-from reports.statistics.power import pooled_spread, seeds_needed
+from reports.statistics.power import Spread, pooled_spread, power, seeds_needed
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -34,6 +34,8 @@ SURE = 0.05
 """A verdict may be wrong this often, over a whole board or all claims of a report."""
 MOST = 20
 """More seeds than this are not proposed."""
+POWER = 0.8
+"""How surely the proposed seeds would settle what they are for."""
 FIRST_SEEDS = 2
 """So many more are proposed where each row has one."""
 
@@ -97,6 +99,8 @@ class Evidence:
         self._samples: dict[tuple[str, Any], Sample | None] = {}
         self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
         self._paired: dict[Any, bool] = {}
+        self._spreads: dict[Any, Spread | None] = {}
+        self._named: dict[tuple[str, str], bool] = {}
 
     @classmethod
     def of(cls, results: Results) -> Evidence:
@@ -146,18 +150,24 @@ class Evidence:
     def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:
         """(items,) of all tasks, one after the other, each times its weight; None where a part cannot be told.
 
-        Two numbers of one task are scored on the same items, so their effects add.
+        Numbers of one task that are scored on the same items add up.
         """
-        by_task: dict[str, np.ndarray] = {}
-        items: dict[str, str] = {}
+        by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
-            found = self.results.predictions.effects(record, task, number)
+            found = self.results.predictions.effects(record, task, number, named=self._are_named(task, number))
             if found is None:
                 return None
-            effect = np.float32(weight) * found[0]
-            by_task[task] = by_task[task] + effect if task in by_task else effect
-            items[task] = found[1]
-        return np.concatenate(list(by_task.values())), " ".join(items.values())
+            effect, items = np.float32(weight) * found[0], found[1]
+            by_items[items] = by_items[items] + effect if items in by_items else effect
+        return np.concatenate(list(by_items.values())), " ".join(by_items)
+
+    def _are_named(self, task: str, number: str) -> bool:
+        """Whether every trial that kept these predictions says which items they are of; older ones do not."""
+        if (task, number) not in self._named:
+            predictions = self.results.predictions
+            records = [record for records in self.results.recipes.values() for record in records]
+            self._named[task, number] = not any(predictions.names(record, task, number) is False for record in records)
+        return self._named[task, number]
 
     # Comparisons
 
@@ -304,20 +314,29 @@ class Evidence:
     ) -> float | None:
         """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
 
-        If it is as large as measured. Infinity where no number of seeds would; None where no row of the study tells
+        If it is as large as measured. Infinity where MOST would not; None where no row of the study tells
         how far seeds scatter.
         """
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        spread = pooled_spread(
-            sample for key in self.results.labels if (sample := self.sample(key, figure)) is not None
-        )
+        spread = self._spread(figure)
         if spread is None and any(not sample.fixed for sample in (first, second)):
             return None
-        needed = seeds_needed(first, second, first.mean - second.mean - bound, alpha=alpha, spread=spread)
         trained = [sample.count for sample in (first, second) if not sample.fixed]
-        return math.inf if needed is None or not trained else max(1, needed - min(trained))
+        effect = first.mean - second.mean - bound
+        most = min(trained, default=0) + MOST
+        if not trained or power(first, second, effect, most, alpha=alpha, spread=spread) < POWER:
+            return math.inf
+        needed = seeds_needed(first, second, effect, POWER, alpha=alpha, spread=spread)
+        return math.inf if needed is None else max(1, needed - min(trained))
+
+    def _spread(self, figure: Quantity) -> Spread | None:
+        """Between seeds, pooled over the rows."""
+        if figure.key not in self._spreads:
+            samples = [self.sample(key, figure) for key in self.results.labels]
+            self._spreads[figure.key] = pooled_spread(sample for sample in samples if sample is not None)
+        return self._spreads[figure.key]
 
     def _places(
         self, hashes: dict[str, str], figure: Quantity

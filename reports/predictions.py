@@ -42,6 +42,10 @@ class Kept:
         return hashlib.sha256(self.gold.tobytes() + self.parts.astype(np.int64).tobytes()).hexdigest()[:16]
 
 
+DEV_COSINE = "dev_spearman_cosine"
+"""The one number of a development part whose predictions are kept, as those of a task called `dev.TASK`."""
+
+
 class Predictions:
     """The predictions of a study's trials. A file that is missing or broken is unknown, and `problems` names it."""
 
@@ -51,31 +55,37 @@ class Predictions:
         """By a trial's key, what is wrong with its file. A file that was never kept is no problem."""
         self._read: dict[str, dict[str, Kept]] = {}
         self._again: dict[tuple[str, str], dict[str, float]] = {}
-        self._effects: dict[tuple[str, str, str], tuple[Array, str] | None] = {}
+        self._effects: dict[tuple[str, str, str], Array | None] = {}
 
-    def effects(self, record: Record, task: str, number: str) -> tuple[Array, str] | None:
-        """(items,) float32 effects of the test items on that number, in points, and a digest that names the items.
+    def effects(self, record: Record, task: str, number: str, *, named: bool = True) -> tuple[Array, str] | None:
+        """(items,) float32 effects of the items on that number, in points, and a digest that names the items.
 
-        None where they cannot be told: nothing was kept, the number is of a development part or of retrieval, or the
-        predictions are not those that the ledger's number was made of.
+        None where they cannot be told: nothing was kept, the number is of a classifier's development part or of
+        retrieval, or the predictions are not those that the ledger's number was made of. The digest is that of the
+        items' texts where the file has it, and of the right answers alone where it has none, or `named` is False.
         """
         key = (record.key, task, number)
         if key not in self._effects:
             self._effects[key] = self._effects_of(record, task, number)
-        return self._effects[key]
+        effects = self._effects[key]
+        if effects is None:
+            return None
+        part = _part(task, number)
+        kept = self._of(record)[part]
+        return effects, f"{part} {(kept.named if named else '') or kept.by_gold}"
 
-    def _effects_of(self, record: Record, task: str, number: str) -> tuple[Array, str] | None:
-        kept = self._of(record).get(task)
+    def _effects_of(self, record: Record, task: str, number: str) -> Array | None:
+        kept = self._of(record).get(_part(task, number))
         if kept is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
         with np.errstate(all="ignore"):
             effects = np.asarray(_effects(kept, record, task, number), dtype=np.float32)
-        return (effects, f"{task} {kept.named or kept.by_gold}") if np.isfinite(effects).all() else None
+        return effects if np.isfinite(effects).all() else None
 
-    def is_named(self, record: Record, task: str) -> bool:
-        """Whether the file says itself which items these are."""
-        kept = self._of(record).get(task)
-        return kept is not None and bool(kept.named)
+    def names(self, record: Record, task: str, number: str) -> bool | None:
+        """Whether the file says itself which items these are; None where nothing was kept."""
+        kept = self._of(record).get(_part(task, number))
+        return None if kept is None else bool(kept.named)
 
     def has(self, record: Record, task: str) -> bool:
         """Whether the task's predictions were kept and can be read."""
@@ -98,11 +108,13 @@ class Predictions:
         )
 
     def again(self, record: Record, task: str) -> dict[str, float]:
-        """The task's test numbers, in percent, computed from the predictions; empty where nothing was kept."""
+        """The task's numbers, in percent, as far as they follow from what was kept."""
         key = (record.key, task)
         if key not in self._again:
-            kept = self._of(record).get(task)
+            kept, dev = self._of(record).get(task), self._of(record).get(_part(task, DEV_COSINE))
             self._again[key] = {} if kept is None else numbers_of(kept, task)
+            if dev is not None:
+                self._again[key][DEV_COSINE] = 100 * _correlation("spearman", dev.predicted, dev.gold)
         return self._again[key]
 
     def _fold_slack(self, record: Record, task: str) -> float:
@@ -136,6 +148,11 @@ class Predictions:
             else:
                 found[task] = kept
         return found
+
+
+def _part(task: str, number: str) -> str:
+    """Under which name the predictions behind a number are kept."""
+    return f"dev.{task}" if number == DEV_COSINE else task
 
 
 def _kept(arrays: Mapping[str, Array], task: str) -> Kept | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from search_spaces.averages import AVERAGES
@@ -25,7 +26,7 @@ class Quantity:
         """Whose scores it is made of."""
         return frozenset(task for task, _ in self.weights)
 
-    @property
+    @cached_property
     def key(self) -> tuple[tuple[tuple[str, str], float], ...]:
         """The weights in one order: two quantities with one key are one figure."""
         return tuple(sorted((score, round(weight, 12)) for score, weight in self.weights.items()))

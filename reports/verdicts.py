@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reports.evidence import SURE, Evidence
+from reports.evidence import SURE, Evidence, in_words
 from reports.guards import Flag
 from reports.quantity import Quantity, quantity
 from reports.results import Results
@@ -53,11 +53,23 @@ class Compared:
     """Rows that lack an input."""
     of_gaps: bool = False
     """Whether it compares the two rows' difference here with that in another table (`Claim.smaller_in`)."""
+    figure: Quantity | None = None
+    """What is compared."""
+    hashes: tuple[str, str] = ("", "")
+    """Of the two recipes."""
 
     @property
     def out(self) -> bool:
         """Whether it takes no part in the verdict."""
         return self.status in ("no input", "flagged", "one recipe")
+
+    def more_seeds(self, evidence: Evidence, bound: float, alpha: float) -> float | None:
+        """As `Evidence.more_seeds`; one that is decided already needs none."""
+        if self.figure is None:
+            return None
+        if self.comparison is not None and _lies_off(self.comparison, bound, alpha):
+            return 0
+        return evidence.more_seeds(*self.hashes, self.figure, bound, alpha)
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,9 @@ class Judged:
     """How our difference lies to the stated one; empty where none is stated, or nothing was tested."""
     p: float | None
     """Of the direction, two-sided, Holm over all claims of the report."""
+    more_seeds: float | None = None
+    """Of an undecided claim: so many more seeds of its rows would settle its direction at power 80 %, if all
+    differences are as measured. Infinity where no number would; None where it is not known, or decided."""
 
     @property
     def gaps(self) -> tuple[float | None, ...]:
@@ -112,9 +127,15 @@ def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
     sizes = [_size_p(claim, items) for claim, items in zip(claims, compared, strict=True)]
     adjusted = holm([*directions, *sizes])
     return tuple(
-        _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place])
+        _with_seeds(evidence, _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place]), len(claims))
         for place, (claim, items, both) in enumerate(zip(claims, compared, chances, strict=True))
     )
+
+
+def settled_by_seeds(found: Sequence[Judged]) -> tuple[int | None, str, tuple[str, ...]]:
+    """How many more seeds would settle undecided claims, in words, and the texts of these claims."""
+    more = {item.claim.text: item.more_seeds for item in found if item.verdict in ("undecided", "undecided: one seed")}
+    return in_words(more, "claim")
 
 
 # Comparisons
@@ -147,13 +168,14 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Qua
     comparison = evidence.compare(first, second, figure)
     if comparison is None:
         return Compared(better, worse, "missing", None, published)
+    found = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
     same = one_in_effect(evidence.results.recipes[first], evidence.results.recipes[second])
-    if same:
-        return Compared(better, worse, "one recipe", comparison, published, same)
     flags = evidence.between(first, second, figure)
+    if same:
+        return replace(found, status="one recipe", why=same)
     if flags:
-        return Compared(better, worse, "flagged", comparison, published, flags=flags)
-    return Compared(better, worse, "one seed" if comparison.one_seed else "compared", comparison, published)
+        return replace(found, status="flagged", flags=flags)
+    return replace(found, status="one seed") if comparison.one_seed else found
 
 
 def _published(evidence: Evidence, table: str, column: str, better: str, worse: str) -> float | None:
@@ -194,6 +216,12 @@ def _chance(claim: Claim, item: Compared) -> tuple[float, float]:
     if relation in ("above", "not below"):
         return holds, fails
     return max(holds, _below(item, points)), min(1.0, 2 * min(fails, _above(item, points)))
+
+
+def _lies_off(comparison: Comparison, bound: float, alpha: float) -> bool:
+    """Whether the gain is surely not the bound."""
+    sides = p_above(comparison, bound), p_below(comparison, bound)
+    return any(p is not None and 2 * p < alpha for p in sides)
 
 
 def _above(item: Compared, bound: float) -> float:
@@ -262,3 +290,28 @@ def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Ver
     if "flagged" in statuses:
         return "no verdict"
     return "not tested here" if "one recipe" in statuses else "not run"
+
+
+def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
+    """With `more_seeds`: those of the comparisons that would have to be decided, for the claim or against it."""
+    claim = item.claim
+    taking_part = [one for one in item.compared if not one.out]
+    if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):
+        return item
+    bound = claim.points if claim.relation == "above" else -claim.points
+    holding, failing = [], []
+    for one in taking_part:
+        gain = 0.0 if one.comparison is None else one.comparison.gain
+        over = 0.0 if one.of_gaps else bound
+        needed = one.more_seeds(evidence, over, SURE / claims)
+        if needed is None:
+            return item
+        (holding if gain > over else failing).append(needed)
+    total = len(taking_part)
+    wanted = total if claim.quantifier == "all" else total // 2 + 1
+    ways = [
+        sorted(side)[count - 1]
+        for side, count in ((holding, wanted), (failing, total - wanted + 1))
+        if len(side) >= count
+    ]
+    return replace(item, more_seeds=min(ways))

@@ -103,6 +103,10 @@ GUARDS = Registry(
     _own("seeds", "seeds", "trials"),
     _own("copies", "trials with the same scores", "trials"),
     _own("untrained", "parameters that nobody trained", "trials"),
+    _own("items", "predictions behind the scores", "scores"),
+    _own("degenerate", "predictions that are all the same", "scores"),
+    _own("parts", "averages and their parts", "scores"),
+    _own("overlap", "test sentences seen in training", "scores"),
 )
 """What a report looks at before it says anything."""
 

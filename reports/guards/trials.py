@@ -63,26 +63,31 @@ def copies(results: Results) -> list[Flag]:
         for record in records:
             if figures(record):
                 found.setdefault((record.seed, figures(record)), []).append(record)
-    pairs = {
-        tuple(sorted((a.recipe_hash, b.recipe_hash))) for those in found.values() for a, b in combinations(those, 2)
-    }
+    pairs = {frozenset((a.recipe_hash, b.recipe_hash)) for those in found.values() for a, b in combinations(those, 2)}
+    alike = {pair for pair in pairs if _one_in_effect(*(results.recipes[recipe] for recipe in sorted(pair)))}
     flags = []
-    for first, second in sorted(pairs):
-        both = frozenset((first, second))
-        names = rows_in_words(results, both)
-        if _one_in_effect(results.recipes[first], results.recipes[second]):
-            said = (
-                f"{names} have the same scores to the last digit under every seed: they are one recipe in effect, so "
-                "what they differ in was not tested"
-            )
-            flags.append(Flag("copies", said, both, crossed_by="both"))
-        else:
-            said = (
-                f"{names} share all scores of a seed to the last digit, but are different trainings: at least one is a "
-                "copy, so neither can be judged"
-            )
-            flags.append(Flag("copies", said, both))
+    for group in _groups(alike):
+        said = (
+            f"{rows_in_words(results, group)} have the same scores to the last digit under every seed: they are one "
+            "recipe in effect, so what they differ in was not tested"
+        )
+        flags.append(Flag("copies", said, group, crossed_by="both"))
+    for group in _groups(pairs - alike):
+        said = (
+            f"{rows_in_words(results, group)} share all scores of a seed to the last digit, but not the training: at "
+            "least one is a copy, so none of them can be judged"
+        )
+        flags.append(Flag("copies", said, group))
     return flags
+
+
+def _groups(pairs: set[frozenset[str]]) -> list[frozenset[str]]:
+    """Pairs that share a member as one group."""
+    groups: list[frozenset[str]] = []
+    for pair in sorted(pairs, key=sorted):
+        joined = [group for group in groups if group & pair]
+        groups = [group for group in groups if not group & pair] + [pair.union(*joined)]
+    return groups
 
 
 def untrained(results: Results) -> list[Flag]:

@@ -107,7 +107,7 @@ def _counts(record: Record) -> Iterator[str]:
     ):
         for name, value in values.items():
             where = f"{kind}.{name}"
-            if (kind, name) in (("training", "stopped"), ("geometry", "sentences")):
+            if name == "stopped" or where == "geometry.sentences":
                 if not isinstance(value, str | None):
                     yield f"{where} is no text"
             elif value is not None and not _is_number(value):

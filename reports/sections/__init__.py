@@ -64,6 +64,7 @@ SECTIONS = Registry(
     "section of a report",
     _own("in_short", "In short"),
     _own("setting", "What may be compared"),
+    _own("trust", "What stands against these figures"),
     _own("forest", "Gains over the baseline"),
     _own("rows", "Rows"),
     _own("claims", "The paper's claims"),
