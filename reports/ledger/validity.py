@@ -12,7 +12,7 @@ from typing import Any
 from reports.ledger.json_files import as_recipe
 from reports.ledger.record import Record
 from trainables.errors import UserError
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, keys
 
 LARGEST = 1e15
 """No count, time or size of a trial is larger."""
@@ -48,6 +48,9 @@ def _recipe(record: Record) -> dict[str, Any]:
         recipe = Recipe.from_flat(as_recipe(record.recipe))
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
+    lacking = [name for name, key in keys().items() if not key.since and name not in record.recipe]
+    if lacking:
+        raise UserError(f"its recipe lacks {lacking[0]}")
     if recipe.hash != record.recipe_hash:
         raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
     if record.protocol != recipe.evaluation.protocol:
