@@ -6,7 +6,6 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 from reports.ledger.json_files import as_recipe
@@ -24,6 +23,8 @@ _RANK = re.compile(r"_medr$")
 """Scores that are ranks."""
 _SUMS = re.compile(r"steps|pairs|sentences|tokens|anchors|.*_per_anchor|batches_without_anchor|.*seconds|population")
 """What a training counts; a loss may be negative, and what a plugin sums up."""
+_PLACE = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
+"""A path below the results folder; a report links to it."""
 _KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap")
 """What `data` may describe, each by an object."""
 
@@ -33,7 +34,7 @@ def checked(record: Record) -> Record:
 
     Raises `UserError` with what cannot be right.
     """
-    for path, value in _leaves(dataclasses.asdict(record)):
+    for path, value in _leaves(vars(record)):
         problem = _unusable(value)
         if problem:
             raise UserError(f"{path} {problem}")
@@ -69,9 +70,7 @@ def _form(record: Record) -> Iterator[str]:
         yield "a version is no text"
     for name in ("checkpoint", "predictions"):
         place = getattr(record, name)
-        if place is not None and (
-            not isinstance(place, str) or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts
-        ):
+        if place is not None and not (isinstance(place, str) and _PLACE.fullmatch(place) and ".." not in place):
             yield f"its {name} is no path within the results folder"
 
 
