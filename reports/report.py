@@ -1,4 +1,4 @@
-"""A report from a results folder: its sections, one after the other (`reports/sections`).
+"""A report from a results folder: its sections, one after the other (`reports/sections`), in any of `reports/formats`.
 
 It is made of `study.json`, the ledger and the stored predictions. It needs neither Ray nor torch, and the same folder
 gives the same text.
@@ -6,15 +6,15 @@ gives the same text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from reports.formats import FORMATS, Document
 from reports.results import Results
 from reports.sections import Section, in_order
 from reports.trials_csv import write_trials_csv
-from trainables.files import write_whole
 
-NAME = "report.md"
 PICTURES = "pictures"
 
 
@@ -50,15 +50,24 @@ def parts(results: Results) -> list[Part]:
     return [part for part in written if part.content]
 
 
-def write_report(results: Path) -> Path:
-    """Write `report.md`, its pictures and `trials.csv` into the results folder; returns the report's path.
+def write_report(
+    folder: Path, formats: Sequence[str] = ("md",), *, across: Sequence[str] = (), sentences: Path | None = None
+) -> Path:
+    """Write the report, its pictures and `trials.csv` into the results folder; returns the path of the first format.
 
-    Works on a study that is still running: what is not there yet is a dash. Raises `UserError` for a folder that
-    is no study's, or where nothing is finished.
+    `across` names guards across whose flags it shall judge, beside those that the study was told. `sentences` is a
+    SentEval data folder whose sentences the page may show. Works on a study that is still running: what is not there
+    yet is a dash. Raises `UserError` for a folder that is no study's, where nothing is finished, and for a format or a
+    guard that does not exist.
     """
-    read = Results.load(results)
-    texts = [f"# {read.space.title}", *(part.markdown for part in parts(read))]
-    path = results / NAME
-    write_whole(path, "\n\n".join(texts) + "\n")
-    write_trials_csv(results / "trials.csv", read.records, read.labels)
-    return path
+    chosen = [FORMATS[name] for name in formats]
+    results = Results.load(folder)
+    if across:
+        from reports.guards import GUARDS
+
+        guards = [*results.info.across, *(GUARDS[name].name for name in across)]
+        results = replace(results, info=replace(results.info, across=guards))
+    document = Document(results, results.space.title, tuple(parts(results)), sentences)
+    written = [form.write(document) for form in chosen]
+    write_trials_csv(folder / "trials.csv", results.records, results.labels)
+    return written[0]

@@ -35,7 +35,12 @@ def caption(boards: tuple[Board, ...]) -> str:
     if any(item.published is not None for item in drawn):
         said.append("A diamond is the gain that the paper prints.")
     low, high = scale(drawn)
-    if any(not low <= value <= high for item in drawn for value in (item.published, item.gain and item.gain.gain) if value is not None):
+    if any(
+        not low <= value <= high
+        for item in drawn
+        for value in (item.published, item.gain and item.gain.gain)
+        if value is not None
+    ):
         said.append("What lies far off the others stands at the edge with its number.")
     if any(item.flags for item in drawn):
         said.append(f"{FLAG} marks a row that a flag touches.")

@@ -6,15 +6,21 @@ reach however many seeds are trained.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reports.statistics.comparison import Part, items_part, total
+import numpy as np
+
+from reports.statistics.comparison import Part, interaction, items_part, paired_seeds_part, wary_freedom
 from reports.statistics.measured import CONFIDENCE
-from reports.statistics.sample import Sample, pairable
+from reports.statistics.sample import Array, Sample, pairable
 
 MOST_SEEDS = 1000
+KNOWN = 4
+"""How much better than by its own seeds a spread counts as known in planning; see `_power`."""
+POINTS = 256
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,15 @@ def power(
     *,
     alpha: float = 1 - CONFIDENCE,
     spread: Spread | None = None,
+    paired: bool = False,
 ) -> float:
-    """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, not paired by seed.
+    """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, on the right side.
 
     `seeds`: of each trained recipe; None for as many as each has. `spread` stands in for that of a sample with one
-    seed; ValueError where it is needed and missing.
+    seed; ValueError where it is needed and missing. `paired` as in `compare`.
     """
     counts = [sample.count if seeds is None else seeds for sample in (first, second)]
-    return _power(_Plan.of(first, second, spread), effect, counts, alpha)
+    return _power(_Plan.of(first, second, spread, paired), effect, counts, alpha)
 
 
 def seeds_needed(
@@ -61,12 +68,13 @@ def seeds_needed(
     *,
     alpha: float = 1 - CONFIDENCE,
     spread: Spread | None = None,
+    paired: bool = False,
 ) -> int | None:
     """With how many seeds of each recipe, those there are included, a true gain of `effect` is found with that power.
 
-    None: with no number up to MOST_SEEDS, since the test items' part alone is too large. `spread` as in `power`.
+    None: with no number up to MOST_SEEDS, since the test items' part alone is too large. The rest as in `power`.
     """
-    plan = _Plan.of(first, second, spread)
+    plan = _Plan.of(first, second, spread, paired)
 
     def enough(seeds: int) -> bool:
         return _power(plan, effect, [seeds, seeds], alpha) >= power
@@ -90,12 +98,16 @@ class _Plan:
     items: Part | None  # what stays however many seeds there are
 
     @classmethod
-    def of(cls, first: Sample, second: Sample, spread: Spread | None) -> _Plan:
-        spreads = [_spread(sample, spread) for sample in (first, second)]
+    def of(cls, first: Sample, second: Sample, spread: Spread | None, paired: bool) -> _Plan:
+        if paired:
+            (part,) = paired_seeds_part(first, second)
+            spreads = [Spread(math.sqrt(part.variance * first.count), first.count - 1), None]
+        else:
+            spreads = [_spread(sample, spread) for sample in (first, second)]
         items = None
         if pairable(first, second):
-            part = items_part(first, second)
-            items = Part(max(part.variance - first.interaction - second.interaction, 0.0), part.freedom)
+            found = items_part(first, second)
+            items = Part(max(found.variance - interaction(first, second, paired), 0.0), found.freedom)
         return cls((spreads[0], spreads[1]), items)
 
 
@@ -110,18 +122,37 @@ def _spread(sample: Sample, other: Spread | None) -> Spread | None:
 
 
 def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float:
-    """By the noncentral t with the expected degrees of freedom."""
-    from scipy.stats import nct, t
+    """The mean over what the true spreads may be, and over what spreads the study will then measure.
 
-    if any(spread and count < 2 for spread, count in zip(plan.spreads, counts, strict=True)):
+    A spread of few seeds is badly known. Its true value is drawn as if KNOWN times the degrees of freedom had been
+    measured: with all of its uncertainty the advice is twice as many seeds as turn out to be needed, with none of it
+    too few.
+    """
+    from scipy.special import chdtri, ndtr, stdtrit
+
+    trained = [(spread, count) for spread, count in zip(plan.spreads, counts, strict=True) if spread is not None]
+    if any(count < 2 for _, count in trained):
         return 0.0  # one seed: no verdict
-    parts = [
-        Part(spread.std**2 / count, count - 1)
-        for spread, count in zip(plan.spreads, counts, strict=True)
-        if spread is not None
-    ]
-    error, freedom = total([*parts, *([plan.items] if plan.items else [])])
-    if error == 0:
-        return 1.0 if effect else alpha
-    quantile, shift = float(t.ppf(1 - alpha / 2, freedom)), abs(effect) / error
-    return float(nct.sf(quantile, freedom, shift) + nct.cdf(-quantile, freedom, shift))
+    true, measured, freedoms = [], [], []
+    for number, (spread, count) in enumerate(trained):
+        known = KNOWN * spread.freedom
+        true.append(spread.std**2 / count * known / chdtri(known, _points()[:, 2 * number]))
+        measured.append(true[-1] * chdtri(count - 1, _points()[:, 2 * number + 1]) / (count - 1))
+        freedoms.append(count - 1.0)
+    if plan.items:
+        for variances in (true, measured):
+            variances.append(np.full(POINTS, plan.items.variance))
+        freedoms.append(plan.items.freedom)
+    variance = sum(measured)
+    bar = stdtrit(wary_freedom(variance, measured, freedoms), 1 - alpha / 2) * np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = ndtr((abs(effect) - bar) / np.sqrt(sum(true)))
+    return float(np.nan_to_num(found, nan=0.0).mean())
+
+
+@functools.cache
+def _points() -> Array:
+    """(POINTS, 4) Evenly spread in the unit cube, always the same."""
+    from scipy.stats import qmc
+
+    return np.asarray(qmc.Sobol(4, seed=0).random(POINTS))

@@ -117,6 +117,7 @@ class _Watch:
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
         steps = total_steps(members[0].sampler, members[0].optimisation)
         self.members, self.reporter = members, reporter
+        reporter.begin(steps)
         self.rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
         self.every = max(1, steps // POINTS)
         self.saved = time.perf_counter()

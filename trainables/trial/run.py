@@ -113,8 +113,10 @@ def _train(
 ) -> tuple[dict[str, Any], str | None]:
     """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
     model, sampler, config = training.model, training.sampler, recipe.optimisation
+    steps = total_steps(sampler, config)
     if isinstance(model.encoder, AdaptedEncoder):
-        embed_ahead(model.encoder, sampler, total_steps(sampler, config))
+        embed_ahead(model.encoder, sampler, steps)
+    rungs.reporter.begin(steps)
     try:
         progress = train(model, sampler, config, seed, rungs, workers, resume)
     except TrainingDivergedError as error:

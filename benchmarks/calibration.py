@@ -1,0 +1,329 @@
+"""How often the statistics of reports are wrong, on made-up studies whose truth is known.
+
+    python -m benchmarks calibration
+    python -m benchmarks calibration --studies 200 --only "5 rows, nulls"
+
+Scores come out of a model of studies: each recipe has a true score; each seed moves it; test items are easy or hard
+for all, for one recipe, and for one seed of it. Everything is judged by the functions that reports use. The last
+column is a control: the verdicts of a t test on the spread between seeds alone, pooled over rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtrit
+from scipy.stats import rankdata
+
+from reports.statistics.comparison import Comparison, compare, interaction, items_part
+from reports.statistics.equivalence import tost
+from reports.statistics.families import best_set, holm, rank_intervals
+from reports.statistics.influence import accuracy_effects, correlation_effects
+from reports.statistics.pairing import pair_by_seed, same_seeds
+from reports.statistics.power import pooled_spread, power, seeds_needed
+from reports.statistics.sample import Array, Sample
+
+Figure = Literal["accuracy", "spearman"]
+ALPHA = 0.05
+FOLDS = 10
+MARGIN = 6.0
+"""Points; a gain at the very edge of it must not be called equivalent."""
+MOST_SEEDS = 40
+"""Advice of more seeds than these is not tried."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of study. Row 0 is the baseline; `truths`, `spreads` and `seeds` are per row, in points."""
+
+    name: str
+    truths: tuple[float, ...]
+    spreads: tuple[float, ...]
+    seeds: tuple[int, ...]
+    items: int = 1000
+    figure: Figure = "accuracy"
+    together: float = 0.0
+    """The share of the variance over seeds that is one seed moving all rows alike."""
+    folds: int | None = None
+    unlike: float = 0.1
+    """The share of the variance over items that is a recipe's own; half as much is that of each of its seeds."""
+
+
+def _kinds() -> Iterator[Kind]:
+    nulls, five = (80.0,) * 5, (1.0,) * 5
+    planted = (80.0, 80.0, 80.0, 80.0, 83.0)
+    yield Kind("5 rows, nulls", nulls, five, (3,) * 5)
+    yield Kind("18 rows, nulls", (80.0,) * 18, (1.0,) * 18, (3,) * 18)
+    yield Kind("5 rows, one planted", planted, five, (3,) * 5)
+    yield Kind("18 rows, six planted", (80.0,) * 12 + (83.0,) * 6, (1.0,) * 18, (3,) * 18)
+    unequal = (2.29, 0.1, 0.15, 0.2, 0.15)
+    yield Kind("unequal spreads, nulls", nulls, unequal, (5,) * 5)
+    yield Kind("unequal spreads, 3 seeds", nulls, unequal, (3,) * 5)
+    yield Kind("unequal spreads, one planted", planted, unequal, (5,) * 5)
+    yield Kind("200 items, nulls", nulls, five, (3,) * 5, items=200)
+    yield Kind("200 items, 18 rows, nulls", (80.0,) * 18, (0.3,) * 18, (3,) * 18, items=200)
+    yield Kind("2 to 10 seeds, nulls", nulls, five, (3, 2, 10, 4, 6))
+    yield Kind("2 to 10 seeds, one planted", planted, five, (10, 2, 4, 6, 5))
+    yield Kind("seeds together, nulls", nulls, (1.5,) * 5, (6,) * 5, together=0.8)
+    yield Kind("seeds together, one planted", planted, (1.5,) * 5, (6,) * 5, together=0.8)
+    yield Kind("10-fold, nulls", nulls, five, (3,) * 5, folds=FOLDS)
+    sts = {"figure": "spearman", "items": 400}
+    yield Kind("STS, nulls", (70.0,) * 5, five, (3,) * 5, **sts)  # type: ignore[arg-type]
+    yield Kind("STS, one planted", (70.0,) * 4 + (77.0,), five, (3,) * 5, **sts)  # type: ignore[arg-type]
+    yield Kind("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5, **sts)  # type: ignore[arg-type]
+
+
+KINDS = {kind.name: kind for kind in _kinds()}
+
+
+@dataclass
+class Rate:
+    """A share of cases, with its Monte Carlo error over studies (cases of one study hang together)."""
+
+    shares: list[float] = field(default_factory=list)
+
+    def add(self, cases: Sequence[bool | float]) -> None:
+        """The cases of one study."""
+        if len(cases):
+            self.shares.append(float(np.mean(cases)))
+
+    @property
+    def value(self) -> float:
+        """Between 0 and 1; NaN without cases."""
+        return float(np.mean(self.shares)) if self.shares else math.nan
+
+    @property
+    def error(self) -> float:
+        """The standard error of the value."""
+        return float(np.std(self.shares)) / math.sqrt(max(len(self.shares), 1)) if self.shares else math.nan
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} ± {100 * self.error:.1f}" if self.shares else "-"
+
+
+@dataclass
+class Found:
+    """What came out of the studies of one kind."""
+
+    covered: Rate = field(default_factory=Rate)
+    """Of gains over the baseline, by their 95 % intervals."""
+    false_verdicts: Rate = field(default_factory=Rate)
+    """Of reports with any verdict on a row that is not so."""
+    best_kept: Rate = field(default_factory=Rate)
+    ranks_kept: Rate = field(default_factory=Rate)
+    equal: Rate = field(default_factory=Rate)
+    """Of true gains as large as the margin: called equivalent."""
+    foretold: Rate = field(default_factory=Rate)
+    detected: Rate = field(default_factory=Rate)
+    foretold_later: Rate = field(default_factory=Rate)
+    detected_later: Rate = field(default_factory=Rate)
+    paired: Rate = field(default_factory=Rate)
+    old: Rate = field(default_factory=Rate)
+    """The control's false verdicts."""
+
+
+def row_of_table(name: str, found: Found) -> str:
+    """A line of the table; what a kind does not measure is a dash."""
+    powers = (found.foretold, found.detected), (found.foretold_later, found.detected_later)
+    cells = [
+        *map(str, (found.covered, found.false_verdicts, found.best_kept, found.ranks_kept, found.equal)),
+        *(f"{foretold}, {detected}" if detected.shares else "-" for foretold, detected in powers),
+        str(found.paired),
+        str(found.old),
+    ]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def calibrate(kind: Kind, studies: int) -> Found:
+    """Judge so many made-up studies. Deterministic."""
+    found = Found()
+    for number in range(studies):
+        _judge(kind, Study(kind, np.random.default_rng([number, len(kind.name)])), found)
+    return found
+
+
+def _judge(kind: Kind, study: Study, found: Found) -> None:
+    samples = study.samples(kind.seeds)
+    truths = np.array(kind.truths)
+    gains = _gains(samples)
+    found.paired.add([gains[-1].paired])
+    found.covered.add([_covers(gain, truth - truths[0]) for gain, truth in zip(gains, truths[1:], strict=True)])
+    found.false_verdicts.add([_any_false(_verdicts(gains), truths)])
+    found.old.add([_any_false(_old_verdicts(samples), truths)])
+    found.best_kept.add([best_set(samples)[int(truths.argmax())] is True])
+    ranks = rank_intervals(samples)
+    places = [(1 + int((truths > truth).sum()), int((truths >= truth).sum())) for truth in truths]
+    kept = [interval and interval[0] <= a and b <= interval[1] for interval, (a, b) in zip(ranks, places, strict=True)]
+    found.ranks_kept.add([all(kept)])
+    same = [gain for gain, truth in zip(gains, truths[1:], strict=True) if truth == truths[0]]
+    found.equal.add([(tost(gain, MARGIN, around=MARGIN) or 0.0) <= ALPHA for gain in same])
+    if (truths > truths[0]).sum() == 1:
+        _foretell(kind, study, samples, gains, found)
+
+
+def _foretell(kind: Kind, study: Study, samples: list[Sample], gains: list[Comparison], found: Found) -> None:
+    """The power foretold for the one planted effect, and whether it was found: now, and with the seeds advised."""
+    row = int(np.argmax(kind.truths))
+    effect, alpha = kind.truths[row] - kind.truths[0], ALPHA / (len(samples) - 1)
+    pair, paired = (samples[row], samples[0]), gains[row - 1].paired
+    found.foretold.add([power(*pair, effect, alpha=alpha, paired=paired)])
+    found.detected.add([_verdicts(gains)[row - 1] > 0])
+    advised = seeds_needed(*pair, effect, alpha=alpha, paired=paired)
+    if advised is None or advised > MOST_SEEDS:
+        return
+    later = study.samples([advised if place in (0, row) else 0 for place in range(len(kind.truths))])
+    found.foretold_later.add([power(*pair, effect, advised, alpha=alpha, paired=paired)])
+    pair_later = compare(later[-1], later[0], paired=paired)
+    found.detected_later.add([pair_later.gain > 0 and (pair_later.p or 0.0) <= alpha])
+
+
+def _gains(samples: list[Sample]) -> list[Comparison]:
+    """Of every row over the baseline, paired by seed where that pays, as reports do it."""
+    baseline, rows = samples[0], samples[1:]
+    paired = pair_by_seed(baseline, rows)
+    return [compare(row, baseline, paired=paired and same_seeds(row, baseline)) for row in rows]
+
+
+def _covers(gain: Comparison, truth: float) -> bool:
+    return gain.low is not None and gain.high is not None and gain.low <= truth <= gain.high
+
+
+def _verdicts(gains: list[Comparison]) -> list[int]:
+    """1 above, -1 below, 0 undecided, by Holm over the report."""
+    adjusted = holm([gain.p for gain in gains])
+    return [
+        int(math.copysign(1, gain.gain)) if p is not None and p <= ALPHA else 0
+        for gain, p in zip(gains, adjusted, strict=True)
+    ]
+
+
+def _old_verdicts(samples: list[Sample]) -> list[int]:
+    """The control: one spread for all rows, no test items, Bonferroni."""
+    spread, rows = pooled_spread(samples), samples[1:]
+    assert spread is not None
+    bar = float(stdtrit(spread.freedom, 1 - ALPHA / (2 * len(rows)))) * spread.std
+    gaps = [(row.mean - samples[0].mean) / math.sqrt(1 / row.count + 1 / samples[0].count) for row in rows]
+    return [int(math.copysign(1, gap)) if abs(gap) > bar else 0 for gap in gaps]
+
+
+def _any_false(verdicts: list[int], truths: Array) -> bool:
+    """Whether any row is called above or below the baseline that is not."""
+    return any(
+        verdict and verdict != np.sign(truth - truths[0]) for verdict, truth in zip(verdicts, truths[1:], strict=True)
+    )
+
+
+class Study:
+    """One made-up study, which can be trained under ever more seeds on the same test items."""
+
+    def __init__(self, kind: Kind, random: np.random.Generator) -> None:
+        self.kind, self.random = kind, random
+        rows, items = len(kind.truths), kind.items
+        self.easy = random.standard_normal(items)  # how easy an item is for everyone
+        self.own = random.standard_normal((rows, items))  # and for each recipe beyond that
+        self.gold = random.standard_normal(items)
+        self.common = random.standard_normal(MOST_SEEDS)  # how each seed moves all rows
+        self.training = random.standard_normal(rows)  # how lucky a recipe was with the items that folds trained on
+        self.rows: list[list[tuple[float, Array]]] = [[] for _ in range(rows)]
+
+    def samples(self, seeds: Sequence[int]) -> list[Sample]:
+        """Of every row that has any seeds, with so many of them; those drawn before are kept."""
+        samples = []
+        for row, count in enumerate(seeds):
+            if not count:
+                continue
+            drawn = self.rows[row]
+            while len(drawn) < count:
+                drawn.append(self._score(row, len(drawn)))
+            values, effects = zip(*drawn[:count], strict=True)
+            samples.append(Sample(np.array(values), tuple(range(count)), False, np.stack(effects), "made up"))
+        return samples
+
+    def _score(self, row: int, seed: int) -> tuple[float, Array]:
+        """A trained model's score and the items' effects on it."""
+        kind = self.kind
+        moved = (
+            math.sqrt(kind.together) * self.common[seed] + math.sqrt(1 - kind.together) * self.random.standard_normal()
+        )
+        truth = (kind.truths[row] + kind.spreads[row] * moved) / 100
+        luck = math.sqrt(1 - 1.5 * kind.unlike) * self.easy + math.sqrt(kind.unlike) * self.own[row]
+        luck = luck + math.sqrt(kind.unlike / 2) * self.random.standard_normal(kind.items)
+        if kind.figure == "accuracy":
+            hits = luck < ndtri(truth)
+            shared = _shared_training(kind) * self.training[row] if kind.folds else 0.0
+            return 100 * float(hits.mean()) + shared, accuracy_effects(hits, kind.folds)
+        slope = float(np.interp(truth, *_slopes()))
+        cosines = slope * self.gold + math.sqrt(1 - slope**2) * luck
+        parts = _parts(kind.items)
+        gold = _graded(self.gold)
+        sizes = [part.stop - part.start for part in parts]
+        scores = [_spearman(cosines[part], gold[part]) for part in parts]
+        score = 100 * float(np.average(scores, weights=sizes))
+        return score, correlation_effects(cosines, gold, sizes, "spearman", "wmean")
+
+
+def _parts(items: int) -> list[slice]:
+    """Three sub-corpora of uneven sizes."""
+    ends = [0, items // 8, items // 2, items]
+    return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+
+def _graded(gold: Array) -> Array:
+    """Standard normal values as people's scores: 0 to 5 in steps of 0.2, with ties."""
+    return np.asarray(np.round(ndtr(gold) * 25) / 5)
+
+
+def _spearman(cosines: Array, gold: Array) -> float:
+    ranks = cosines.argsort().argsort()  # no two cosines are equal
+    return float(np.corrcoef(ranks, rankdata(gold))[0, 1])
+
+
+@functools.cache
+def _slopes() -> tuple[Array, Array]:
+    """(grid,) Spearman's correlation with the graded scores in the population, and the slope that gives it."""
+    gold = ndtri((np.arange(20_000) + 0.5) / 20_000)
+    grades = rankdata(_graded(gold)) / len(gold) - 0.5
+    slopes = np.linspace(0, 0.999, 400)
+    covariances = [float((ndtr(slope * gold / math.sqrt(2 - slope**2)) * grades).mean()) for slope in slopes]
+    return np.array(covariances) / math.sqrt(grades.var() / 12), slopes
+
+
+@functools.cache
+def _shared_training(kind: Kind) -> float:
+    """The standard deviation, in points, of what a recipe's folds share through their training items.
+
+    As Nadeau and Bengio assume it: k * n_test / n_train of the variance over items; half of a difference's for each.
+    """
+    large = replace(kind, items=100_000, folds=None, truths=kind.truths[:2], spreads=(0.0, 0.0))
+    first, second = Study(large, np.random.default_rng(0)).samples((3, 3))
+    of_one_item = (items_part(first, second).variance - interaction(first, second)) * large.items
+    return math.sqrt(of_one_item / kind.items * FOLDS / (FOLDS - 1) / 2)
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks calibration", description=__doc__.partition("\n")[0])
+    parser.add_argument("--studies", type=int, default=1000, help="made-up studies of each kind")
+    parser.add_argument("--only", choices=list(KINDS), help="one kind of study")
+    options = parser.parse_args(arguments)
+    started = time.perf_counter()
+    print(
+        "| studies | interval covers | any false verdict | best in set | ranks hold | called equal at the margin | "
+        "power foretold, found | and with the seeds advised | paired by seed | control: any false verdict |"
+    )
+    print("| --- |" + " ---: |" * 9)
+    for name in [options.only] if options.only else KINDS:
+        found = calibrate(KINDS[name], options.studies)
+        print(row_of_table(name, found), flush=True)
+    print(
+        f"\nPercent, with Monte Carlo errors; {options.studies} studies a kind, "
+        f"{(time.perf_counter() - started) / 60:.1f} minutes."
+    )
