@@ -18,6 +18,7 @@ from reports.results import Results
 from reports.sections.words import SURE, short
 from reports.statistics import holm
 from reports.statistics.ranks import rank_correlations
+from reports.statistics.sample import Array
 from trainables.recipe import Recipe, Value
 
 NUMBERS = ("alignment", "uniformity", "anisotropy")
@@ -120,7 +121,7 @@ def _correlations(items: Sequence[Lying], names: Sequence[str]) -> str:
         return f"Which hyperparameter moves which is not said of fewer than {FEWEST} trained recipes."
     lines: list[Line] = [(text(name), [item.scores[place] for item in items]) for place, name in enumerate(names)]
     lines += _varied(items)
-    found = [item for name, values in lines if (item := (name, *_of_line(items, values)))[1] >= FEWEST]
+    found = _correlated(items, lines)
     flat = [float(p) for _, _, _, chances in found for p in chances]
     adjusted = holm(flat)
     shown = []
@@ -132,20 +133,32 @@ def _correlations(items: Sequence[Lying], names: Sequence[str]) -> str:
     said = (
         f"Rank correlations (Spearman) over the trained recipes. {clear or 'None'} of "
         f"{count(len(flat), 'correlation')} {'are' if clear > 1 else 'is'} above noise (permutations, at 5 % over all "
-        "of them, Holm); those are bold, the others may be chance. A correlation is no proof of a cause: hyperparameters "
-        "of a study may vary together."
+        "of them, Holm); those are bold, the others may be chance. A correlation is no proof of a cause: "
+        "hyperparameters of a study may vary together."
     )
     return f"{said}\n\n{table(['with', 'recipes', *NUMBERS], shown)}"
 
 
-def _of_line(items: Sequence[Lying], values: Sequence[float | None]) -> tuple[int, np.ndarray, np.ndarray]:
-    """How many recipes have the value, and its correlations with the geometry of those, with p-values."""
-    there = [(value, item.numbers) for value, item in zip(values, items, strict=True) if value is not None]
-    if len(there) < FEWEST or len({value for value, _ in there}) < 2:
-        return 0, np.zeros(len(NUMBERS)), np.ones(len(NUMBERS))
-    first = np.array([[value] for value, _ in there], dtype=float)
-    correlations, chances = rank_correlations(first, np.array([numbers for _, numbers in there], dtype=float))
-    return len(there), correlations[0], chances[0]
+def _correlated(items: Sequence[Lying], lines: Sequence[Line]) -> list[tuple[str, int, Array, Array]]:
+    """Of each line: how many recipes have its value, and its correlations with their geometry, with p-values.
+
+    Lines that few recipes have, or with the same value in all of them, are left out. Those of the same recipes are
+    shuffled together.
+    """
+    together: dict[tuple[int, ...], list[str]] = {}
+    values = dict(lines)
+    for name, line in lines:
+        there = tuple(place for place, value in enumerate(line) if value is not None)
+        if len(there) >= FEWEST and len({line[place] for place in there}) > 1:
+            together.setdefault(there, []).append(name)
+    found = {}
+    for there, names in together.items():
+        first = np.array([[values[name][place] for name in names] for place in there], dtype=float)
+        second = np.array([items[place].numbers for place in there], dtype=float)
+        correlations, chances = rank_correlations(first, second)
+        for column, name in enumerate(names):
+            found[name] = (name, len(there), correlations[column], chances[column])
+    return [found[name] for name, _ in lines if name in found]
 
 
 def _varied(items: Sequence[Lying]) -> list[Line]:

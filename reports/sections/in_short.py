@@ -15,7 +15,7 @@ from reports.markdown import bullets, code, count, number, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
 from reports.sections.words import best_rows, interval, order, order_sentence
-from reports.verdicts import Verdict, judged
+from reports.verdicts import Verdict, judged, settled_by_seeds
 from search_spaces.goals import selection
 
 _VERDICTS = {
@@ -154,26 +154,25 @@ def _standing(board: Board, item: Standing) -> str:
 
 def more_seeds(results: Results, boards: Sequence[Board]) -> str:
     """How many more seeds of which rows would settle what is open, with the command; why none would."""
-    words: dict[str, list[str]] = {}
+    found = judged(results)
+    seeds, words, texts = settled_by_seeds(found)
+    said = {words: ["The paper's claims"]} if words else {}
+    wanted = [seeds or 0]
+    rows = {label for item in found if item.claim.text in texts for label in item.claim.labels}
     for board in boards:
         if board.settles:
-            words.setdefault(board.settles.rstrip("."), []).append(text(board.quantity.name))
-    said = " ".join(f"{' and '.join(names)}: {settles[0].lower()}{settles[1:]}." for settles, names in words.items())
-    unsettled = [board for board in boards if board.seeds_needed]
-    if not unsettled:
-        return said
-    more = max(board.seeds_needed or 0 for board in unsettled)
-    undecided = {
-        item.name
-        for board in unsettled
-        for item in board.standings
-        if item.verdict.startswith("undecided") or item.name == board.baseline
-    }
-    movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in results.fixed]
-    rows = [label for label in movable if label in undecided]
-    all_rows = rows == movable and not results.explored
-    command = study_command(results.info, () if all_rows else rows, len(results.info.seeds) + more)
-    return f"{said} With {count(more, 'more seed')}:\n\n```sh\n{command}\n```"
+            said.setdefault(board.settles, []).append(text(board.quantity.name))
+            wanted.append(board.seeds_needed or 0)
+            rows |= {*board.settled, *([board.baseline] if board.settled and board.baseline else [])}
+    lines = [f"{' and '.join(names)}: {what[0].lower()}{what[1:]}" for what, names in reversed(said.items())]
+    if not max(wanted):
+        return " ".join(lines)
+    movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in {None, *results.fixed}]
+    rows &= {*movable}
+    whole = len(rows) in (0, len(movable)) and not results.explored
+    chosen = () if whole else [label for label in movable if label in rows or not rows]
+    command = study_command(results.info, chosen, len(results.info.seeds) + max(wanted))
+    return f"{' '.join(lines)} To add {count(max(wanted), 'seed')}:\n\n```sh\n{command}\n```"
 
 
 def _claims(results: Results) -> str:

@@ -37,7 +37,8 @@ def how_to_read(boards: list[Board]) -> str:
         said.append(
             "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for "
             "these tasks and each row by itself; `p` is that of no difference, corrected for the number of rows in the "
-            "table (Holm). Wins, ties and losses count tasks on which the row differs from the baseline by more than chance."
+            "table (Holm). Wins, ties and losses count tasks on which the row differs from the baseline by more than "
+            "chance."
         )
     if any(item.gain and item.gain.one_seed for item in standings):
         said.append(
