@@ -193,7 +193,8 @@ class TestWhatIsShown:
             tmp_path
         )
         fail(tmp_path, trial_key("ab12", 0), NASTY, NASTY)
-        view = dataclasses.replace(Folder(tmp_path).view(), problems=(NASTY,), folder=Path(NASTY))
+        view = Folder(tmp_path).view()
+        view = dataclasses.replace(view, problems=(NASTY,), folder=Path(NASTY), set_aside={NASTY: NASTY})
         row = {"name": NASTY, "seeds": 1, "mean": 1.0, "gain": 1.0, "low": None, "high": None, "verdict": NASTY,
                "flags": 1}  # fmt: skip
         board = {"name": NASTY, "baseline": NASTY, "rows": [row, {**row, "name": "other"}]}
@@ -225,6 +226,14 @@ class TestWhatIsShown:
         assert len(view.problems) == 1
         assert "progress.json" in view.problems[0]
         assert view.finished == DONE
+
+    def test_a_record_that_cannot_be_right_is_set_aside(self, tmp_path: Path) -> None:
+        running_study(tmp_path, seeds=(0,))
+        path = next((tmp_path / LEDGER).glob("*.json"))
+        path.write_text(path.read_text().replace('"seed": 0', '"seed": -1'))
+        view = Folder(tmp_path).view()
+        assert list(view.set_aside) == [path.name]
+        assert "set aside: " in parts.parts_of(view, "")["failed"]
 
     def test_reading_changes_nothing(self, tmp_path: Path) -> None:
         running_study(tmp_path, seeds=(0,))

@@ -103,14 +103,11 @@ def _counts(record: Record) -> Iterator[str]:
     for kind, values in (
         ("training", record.training),
         ("cost", record.cost),
-        ("geometry", getattr(record, "geometry", {})),
+        ("geometry", record.geometry),
     ):
         for name, value in values.items():
             where = f"{kind}.{name}"
-            if kind == "geometry" and isinstance(value, list | tuple):
-                if not all(isinstance(item, str) for item in value):
-                    yield f"{where} is no list of names"
-            elif name == "stopped":
+            if name == "stopped" or where == "geometry.sentences":
                 if not isinstance(value, str | None):
                     yield f"{where} is no text"
             elif value is not None and not _is_number(value):

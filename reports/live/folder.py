@@ -66,6 +66,8 @@ class View:
     finished: int
     stopped: tuple[Ended, ...]
     failed: tuple[Ended, ...]
+    set_aside: dict[str, str]
+    """Records that cannot be right, by file name, with what is wrong."""
     best: tuple[Best, ...]
     """Best first."""
     names: dict[str, str]
@@ -89,6 +91,7 @@ class Folder:
         self._curves = Curves(results)
         self._signature: Signature | None = None
         self._records: list[Record] = []
+        self._set_aside: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def view(self) -> View:
@@ -103,8 +106,8 @@ class Folder:
                 progress = dataclasses.replace(progress, running=running)
             signature = signature_of(self.results)
             if signature != self._signature:
-                self._records = _or_none(Ledger(self.results / LEDGER).read, problems) or []
-                self._signature = None if problems else signature  # a problem is told again the next time
+                self._records, self._set_aside = Ledger(self.results / LEDGER).sift()
+                self._signature = signature
             labels = {value: label for label, value in info.row_hashes.items() if value} if info else {}
             done = {record.key for record in self._records}
             names = {record.key: _name(record.recipe_hash, labels) for record in self._records}
@@ -123,6 +126,7 @@ class Folder:
                     if record.status == "pruned"
                 ),
                 failed=tuple(_failures(self.results, done, labels, problems)),
+                set_aside=self._set_aside,
                 best=tuple(_best(self._records, labels)),
                 names=names,
                 curves=curves,

@@ -195,6 +195,7 @@ def _board(board: dict[str, Any]) -> str:
 def _failed(view: View) -> str:
     rows = [[escape(one.name), str(one.seed), f"failed: {escape(one.reason)}"] for one in view.failed]
     rows += [[escape(one.name), str(one.seed), escape(one.reason)] for one in view.stopped]
+    rows += [[escape(name), DASH, f"set aside: {escape(why)}"] for name, why in view.set_aside.items()]
     missing = view.info.missing if view.info else {}
     rows += [[escape(label), DASH, f"not run: {escape(str(why))}"] for label, why in missing.items()]
     if not rows:

@@ -35,7 +35,7 @@ def serve(results: Path, port: int = 0, *, ready: Callable[[str], object] | None
     Port 0 takes a free one. `ready` is told the page's address once it answers; without one it is printed. `UserError`
     where the folder is no study's, or where the port is taken.
     """
-    StudyInfo.load(results)
+    StudyInfo.load(results).load_space(results)  # with its plugins, whose recipes the records may hold
     try:
         server = LiveServer(results.resolve(), port)
     except (OSError, OverflowError) as error:
