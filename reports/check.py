@@ -3,8 +3,8 @@
     problems = check(Path("results/scl_ablation"))     # an empty list: all is right
 
 Every number of the ledger that predictions and right answers give is computed again. Then the report is written anew in
-a temporary folder and compared with `report.md` number by number. Numbers of development parts and of retrieval cannot
-be computed again, and neither can those of a trial that kept no predictions: the report alone is checked for these.
+a temporary folder and compared with `report.md` number by number. Development scores of classifiers, retrieval, and
+trials without predictions cannot be computed again: of these only the report is checked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from reports.ledger import Record
 from reports.markdown import DASH
@@ -82,6 +83,10 @@ def _again(results: Results, record: Record, task: str) -> dict[str, float | Non
     kept = results.predictions.of_task(record, task)
     if found and kept is not None and TASKS[task].kind == "nested_cv" and record.protocol in PROTOCOLS:
         found["test_accuracy"] = _over_folds(kept, PROTOCOLS[record.protocol].folds)
+    dev = results.predictions.of_task(record, f"dev.{task}")
+    if dev is not None:
+        varies = np.ptp(dev.predicted) > 0 and np.ptp(dev.gold) > 0
+        found["dev_spearman_cosine"] = 100 * float(spearmanr(dev.predicted, dev.gold).statistic) if varies else 0.0
     return found
 
 

@@ -20,6 +20,29 @@ STEPS = 10
 """Of the search for predictions that give a score."""
 Arrays = dict[str, np.ndarray]
 
+VERSIONS = {"trainables": "aaaa1111", "torch": "2.13.0", "transformers": "5.23.0"}
+"""What made-up trials ran."""
+DATA = {
+    "corpus": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
+    "senteval": {"source": "scenes", "fingerprint": "def456"},
+    "encoder": {"name": "scenes-small", "fingerprint": "789abc", "fresh": []},
+}
+"""What every trial read, as its record says it."""
+
+
+def geometry(recipe_hash: str, seed: int) -> dict[str, Any]:
+    """How a trial's embeddings might lie: alike under the seeds of a recipe."""
+    recipe = np.random.default_rng(zlib.crc32(recipe_hash.encode()))
+    of_recipe = recipe.standard_normal(3)
+    of_seed = np.random.default_rng([zlib.crc32(recipe_hash.encode()), seed, 1]).standard_normal(3)
+    alignment, uniformity, anisotropy = of_recipe + 0.1 * of_seed
+    return {
+        "alignment": float(0.4 + 0.05 * alignment),
+        "uniformity": float(-2.5 + 0.3 * uniformity),
+        "anisotropy": float(0.2 + 0.05 * anisotropy),
+        "sentences": "STSBenchmark",
+    }
+
 
 def with_predictions(
     scores: Mapping[str, Mapping[str, Any]], recipe_hash: str, seed: int

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
-from reports.made_up import with_predictions
+from reports.made_up import DATA, VERSIONS, geometry, with_predictions
 from reports.report import part_of, write_report
 from reports.results import Results
 from reports.sections import Section, in_order
@@ -32,8 +32,6 @@ from trainables.files import write_whole
 from trainables.senteval.tasks import GROUPS
 
 SPACE = "scl_ablation"
-VERSIONS = {"trainables": "aaaa1111", "torch": "2.13.0", "transformers": "5.23.0"}
-"""What made-up trials ran."""
 
 
 def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
@@ -51,31 +49,33 @@ def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
             scores = {task: {"spearman_wmean": 50 + chance.random()} for task in GROUPS["sts"]}
             scores |= {task: {f"{part}_accuracy": 60.0 for part in ("dev", "test")} for task in GROUPS["transfer"]}
             scores["STSBenchmark"] = {"dev_spearman_cosine": 55 + chance.random()}
-            write_trial(
-                folder,
-                Record(
-                    dict(recipe.flat()),
-                    recipe.hash,
-                    seed,
-                    scores=scores,
-                    protocol=recipe.evaluation.protocol,
-                    versions=dict(VERSIONS),
-                    data={kind: {"source": "made up", "fingerprint": "1"} for kind in ("corpus", "senteval")},
-                ),
+            record = Record(
+                dict(recipe.flat()),
+                recipe.hash,
+                seed,
+                scores=scores,
+                protocol=recipe.evaluation.protocol,
+                training={"steps": 90, "tokens": 50_000, "pairs": 5760, "last_loss": 0.7},
+                cost={"seconds": 60.0, "train_seconds": 40.0},
+                versions=dict(VERSIONS),
+                hardware="2 cores",
+                data=dict(DATA),
             )
+            write_trial(folder, record)
     hashes: dict[str, str | None] = {label: recipe.hash for label, recipe in recipes.items()}
     StudyInfo(SPACE, seeds=list(range(seeds)), base=dict(base.flat()), row_hashes=hashes).save(folder)
     return Results.load(folder)
 
 
 def write_trial(folder: Path, record: Record) -> Record:
-    """Put a record into a results folder, with predictions and with scores that are exactly what these give."""
+    """Put a record into a results folder, with predictions, scores that are exactly what these give, and geometry."""
     scores, arrays = with_predictions(record.scores, record.recipe_hash, record.seed)
     name = f"{PREDICTIONS}/{record.key}.npz"
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
     write_whole(folder / name, content.getvalue())
-    record = dataclasses.replace(record, scores=scores, predictions=name)
+    lies = geometry(record.recipe_hash, record.seed)
+    record = dataclasses.replace(record, scores=scores, geometry=lies, predictions=name)
     Ledger(folder / LEDGER).write(record)
     return record
 
@@ -99,9 +99,7 @@ class SectionContract:
         text = section.content(results, results.folder / "pictures")
         lines = text.splitlines()
         assert [line for line in lines if re.match(r"##? ", line)] == [], "headings within a section begin with ###"
-        assert re.findall(r"^ *</?[a-z]+\b.*", text, re.MULTILINE) == [], (
-            "a section writes no HTML; `folded` makes a fold"
-        )
+        assert re.findall(r"^ *</?[a-z]+\b.*", text, re.MULTILINE) == [], "no HTML: `folded` makes a fold"
         assert re.findall(r"\b(?:nan|NaN|inf)\b", text) == [], "a missing number is a dash"
 
     def test_the_same_ledger_gives_the_same_text(self, section: Section, results: Results) -> None:

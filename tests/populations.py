@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from reports.ledger import LEDGER, PREDICTIONS, Ledger, StudyInfo
-from reports.predictions import Kept, numbers_of
+from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
+from reports.predictions import Kept, Predictions, numbers_of
 from reports.results import Results
 from search_spaces import Space, spaces
 from tests.synthetic_results import make_record
@@ -20,55 +21,87 @@ from trainables.senteval.tasks import GROUPS, TASKS
 TASK_NAMES = (*GROUPS["sts"], *GROUPS["transfer"])
 
 
-def write_population(
-    folder: Path,
-    space: Space | None = None,
-    *,
-    random: np.random.Generator,
-    seeds: Iterable[int] = range(3),
-    items: int = 120,
-    rows: Iterable[str] | None = None,
-    gains: Mapping[str, float] | None = None,
-    seed_spread: float = 0.1,
-    keep: bool = True,
-) -> Results:
-    """A study of rows that are equal but for `gains` (by label; 1.0 is a large effect) on all tasks.
+class InMemory(Predictions):
+    """Predictions that were never written."""
+
+    def __init__(self, kept: Mapping[str, dict[str, Kept]]) -> None:
+        super().__init__(Path())
+        self._read = dict(kept)
+
+    def _load(self, key: str) -> dict[str, Kept]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Population:
+    """Rows that are equal in the population but for `gains` (by label; 1.0 is a large effect), on all tasks.
 
     Each recipe is right about other items, and each seed again about others: so on a sample of items, and of seeds,
-    equal recipes have unequal scores. `keep`: whether predictions are kept.
+    equal recipes have unequal scores.
     """
-    space = space or spaces()["scl_ablation"]
-    base = space.base.override(space.laptop)
-    labels = [row.label for row in space.rows if row.needs is None]
-    labels = labels if rows is None else list(rows)
-    tests = {task: _test(task, items, random) for task in TASK_NAMES}
-    hashes: dict[str, str | None] = {row.label: None for row in space.rows if row.needs and rows is None}
+
+    rows: tuple[str, ...] | None = None
+    seeds: int = 3
+    items: int = 120
+    gains: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    seed_spread: float = 0.1
+    tasks: tuple[str, ...] = TASK_NAMES
+    space: Space = dataclasses.field(default_factory=lambda: spaces()["scl_ablation"])
+
+    def study(self, random: np.random.Generator | int) -> Results:
+        """A study drawn from it, that lies in memory only."""
+        random = np.random.default_rng(random)
+        base = self.space.base.override(self.space.laptop)
+        labels = self.rows or tuple(row.label for row in self.space.rows if row.needs is None)
+        tests = {task: _test(task, self.items, random) for task in self.tasks}
+        records: list[Record] = []
+        kept: dict[str, dict[str, Kept]] = {}
+        hashes: dict[str, str | None] = {row.label: None for row in self.space.rows if row.needs and not self.rows}
+        for label in labels:
+            recipe = base.override(self.space.row(label).overrides)
+            hashes[label] = recipe.hash
+            own = {task: random.normal(0, 0.5, self.items) for task in self.tasks}
+            for seed in range(self.seeds):
+                skill = self.gains.get(label, 0.0) + random.normal(0, self.seed_spread)
+                answers = {
+                    task: _answers(task, gold, ease + own[task] + random.normal(0, 0.5, self.items), skill)
+                    for task, (gold, ease) in tests.items()
+                }
+                record = make_record(recipe, seed, {})
+                scores: dict[str, Any] = {task: numbers_of(one, task) for task, one in answers.items()}
+                records.append(
+                    dataclasses.replace(
+                        record,
+                        scores=scores,
+                        versions={"trainables": "abc", "torch": "2", "transformers": "5"},
+                        training=record.training | {"positives_per_anchor": float(recipe.objective.positives or 5)},
+                        data=record.data | {"corpus": {"fingerprint": "abc"}},
+                    )
+                )
+                kept[record.key] = answers
+        info = StudyInfo(self.space.name, seeds=list(range(self.seeds)), base=dict(base.flat()), row_hashes=hashes)
+        return with_predictions(Results(Path("nowhere"), info, self.space, records), InMemory(kept))
+
+
+def with_predictions(results: Results, predictions: Predictions) -> Results:
+    """The same results; `Results.predictions` is kept where a first use would put it."""
+    vars(results)["predictions"] = predictions
+    return results
+
+
+def write(results: Results, folder: Path) -> Results:
+    """A study that lies in memory, written into a folder and read again."""
     (folder / PREDICTIONS).mkdir(parents=True, exist_ok=True)
-    for label in labels:
-        recipe = base.override(space.row(label).overrides)
-        hashes[label] = recipe.hash
-        own = {task: random.normal(0, 0.5, items) for task in TASK_NAMES}
-        for seed in seeds:
-            luck, arrays, scores = random.normal(0, seed_spread), {}, {}
-            for task, (gold, ease) in tests.items():
-                skill = (gains or {}).get(label, 0.0) + luck
-                kept = _answers(task, gold, ease + own[task] + random.normal(0, 0.5, items), skill)
-                arrays |= {task: kept.predicted, f"gold.{task}": gold, f"parts.{task}": kept.parts}
-                scores[task] = numbers_of(kept, task)
-            record = make_record(recipe, seed, {})
-            record = dataclasses.replace(
-                record,
-                scores=scores,
-                versions={"trainables": "abc", "torch": "2", "transformers": "5"},
-                training=record.training | {"positives_per_anchor": float(recipe.objective.positives or 5)},
-                data=record.data | {"corpus": {"fingerprint": "abc"}},
-            )
-            if keep:
-                np.savez(folder / PREDICTIONS / f"{record.key}.npz", **arrays)
-                record = dataclasses.replace(record, predictions=f"{PREDICTIONS}/{record.key}.npz")
-            Ledger(folder / LEDGER).write(record)
-    info = StudyInfo(space.name, seeds=list(seeds), base=dict(base.flat()), row_hashes=hashes)
-    info.save(folder)
+    for record in results.records:
+        arrays: dict[str, Any] = {}
+        for task in record.scores:
+            kept = results.predictions.of_task(record, task)
+            if kept is not None:
+                arrays |= {task: kept.predicted, f"gold.{task}": kept.gold, f"parts.{task}": kept.parts}
+        name = f"{PREDICTIONS}/{record.key}.npz"
+        np.savez(folder / name, **arrays)
+        Ledger(folder / LEDGER).write(dataclasses.replace(record, predictions=name))
+    results.info.save(folder)
     return Results.load(folder)
 
 

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.plots import cosine_panels, curve_lines, goals_front, grid_panels, row_differences, search_course
-from reports.testing import VERSIONS, write_trial
+from reports.made_up import VERSIONS
+from reports.plots import cosine_panels, curve_lines, forest, geometry_map, goals_front, grid_panels, search_course
+from reports.testing import write_trial
 from search_spaces import Row, Space, spaces
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
-PLOTS = (row_differences, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
+PLOTS = (forest, geometry_map, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
 """The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
@@ -150,7 +151,8 @@ def make_record(
         scores=scores,
         protocol=recipe.evaluation.protocol,
         training={
-            "loss": 0.8, "last_loss": 0.7, "steps": 90, "pairs": 5760, "anchors": 1935, "batches_without_anchor": 0,
+            "loss": 0.8, "last_loss": 0.7, "steps": 90, "tokens": 50_000, "pairs": 5760, "anchors": 1935,
+            "batches_without_anchor": 0,
             "positives_per_anchor": float(objective.positives or 1.4),
             "negatives_per_anchor": float(objective.negatives or 61),
         },

@@ -242,8 +242,10 @@ def test_changed_data_is_said(tmp_path: Path):
     record = ledger.get(str(info.row_hashes[BEST]), 1)
     assert record is not None
     assert "The data changed" not in write_report(tmp_path).read_text()
-    ledger.write(dataclasses.replace(record, data={**record.data, "nli": {"source": "scenes", "fingerprint": "other"}}))
-    assert "**The data changed between trials (training pairs)" in write_report(tmp_path).read_text()
+    ledger.write(
+        dataclasses.replace(record, data={**record.data, "corpus": {"source": "scenes", "fingerprint": "other"}})
+    )
+    assert "**The data changed between trials (training corpus)" in write_report(tmp_path).read_text()
 
 
 def test_changed_code_is_said(tmp_path: Path):

@@ -16,9 +16,9 @@ from transformers import BertConfig, BertModel
 from tests.conftest import SENTENCES
 from trainables.encoders import load_encoder
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
+from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.geometry import geometry
-from trainables.senteval.items import compact, digest
 from trainables.senteval.tasks import TASKS
 from trainables.trial.overlap import overlap
 from trainables.trial.run import run_trial
@@ -31,16 +31,19 @@ def pairs(left: list[str], right: list[str], labels: list[float]) -> Split:
 class TestItems:
     ONE = TaskData({"train": pairs(["x"], ["y"], [1.0]), "test": pairs(["a", "b"], ["c", "d"], [1.0, 4.5])})
 
+    def of(self, data: TaskData, task: str = "STSBenchmark") -> str:
+        return items.digest(items.test_splits(TASKS[task], data))
+
     def changed(self, **changes: Any) -> str:
         test = dataclasses.replace(self.ONE.splits["test"], **changes)
-        return digest(TASKS["STSBenchmark"], TaskData({**self.ONE.splits, "test": test}))
+        return self.of(TaskData({**self.ONE.splits, "test": test}))
 
     def test_they_follow_texts_labels_and_order_of_the_test_part_alone(self) -> None:
-        own = digest(TASKS["STSBenchmark"], self.ONE)
+        own = self.of(self.ONE)
         assert len(own) == 16
         assert int(own, 16) >= 0
         other = TaskData({"train": pairs(["z"], ["y"], [1.0]), "test": self.ONE.splits["test"]})
-        assert digest(TASKS["STSBenchmark"], other) == own
+        assert self.of(other) == own
         different = [
             self.changed(left=["a", "B"]),
             self.changed(right=["c", "e"]),
@@ -51,12 +54,12 @@ class TestItems:
         assert len({own, *different}) == len(different) + 1
 
     def test_all_sub_corpora_count_and_so_do_their_bounds(self) -> None:
-        def of(*splits: Split) -> str:
-            return digest(TASKS["STS12"], TaskData({str(number): split for number, split in enumerate(splits)}))
+        def parts(*splits: Split) -> str:
+            return self.of(TaskData({str(number): split for number, split in enumerate(splits)}), "STS12")
 
         whole = pairs(["a", "b"], ["c", "d"], [1.0, 2.0])
         cut = pairs(["a"], ["c"], [1.0]), pairs(["b"], ["d"], [2.0])
-        assert len({of(whole), of(*cut), of(*reversed(cut))}) == 3
+        assert len({parts(whole), parts(*cut), parts(*reversed(cut))}) == 3
 
     @pytest.mark.parametrize(
         ("array", "kind"),
@@ -72,7 +75,7 @@ class TestItems:
         ],
     )
     def test_small_arrays_lose_nothing(self, array: np.ndarray, kind: type) -> None:
-        small = compact(array)
+        small = items.compact(array)
         assert small.dtype == kind
         assert np.array_equal(small.astype(array.dtype), array)
 

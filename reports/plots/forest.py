@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reports.evidence import Board, Standing
 from reports.markdown import signed
@@ -68,7 +68,9 @@ def scale(shown: Sequence[Standing]) -> Limits:
     gains = sorted(value for item in shown for value in _points(item))
     low, high = gains[len(gains) // 4], gains[(3 * len(gains)) // 4]
     reach = FENCE * max(high - low, 0.1)
-    ends = [end for item in shown for end in (*_points(item), *_ends(item)) if low - reach <= end <= high + reach]
+    fence = (low - reach, high + reach)
+    ends = [point for item in shown for point in _points(item) if _within(point, fence)]
+    ends += [end for item in shown if item.gain and _within(item.gain.gain, fence) for end in _ends(item)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     room = 0.06 * (high - low) or 1.0
     return low - room, high + room
@@ -85,27 +87,30 @@ def _ends(item: Standing) -> list[float]:
 
 def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
     """One row: its published gain as a diamond, ours as a dot with its interval; what is off the scale as a number."""
-    if item.published is not None:
-        if limits[0] <= item.published <= limits[1]:
-            axis.plot(
-                item.published, place, "D", color=PUBLISHED, markersize=5, zorder=2, label=once(axis, "published")
-            )
-        else:
-            _at_the_edge(axis, item.published, place, limits, PUBLISHED, "published")
     gain = item.gain
     assert gain is not None
-    decided = item.verdict in ("above", "below")
-    color = OURS if decided else QUIET
-    looks: dict[str, Any] = {"color": color, "zorder": 3}
-    if gain.low is not None and gain.high is not None:
-        dashed = "--" if gain.one_seed else "-"
-        axis.plot([max(gain.low, limits[0]), min(gain.high, limits[1])], [place] * 2, dashed, linewidth=1.6, **looks)
-    name = _name(item)
-    if limits[0] <= gain.gain <= limits[1]:
-        fill = "white" if gain.one_seed else color
-        axis.plot(gain.gain, place, "o", markersize=6, markerfacecolor=fill, label=once(axis, name), **looks)
+    outside: list[tuple[str, float, str]] = []
+    if item.published is not None and _within(item.published, limits):
+        axis.plot(item.published, place, "D", color=PUBLISHED, markersize=5, zorder=2, label=once(axis, "published"))
+    elif item.published is not None:
+        outside.append(("published", item.published, PUBLISHED))
+    color = OURS if item.verdict in ("above", "below") else QUIET
+    if not _within(gain.gain, limits):
+        outside.append(("ours", gain.gain, color))
     else:
-        _at_the_edge(axis, gain.gain, place, limits, color, name)
+        if gain.low is not None and gain.high is not None:
+            ends = [max(gain.low, limits[0]), min(gain.high, limits[1])]
+            axis.plot(ends, [place] * 2, "--" if gain.one_seed else "-", color=color, linewidth=1.6, zorder=3)
+            axis.plot(ends, [place] * 2, "|", color=color, markersize=6, zorder=3)
+        fill = "white" if gain.one_seed else color
+        label = once(axis, _name(item))
+        axis.plot(gain.gain, place, "o", color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label)
+    for left in (True, False):
+        _at_the_edge(axis, [found for found in outside if (found[1] < limits[0]) == left], place, limits, left)
+
+
+def _within(value: float, limits: Limits) -> bool:
+    return limits[0] <= value <= limits[1]
 
 
 def _name(item: Standing) -> str:
@@ -114,18 +119,17 @@ def _name(item: Standing) -> str:
     assert gain is not None
     if gain.one_seed:
         return "ours, one seed: 95 % over test items only" if gain.low is not None else "ours, one seed, no interval"
-    what = "ours, told apart from the baseline" if item.verdict in ("above", "below") else "ours, not told apart"
-    return f"{what}, 95 %"
+    return "ours, 95 %, shown to differ" if item.verdict in ("above", "below") else "ours, 95 %, not shown to differ"
 
 
-def _at_the_edge(axis: Axes, value: float, place: int, limits: Limits, color: str, name: str) -> None:
-    """A triangle that points beyond the axis, with the number."""
-    left = value < limits[0]
+def _at_the_edge(axis: Axes, outside: Sequence[tuple[str, float, str]], place: int, limits: Limits, left: bool) -> None:
+    """A triangle that points beyond the axis, with the numbers that lie there."""
+    if not outside:
+        return
     room = 0.012 * (limits[1] - limits[0])
     edge = limits[0] + room if left else limits[1] - room
-    axis.plot(edge, place, "<" if left else ">", color=color, markersize=6, zorder=4, clip_on=False)
-    shift = room * (1.5 if left else -1.5)
-    axis.text(
-        edge + shift, place, f"{signed(value)} {name.split(',')[0]}", color=color, fontsize=8, zorder=4,
-        va="center", ha="left" if left else "right",
-    )  # fmt: skip
+    color = outside[0][2] if len(outside) == 1 else QUIET
+    axis.plot(edge, place, "<" if left else ">", color=color, markersize=6, zorder=4)
+    said = ", ".join(f"{name} {signed(value)}" for name, value, _ in outside)
+    side = "left" if left else "right"
+    axis.text(edge + (room if left else -room), place, said, color=color, fontsize=8, va="center", ha=side, zorder=4)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from reports.best_model import best_trial
 from reports.commands import study_command
@@ -12,10 +14,17 @@ from reports.ledger import Record
 from reports.markdown import bullets, code, count, number, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
-from reports.sections.words import interval, order_sentence, rows_in_words
-from reports.verdicts import judged
+from reports.sections.words import best_rows, interval, order, order_sentence
+from reports.verdicts import Verdict, judged, settled_by_seeds
 from search_spaces.goals import selection
 
+_VERDICTS = {
+    "agrees": "agree with our figures",
+    "agrees in part": "agree in part",
+    "disagrees": "disagree",
+    "undecided: one seed": "undecided (one seed)",
+    "no verdict": "without a verdict (a flag forbids it)",
+}
 MOST = 5
 """So many rows of a best set are listed, more are counted."""
 
@@ -23,9 +32,7 @@ MOST = 5
 def write(results: Results, pictures: Path) -> str:
     """Three sentences, the rows that may be the best, what would settle the rest, how far the study is."""
     boards = Evidence.of(results).boards
-    learned = [" ".join(conclusion(board) for board in boards) or "No row has a figure that sums the study up yet."]
-    order = [f"{text(board.quantity.name)}: {said}." for board in boards if (said := order_sentence(board))]
-    learned += [f"The paper's order. {' '.join(order)}"] if order else []
+    learned = [*conclusions(boards), *orders(boards)]
     learned += [_claims(results)] if results.space.claims else []
     parts = ["\n".join(f"{place}. {said}" for place, said in enumerate(learned, 1))]
     parts += [said for board in boards if (said := best_set(board))]
@@ -34,99 +41,109 @@ def write(results: Results, pictures: Path) -> str:
     return "\n\n".join(parts)
 
 
-def conclusion(board: Board) -> str:
-    """What the board proves, with the largest gain; "best" is said only of a row that is alone in the best set."""
-    name = f"**{text(board.quantity.name)}**"
+def conclusions(boards: Sequence[Board]) -> list[str]:
+    """What the boards prove, in one paragraph. Boards of which the same can be said share a sentence.
+
+    A row is called the best only where it is alone in the best set and proven to be above the baseline.
+    """
+    said: dict[str, list[tuple[Board, str]]] = {}
+    for board in boards:
+        statement, detail = conclusion(board)
+        said.setdefault(statement, []).append((board, detail))
+    sentences = []
+    for statement, those in said.items():
+        names = " and ".join(f"**{text(board.quantity.name)}**" for board, _ in those)
+        details = [f"{text(board.quantity.name)}: {detail}" for board, detail in those if detail]
+        if len(those) == 1:
+            details = [detail[0].upper() + detail[1:] for _, detail in those if detail]
+        sentences.append(" ".join([f"On {names} {statement}.", *(f"{detail}." for detail in details)]))
+    return [" ".join(sentences) or "No row has a figure that sums the study up yet."]
+
+
+def conclusion(board: Board) -> tuple[str, str]:
+    """What can be said of the board, and the figure behind it; neither begins with a capital or ends with a stop."""
     rows = [item for item in board.standings if item.gain is not None]
+    alone = best_rows(board)
     if board.baseline is None or not rows:
-        return _without_baseline(board, name)
+        there = [item for item in board.standings if item.sample]
+        if len(alone) == 1:
+            return f"{code(alone[0].name)} is the best row", f"its mean is {_mean(alone[0])}"
+        top = f"the highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else ""
+        return "no best row can be told", top
     base = code(board.baseline)
-    top = max(rows, key=lambda item: item.gain.gain if item.gain else 0.0)
-    largest = f"The largest gain measured is {code(top.name)}'s, {interval(top.gain)} points"
+    top_row = max(rows, key=lambda item: item.gain.gain if item.gain else 0.0)
+    largest = f"the largest gain measured is {code(top_row.name)}'s, {_gain(top_row)}"
     verdicts = Counter(item.verdict for item in rows)
     if verdicts["above"] + verdicts["below"] == 0:
-        return f"On {name} no row is shown to be better or worse than {base}: {_why(rows)}. {largest}{_basis(top)}."
-    others = [
-        f"{verdicts[verdict]} {words}"
-        for verdict, words in (
-            ("below", "below it"),
-            ("undecided", "undecided"),
-            ("undecided: one seed", "with one seed"),
-        )
-        if verdicts[verdict]
-    ]
+        return f"no row is shown to be better or worse than {base}: {_why(rows)}", largest
+    counted = [("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed")]
+    others = [f"{verdicts[verdict]} {words}" for verdict, words in counted if verdicts[verdict]]
     others += [f"{verdicts['no verdict']} without a verdict ({_guards(rows)})"] if verdicts["no verdict"] else []
     rest = f" ({', '.join(others)})" if others else ""
-    said = f"On {name} {verdicts['above']} of {count(len(rows), 'row')} are shown to be above {base}{rest}."
-    alone = [item for item in board.standings if item.in_best_set]
-    if len(alone) == 1 and alone[0].verdict == "above":
-        return f"{said} {code(alone[0].name)} is the best of them: {interval(alone[0].gain)} points above {base}."
-    return (
-        f"{said} {largest}{_basis(top)}; the best cannot be told."
-        if len(alone) > 1
-        else f"{said} {largest}{_basis(top)}."
+    above = (
+        f"{verdicts['above']} of {count(len(rows), 'row')}"
+        if verdicts["above"]
+        else f"none of {count(len(rows), 'row')}"
     )
+    statement = f"{above} {'are' if verdicts['above'] > 1 else 'is'} shown to be above {base}{rest}"
+    if len(alone) == 1 and alone[0].verdict == "above":
+        return statement, f"{code(alone[0].name)} is the best row, {_gain(alone[0])} above {base}"
+    if len(alone) > 1:
+        return statement, f"{largest}, but {len(alone)} rows may be the best"
+    return statement, largest
 
 
-def _without_baseline(board: Board, name: str) -> str:
-    """Where there is nothing to take differences against."""
-    alone = [item for item in board.standings if item.in_best_set]
-    if len(alone) == 1 and len(board.standings) > 1:
-        return f"On {name} {code(alone[0].name)} is the best row, with {_mean(alone[0])}."
-    there = [item for item in board.standings if item.sample]
-    top = f"The highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else "It has no figure"
-    return f"On {name} no best row can be told. {top}."
+def _gain(item: Standing) -> str:
+    """A gain with its interval and what limits that."""
+    basis = item.gain.basis if item.gain and item.gain.low is not None else ""
+    limit = {"items only": " (over test items only)", "seeds only": " (over seeds only)"}.get(basis, "")
+    return f"{interval(item.gain)} points{limit}"
 
 
 def _mean(item: Standing) -> str:
     return number(item.sample.mean if item.sample else None)
 
 
-def _basis(item: Standing) -> str:
-    """What limits an interval."""
-    if item.gain is None or item.gain.low is None:
-        return ""
-    return {"items only": " (one seed: over test items only)", "seeds only": " (over seeds only)"}.get(
-        item.gain.basis, ""
-    )
-
-
-def _why(rows: list[Standing]) -> str:
+def _why(rows: Sequence[Standing]) -> str:
     """Why a board has no verdict at all."""
     verdicts = {item.verdict for item in rows}
     if verdicts == {"undecided: one seed"}:
-        return "each has one seed, so how far a recipe moves from seed to seed is unknown"
+        return "each recipe has one seed, and how far another would move it is unknown"
     said = []
     if "undecided" in verdicts:
         said.append("the differences are no larger than chance makes them")
     if "undecided: one seed" in verdicts:
-        said.append("some rows have one seed")
+        said.append("some recipes have one seed")
     if "no verdict" in verdicts:
-        said.append(f"flags forbid it ({_guards(rows)})")
+        said.append(f"a verdict is forbidden by the {_guards(rows)}")
     return " and ".join(said)
 
 
-def _guards(rows: list[Standing]) -> str:
+def _guards(rows: Sequence[Standing]) -> str:
     names = dict.fromkeys(flag.guard for item in rows for flag in item.blocked_by)
     return f"flag{'s' * (len(names) > 1)} {', '.join(map(code, names))}"
 
 
+def orders(boards: Sequence[Board]) -> list[str]:
+    """How our order of the rows compares with the paper's, in one paragraph; empty where the paper prints too few."""
+    said = [(text(board.quantity.name), found) for board in boards if (found := order(board)) is not None]
+    sentences = [f"On **{name}** {order_sentence(found)}." for name, found in said]
+    return [" ".join(sentences)] if sentences else []
+
+
 def best_set(board: Board) -> str:
     """Which rows may be the best, each with its gain; empty where that cannot be said."""
-    inside = [item for item in board.standings if item.in_best_set]
+    inside = best_rows(board)
     if not inside:
         return ""
     judged = sum(item.in_best_set is not None for item in board.standings)
+    if len(inside) == judged:
+        return f"Best set on **{text(board.quantity.name)}**: any of the {judged} rows may be the best."
     lines = [f"{code(item.name)}: {_standing(board, item)}" for item in inside[:MOST]]
-    if len(inside) > MOST:
-        lines.append(f"and {count(len(inside) - MOST, 'row')} more (see Rows)")
-    what = "is the best" if len(inside) == 1 else "may be the best (95 %)"
-    head = f"{len(inside)} of {count(judged, 'row')} {what} on **{text(board.quantity.name)}**"
-    return (
-        f"{head}, with gains over {code(board.baseline)}:\n\n{bullets(lines)}"
-        if board.baseline
-        else f"{head}:\n\n{bullets(lines)}"
-    )
+    lines += [f"{count(len(inside) - MOST, 'more row')}, see Rows"] if len(inside) > MOST else []
+    what = f"Best set on **{text(board.quantity.name)}**"
+    gains = f", with gains over {code(board.baseline)}" if board.baseline else ""
+    return f"{what} ({len(inside)} of {count(judged, 'row')} may be the best, at 95 %{gains}):\n\n{bullets(lines)}"
 
 
 def _standing(board: Board, item: Standing) -> str:
@@ -135,21 +152,27 @@ def _standing(board: Board, item: Standing) -> str:
     return interval(item.gain) if item.gain else _mean(item)
 
 
-def more_seeds(results: Results, boards: list[Board]) -> str:
-    """How many more seeds of which rows would settle what is open, with the command."""
-    open_boards = [board for board in boards if board.seeds_needed]
-    said = [f"{text(board.quantity.name)}: {board.settles.rstrip('.')}." for board in boards if board.settles]
-    if not open_boards:
-        return "\n".join(said)
-    more = max(board.seeds_needed or 0 for board in open_boards)
-    undecided = dict.fromkeys(
-        item.name
-        for board in open_boards
-        for item in board.standings
-        if item.verdict.startswith("undecided") or item.name == board.baseline
-    )
-    command = study_command(results.info, list(undecided), len(results.info.seeds) + more)
-    return f"**{count(more, 'more seed').capitalize()}** {'x'}\n\n```sh\n{command}\n```"
+def more_seeds(results: Results, boards: Sequence[Board]) -> str:
+    """How many more seeds of which rows would settle what is open, with the command; why none would."""
+    found = judged(results)
+    seeds, words, texts = settled_by_seeds(found)
+    said = {words: ["The paper's claims"]} if words else {}
+    wanted = [seeds or 0]
+    rows = {label for item in found if item.claim.text in texts for label in item.claim.labels}
+    for board in boards:
+        if board.settles:
+            said.setdefault(board.settles, []).append(text(board.quantity.name))
+            wanted.append(board.seeds_needed or 0)
+            rows |= {*board.settled, *([board.baseline] if board.settled and board.baseline else [])}
+    lines = [f"{' and '.join(names)}: {what[0].lower()}{what[1:]}" for what, names in reversed(said.items())]
+    if not max(wanted):
+        return " ".join(lines)
+    movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in {None, *results.fixed}]
+    rows &= {*movable}
+    whole = len(rows) in (0, len(movable)) and not results.explored
+    chosen = () if whole else [label for label in movable if label in rows or not rows]
+    command = study_command(results.info, chosen, len(results.info.seeds) + max(wanted))
+    return f"{' '.join(lines)} To add {count(max(wanted), 'seed')}:\n\n```sh\n{command}\n```"
 
 
 def _claims(results: Results) -> str:
@@ -157,8 +180,9 @@ def _claims(results: Results) -> str:
     counts = Counter(item.verdict for item in found)
     own = sum(bool(item.claim.contradicted) for item in found)
     doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
-    verdicts = ", ".join(f"{name} {n}" for name, n in counts.items())
-    return f"Of the paper's {count(len(found), 'claim')}{doubt}: {verdicts}."
+    verdicts = ", ".join(f"{counts[name]} {_VERDICTS.get(name, name)}" for name in get_args(Verdict) if counts[name])
+    setting = "" if results.comparable else " They are about this study's models: the setting is not the paper's."
+    return f"Of the paper's {count(len(found), 'claim')}{doubt}: {verdicts}.{setting}"
 
 
 def _facts(results: Results) -> list[str]:

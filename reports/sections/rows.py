@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.evidence import Board, Evidence, Standing
-from reports.markdown import DASH, code, number, spread, table, text
+from reports.markdown import DASH, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
-from reports.sections.words import interval, order_sentence, probability
+from reports.sections.words import best_rows, interval, order, order_sentence, probability
 from reports.statistics import Measured
 
 HEAD = ("gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "steps", "hours", "flags")
@@ -22,8 +22,10 @@ def write(results: Results, pictures: Path) -> str:
     parts = [how_to_read(boards)]
     for board in boards:
         parts.append(f"### {text(board.quantity.name)}\n\n{board_table(results, board)}")
-        order = order_sentence(board)
-        parts += [f"{order}."] if order else []
+        found = order(board)
+        if found is not None:
+            said = order_sentence(found)
+            parts.append(f"{said[0].upper()}{said[1:]}. A tau of 1 is the same order, 0 an unrelated one.")
     return "\n\n".join(parts)
 
 
@@ -33,9 +35,10 @@ def how_to_read(boards: list[Board]) -> str:
     said = ["`mean` is over seeds, ± their standard deviation."]
     if any(item.gain for item in standings):
         said.append(
-            "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for the tasks "
-            "as they are; `p` is that of no difference, corrected for the number of rows in the table (Holm). Wins, "
-            "ties and losses count tasks on which the row differs from the baseline by more than chance."
+            "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for "
+            "these tasks and each row by itself; `p` is that of no difference, corrected for the number of rows in the "
+            "table (Holm). Wins, ties and losses count tasks on which the row differs from the baseline by more than "
+            "chance."
         )
     if any(item.gain and item.gain.one_seed for item in standings):
         said.append(
@@ -44,11 +47,12 @@ def how_to_read(boards: list[Board]) -> str:
         )
     if any(item.gain and item.gain.basis == "seeds only" for item in standings):
         said.append("Where predictions were not kept the interval counts the seeds only and is too narrow.")
-    if any(item.in_best_set is not None for item in standings):
+    if any(best_rows(board) for board in boards):
         said.append(
             "The best set holds every row that may be the best at 95 %; `rank` is from the best to the worst place "
             "that a row may have."
         )
+    said.append("`steps` and `hours` are those of one trial.")
     if any(item.flags for item in standings):
         said.append(f"{FLAG} names the flags that touch a row; what they mean stands above.")
     return " ".join(said)
@@ -72,7 +76,8 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
     values = [] if sample is None else [float(value) for value in sample.values]
     baseline = item.name == board.baseline
     tally = None if item.wins is None else f"{item.wins}, {item.ties}, {item.losses}"
-    best = DASH if item.in_best_set is None else "yes" if item.in_best_set else "no"
+    judged = bool(best_rows(board)) and item.in_best_set is not None
+    best = ("yes" if item.in_best_set else "no") if judged else DASH
     return [
         text(item.name),
         str(len(values)) if values else DASH,
@@ -81,7 +86,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
         probability(item.p_holm),
         tally or DASH,
         best,
-        ranks_in_words(item.ranks),
+        ranks_in_words(item.ranks if judged else None),
         number(_mean(results, item.recipe_hash, "steps"), 0),
         number(_hours(results, item.recipe_hash)),
         flags_in_words(item),

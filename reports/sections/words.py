@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from reports.evidence import Board
+from reports.evidence import Board, Standing
 from reports.ledger import Record
-from reports.markdown import DASH, code, signed
+from reports.markdown import DASH, count, signed
 from reports.results import Results
+from reports.statistics import Noise
 from reports.statistics.comparison import Comparison
+from reports.statistics.order import Order, kendall
 from trainables.recipe import Value
 
 SURE = 0.05
@@ -38,36 +38,40 @@ def probability(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def rows_in_words(labels: Sequence[str], most: int = 4) -> str:
-    """`a`, `b` and `c`; of many the first, and how many more."""
-    named = [code(label) for label in labels]
-    if len(named) > most:
-        return f"{', '.join(named[:most])} and {len(named) - most} more"
-    return " and ".join([", ".join(named[:-1]), named[-1]]) if len(named) > 1 else "".join(named)
+def best_rows(board: Board) -> list[Standing]:
+    """The rows that may be the best; none where fewer than two rows could be judged."""
+    judged = [item for item in board.standings if item.in_best_set is not None]
+    return [item for item in judged if item.in_best_set] if len(judged) > 1 else []
 
 
-def order_sentence(board: Board) -> str:
-    """How our order of rows compares with the paper's; empty where fewer than `FEWEST` rows have both figures."""
-    from scipy.stats import kendalltau
-
+def order(board: Board) -> Order | None:
+    """How our order of rows compares with the paper's; None where fewer than `FEWEST` rows have both figures."""
     both = [
         (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
     ]
-    if len(both) < FEWEST or len({ours for ours, _ in both}) == 1 or len({theirs for _, theirs in both}) == 1:
-        return ""
-    found = kendalltau(*zip(*both, strict=True))
-    p = float(found.pvalue)
-    meaning = "more alike than chance makes them" if found.statistic > 0 else "more unlike than chance makes them"
-    if p >= SURE:
-        meaning = "no more alike than chance makes them"
+    return kendall([ours for ours, _ in both], [theirs for _, theirs in both]) if len(both) >= FEWEST else None
+
+
+def order_sentence(found: Order) -> str:
+    """What it means, to stand after "On STS Avg."."""
+    if found.p >= SURE:
+        meaning = "is not shown to have anything to do with the paper's"
+    elif found.tau > 0:
+        meaning = "is like the paper's, more than chance would make it"
+    else:
+        meaning = "is the paper's reversed, more than chance would make it"
+    p = "below 0.001" if found.p < 0.001 else f"{found.p:.3f}"
+    return f"our order of {found.rows} rows {meaning} (Kendall's tau {found.tau:.2f}, p {p})"
+
+
+def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:
+    """How large a difference must be, in plain words."""
+    if noise is None:
+        return f"One seed only: how far {what} moves from seed to seed is unknown, so small differences mean nothing."
     return (
-        f"Our order of {len(both)} rows and the paper's are {meaning}: Kendall's tau is {found.statistic:.2f} (1 is "
-        f"the same order, 0 an unrelated one; p {_equals(p)})"
+        f"Differences in {what} below {noise.threshold(seeds, seeds):.2f} points are within the noise between seeds "
+        f"(95 %, {count(seeds, 'seed')} a row, pooled standard deviation {noise.std:.2f})."
     )
-
-
-def _equals(p: float) -> str:
-    return "below 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def changes(results: Results, record: Record) -> str:

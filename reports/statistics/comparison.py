@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ Basis = Literal["seeds and items", "items only", "seeds only", "none"]
 """What the interval counts: `items only` with one seed, `seeds only` where predictions were not kept."""
 
 WARY = 3.0
-"""How much more a variance of one degree of freedom counts among others; see `total`."""
+"""How much more a variance of one degree of freedom counts among others; see `wary_freedom`."""
 
 
 @dataclass(frozen=True)
@@ -145,32 +145,39 @@ def total(parts: Sequence[Part], shared: float = 0.0) -> tuple[float, float]:
 
     The last part is that of the items where anything is shared. The sum never falls below the larger of the two
     sides. `shared` is an estimate of very many degrees of freedom, so it adds nothing to the uncertainty of the sum.
-
-    Satterthwaite's degrees trust the measured shares of the parts. A spread of three seeds that came out small by
-    chance then looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each
-    part counts as WARY / freedom larger when the degrees are taken; coverage is then within 92 and 97 %.
     """
     variances = [part.variance for part in parts]
     variance = math.fsum(variances)
     if shared:
         variance = max(variance - shared, math.fsum(variances[:-1]), variances[-1])
-    wary = [part.variance * (1 + WARY / part.freedom) for part in parts]
-    sum_of_wary = variance + math.fsum(wary) - math.fsum(variances)
-    doubt = math.fsum(large**2 / part.freedom for large, part in zip(wary, parts, strict=True))
-    return math.sqrt(variance), sum_of_wary**2 / doubt if doubt else math.inf
+    return math.sqrt(variance), float(wary_freedom(variance, variances, [part.freedom for part in parts]))
 
 
-def half_width(error: float, freedom: float) -> float:
-    """Of the two-sided interval at 95 %."""
-    from scipy.stats import t
+def wary_freedom(total: Any, variances: Sequence[Any], freedoms: Sequence[Any]) -> Array:
+    """The degrees of freedom of a variance that sums others; any number of cases at once.
 
-    return float(t.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
+    Satterthwaite's trust the measured shares of the parts. A spread of three seeds that came out small by chance then
+    looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each part counts as
+    WARY / freedom larger when the degrees are taken; coverage is then within 92 and 97 %.
+    """
+    wary = [part * (1 + WARY / freedom) for part, freedom in zip(variances, freedoms, strict=True)]
+    doubt = sum(part**2 / freedom for part, freedom in zip(wary, freedoms, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = np.asarray(total + sum(wary) - sum(variances)) ** 2 / np.asarray(doubt)
+    return np.where(np.asarray(doubt) > 0, freedom, np.inf)
+
+
+def half_width(error: float, freedom: float, alpha: float = 1 - CONFIDENCE) -> float:
+    """Of the two-sided interval, at 95 % if not told."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - alpha / 2)) * error
 
 
 def p_value(gain: float, error: float, freedom: float) -> float:
     """Two-sided. Where nothing varies, any difference is certain."""
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     if error == 0:
         return 1.0 if gain == 0 else 0.0
-    return float(2 * t.sf(abs(gain) / error, freedom))
+    return float(2 * stdtr(freedom, -abs(gain) / error))

@@ -31,10 +31,10 @@ def tost(comparison: Comparison, margin: float, around: float = 0.0) -> float | 
 
 
 def _one_sided(comparison: Comparison, lead: float) -> float | None:
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     if comparison.p is None or comparison.error is None or comparison.freedom is None:
         return None
     if comparison.error == 0:
         return 0.0 if lead > 0 else 1.0
-    return float(t.sf(lead / comparison.error, comparison.freedom))
+    return float(stdtr(comparison.freedom, -lead / comparison.error))

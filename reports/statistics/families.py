@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.statistics.comparison import compare
+from reports.statistics.comparison import wary_freedom
 from reports.statistics.measured import CONFIDENCE
-from reports.statistics.sample import Array, Sample, pairable
+from reports.statistics.sample import Array, Sample
 
 DRAWS = 4000
 """Simulated errors; the quantiles they give are right to about 0.3 points of confidence."""
 
 NOTHING = 1e-7
-"""Points below which a difference is rounding."""
+"""Points; an interval is at least so wide, since smaller differences are rounding."""
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -45,8 +45,8 @@ def best_set(samples: Sequence[Sample]) -> list[bool | None]:
     if judged:
         field = Field.of([samples[index] for index in judged])
         for place, index in enumerate(judged):
-            bars = np.quantile(field.score(field.errors_against(place), place).max(axis=1), CONFIDENCE)
-            answer[index] = bool(field.score(field.means - field.means[place], place).max() <= bars)
+            bar = np.quantile(field.leads(field.errors, place).max(axis=1), CONFIDENCE)
+            answer[index] = bool(field.leads(field.means, place).max() <= bar)
     return answer
 
 
@@ -60,14 +60,13 @@ def rank_intervals(samples: Sequence[Sample]) -> list[tuple[int, int] | None]:
     if not judged:
         return answer
     field = Field.of([samples[index] for index in judged])
-    rows = range(len(judged))
-    largest = np.full(DRAWS, -np.inf)
-    for place in rows:
-        largest = np.maximum(largest, np.abs(field.score(field.errors_against(place), place)).max(axis=1))
+    largest = np.zeros(DRAWS)
+    for place in range(len(judged)):
+        largest = np.maximum(largest, np.abs(field.leads(field.errors, place)).max(axis=1))
     bar = np.quantile(largest, CONFIDENCE)
     for place, index in enumerate(judged):
-        gaps = field.score(field.means - field.means[place], place)
-        answer[index] = (1 + int((gaps > bar).sum()), len(judged) - int((gaps < -bar).sum()))
+        leads = field.leads(field.means, place)
+        answer[index] = (1 + int((leads > bar).sum()), len(judged) - int((leads < -bar).sum()))
     return answer
 
 
@@ -78,63 +77,57 @@ def can_be_judged(sample: Sample) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Rows with their means, simulated errors, and the standard error of each pair with its freedom."""
+    """Rows with their means, and how wrong all of them may be together."""
 
     means: Array  # (rows,)
-    errors: Array  # (draws, rows)
-    scale: Array  # (rows, rows) standard errors of the differences
-    freedom: Array  # (rows, rows)
+    errors: Array  # (draws, rows) simulated
+    widths: Array  # (rows, rows) half the interval of each pair's difference, at a level that many pairs ask for
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Field:
         """Deterministic: the same samples give the same draws."""
+        from scipy.special import stdtrit
+
         rows = len(samples)
+        seeds = np.array([0.0 if sample.std is None else sample.std**2 / sample.count for sample in samples])
+        freedom = np.array([max(sample.count - 1, 1) for sample in samples])
+        shared = np.array([sample.interaction for sample in samples])
+        covariance, on_same = items_covariance(samples)
+
         random = np.random.default_rng(0)
-        errors = np.zeros((DRAWS, rows))
-        for row, sample in enumerate(samples):
-            if sample.std is not None:
-                errors[:, row] += random.standard_t(sample.count - 1, DRAWS) * sample.std / math.sqrt(sample.count)
-        scale, freedom = np.zeros((rows, rows)), np.full((rows, rows), np.inf)
-        for row, first in enumerate(samples):
-            for other in range(row):
-                found = compare(first, samples[other])
-                scale[row, other] = scale[other, row] = found.error or 0.0
-                freedom[row, other] = freedom[other, row] = found.freedom or np.inf
-        root = roots(items_covariance(samples))
-        errors += random.standard_normal((DRAWS, len(root))) @ root
-        return cls(np.array([sample.mean for sample in samples]), errors, scale, freedom)
+        root = roots(covariance - np.diag(np.minimum(shared, np.diag(covariance))))
+        errors = random.standard_normal((DRAWS, rows)) @ root
+        for row in np.flatnonzero(seeds):
+            errors[:, row] += random.standard_t(freedom[row], DRAWS) * math.sqrt(seeds[row])
 
-    def errors_against(self, place: int) -> Array:
-        """(draws, rows) How wrong each row's lead over the row at `place` may be."""
-        return np.asarray(self.errors - self.errors[:, [place]])
+        own = np.diag(covariance)
+        over_items = np.where(on_same, np.maximum(own[:, None] + own - 2 * covariance, 0.0), 0.0)
+        over_seeds = seeds[:, None] + seeds
+        both = over_seeds + over_items - np.where(on_same, shared[:, None] + shared, 0.0)
+        variance = np.maximum(both, np.maximum(over_seeds, over_items))
+        parts = [np.broadcast_to(seeds[:, None], variance.shape), np.broadcast_to(seeds, variance.shape)]
+        degrees = wary_freedom(variance, parts, [freedom[:, None], freedom])
+        widths = np.sqrt(variance) * stdtrit(degrees, 1 - (1 - CONFIDENCE) / (2 * rows))
+        return cls(np.array([sample.mean for sample in samples]), errors, np.maximum(widths, NOTHING))
 
-    def score(self, gaps: Array, place: int) -> Array:
-        """(..., rows) Leads over a row in its errors' own measure, so that leads of unlike certainty compare.
-
-        Student's t becomes a normal score (Wallace's approximation), signed like the gap.
-        """
-        scale, freedom = self.scale[place], self.freedom[place]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            certain = np.where(np.abs(gaps) < NOTHING, 0.0, np.copysign(np.inf, gaps))
-            t = np.where(scale > NOTHING, gaps / scale, certain)
-            finite = np.minimum(freedom, 1e6)
-            size = np.sqrt(finite * np.log1p(t**2 / finite)) * (8 * finite + 1) / (8 * finite + 3)
-        return np.asarray(np.copysign(size, gaps))
+    def leads(self, values: Array, place: int) -> Array:
+        """(..., rows) Leads over the row at `place`, each in units of its own interval, so that unlike ones compare."""
+        return np.asarray((values - values[..., [place]]) / self.widths[place])
 
 
-def items_covariance(samples: Sequence[Sample]) -> Array:
-    """(rows, rows) Of the means over test items, less what their spread over seeds holds already.
+def items_covariance(samples: Sequence[Sample]) -> tuple[Array, Array]:
+    """(rows, rows) Of the means over test items, and whether each pair was scored on the same items.
 
     Rows on other items, or without predictions, share nothing and get zero.
     """
     covariance = np.zeros((len(samples), len(samples)))
-    for row, first in enumerate(samples):
-        for other in range(row + 1):
-            if pairable(first, samples[other]):
-                assert first.effect is not None
-                covariance[row, other] = covariance[other, row] = first.effect @ samples[other].effect
-        covariance[row, row] = max(covariance[row, row] - first.interaction, 0.0)
-    return covariance
+    on_same = np.zeros(covariance.shape, dtype=bool)
+    for name in {sample.items for sample in samples if sample.items and sample.effects is not None}:
+        rows = [row for row, sample in enumerate(samples) if sample.items == name and sample.effects is not None]
+        effects = np.stack([np.asarray(samples[row].effect) for row in rows])
+        covariance[np.ix_(rows, rows)] = effects @ effects.T
+        on_same[np.ix_(rows, rows)] = True
+    return covariance, on_same
 
 
 def roots(covariance: Array) -> Array:

@@ -6,15 +6,21 @@ reach however many seeds are trained.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reports.statistics.comparison import Part, interaction, items_part, paired_seeds_part, total
+import numpy as np
+
+from reports.statistics.comparison import Part, interaction, items_part, paired_seeds_part, wary_freedom
 from reports.statistics.measured import CONFIDENCE
-from reports.statistics.sample import Sample, pairable
+from reports.statistics.sample import Array, Sample, pairable
 
 MOST_SEEDS = 1000
+KNOWN = 4
+"""How much better than by its own seeds a spread counts as known in planning; see `_power`."""
+POINTS = 256
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ def power(
     spread: Spread | None = None,
     paired: bool = False,
 ) -> float:
-    """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided.
+    """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, on the right side.
 
     `seeds`: of each trained recipe; None for as many as each has. `spread` stands in for that of a sample with one
     seed; ValueError where it is needed and missing. `paired` as in `compare`.
@@ -116,18 +122,37 @@ def _spread(sample: Sample, other: Spread | None) -> Spread | None:
 
 
 def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float:
-    """By the noncentral t with the expected degrees of freedom."""
-    from scipy.stats import nct, t
+    """The mean over what the true spreads may be, and over what spreads the study will then measure.
 
-    if any(spread and count < 2 for spread, count in zip(plan.spreads, counts, strict=True)):
+    A spread of few seeds is badly known. Its true value is drawn as if KNOWN times the degrees of freedom had been
+    measured: with all of its uncertainty the advice is twice as many seeds as turn out to be needed, with none of it
+    too few.
+    """
+    from scipy.special import chdtri, ndtr, stdtrit
+
+    trained = [(spread, count) for spread, count in zip(plan.spreads, counts, strict=True) if spread is not None]
+    if any(count < 2 for _, count in trained):
         return 0.0  # one seed: no verdict
-    parts = [
-        Part(spread.std**2 / count, count - 1)
-        for spread, count in zip(plan.spreads, counts, strict=True)
-        if spread is not None
-    ]
-    error, freedom = total([*parts, *([plan.items] if plan.items else [])])
-    if error == 0:
-        return 1.0 if effect else alpha
-    quantile, shift = float(t.ppf(1 - alpha / 2, freedom)), abs(effect) / error
-    return float(nct.sf(quantile, freedom, shift) + nct.cdf(-quantile, freedom, shift))
+    true, measured, freedoms = [], [], []
+    for number, (spread, count) in enumerate(trained):
+        known = KNOWN * spread.freedom
+        true.append(spread.std**2 / count * known / chdtri(known, _points()[:, 2 * number]))
+        measured.append(true[-1] * chdtri(count - 1, _points()[:, 2 * number + 1]) / (count - 1))
+        freedoms.append(count - 1.0)
+    if plan.items:
+        for variances in (true, measured):
+            variances.append(np.full(POINTS, plan.items.variance))
+        freedoms.append(plan.items.freedom)
+    variance = sum(measured)
+    bar = stdtrit(wary_freedom(variance, measured, freedoms), 1 - alpha / 2) * np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = ndtr((abs(effect) - bar) / np.sqrt(sum(true)))
+    return float(np.nan_to_num(found, nan=0.0).mean())
+
+
+@functools.cache
+def _points() -> Array:
+    """(POINTS, 4) Evenly spread in the unit cube, always the same."""
+    from scipy.stats import qmc
+
+    return np.asarray(qmc.Sobol(4, seed=0).random(POINTS))
