@@ -1,44 +1,146 @@
-"""`python -m reports RESULTS`: rebuild a study's report. Needs neither Ray nor torch."""
+"""`python -m reports RESULTS`: a study's report, in any format. Needs neither Ray nor torch."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from trainables.errors import answer_user_errors
+from trainables.errors import UserError, answer_user_errors
 
+USAGE = """python -m reports RESULTS [options]
+       python -m reports diff RESULTS RESULTS
+       python -m reports export RESULTS ROW [FOLDER]"""
 EXAMPLES = """examples:
-  python -m reports results/scl_ablation      write report.md, its pictures and trials.csv into that folder
+  python -m reports results/x                       report.md, its pictures and trials.csv, into that folder
+  python -m reports results/x --format md,html      and report.html: one file for any browser, without a network
+  python -m reports results/x --format latex,csv    report.tex with booktabs, and every table as tables/SECTION-N.csv
+  python -m reports results/x --across steps        judge also across unequal numbers of steps
+  python -m reports results/x --format html --sentences /data/senteval
+                                                    the page shows the sentences on which two rows differ
   python -m reports results/x --plugin my_section.py
-                                              with a section of your own
-  watch -n 60 python -m reports results/x     keep the report of a running study fresh
+                                                    with a section of your own
+  python -m reports results/x --live                the page of a running study, on this machine only
+  python -m reports results/x --check               compute every number of the ledger again; exit code 1 if one differs
+  python -m reports diff results/x results/y        what differs between two studies
+  python -m reports export results/x 'my row' model a model for sentence-transformers, with its card
 """
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    commands = {"diff": _diff, "export": _export}
+    if given and given[0] in commands:
+        return commands[given[0]](given[1:])
+    return _report(given)
+
+
+def _report(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m reports",
-        description="Write a study's report.md, pictures and trials.csv from its study.json and ledger.",
+        usage=USAGE,
+        description="Write a study's report from its folder: study.json, ledger and predictions.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("results", type=Path, help="the folder that a study wrote")
+    parser.add_argument("results", type=Path, metavar="RESULTS", help="the folder that a study wrote")
+    parser.add_argument(
+        "--format",
+        default="md",
+        metavar="NAMES",
+        help="one or more of md, html, latex and csv, with commas between them; md without it",
+    )
+    parser.add_argument(
+        "--across",
+        action="append",
+        default=[],
+        metavar="GUARD",
+        help="judge also where this guard says that two rows cannot be compared; may be repeated",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=Path,
+        metavar="FOLDER",
+        help="SentEval's data: the page shows its sentences, so do not pass the page on where you may not pass them on",
+    )
     parser.add_argument(
         "--plugin",
         type=Path,
         action="append",
         default=[],
         metavar="FILE",
-        help="a Python file that adds a section; a study's own plugins are known without it",
+        help="a Python file that adds a section or a format; a study's own plugins are known without it",
     )
-    asked = parser.parse_args()
-    from reports.report import write_report
+    parser.add_argument("--live", action="store_true", help="serve the page on this machine while the study runs")
+    parser.add_argument("--check", action="store_true", help="compute the ledger's numbers again from the predictions")
+    asked = parser.parse_args(arguments)
+    if asked.live and asked.check:
+        raise UserError("--live and --check do not go together; give one of them")
     from trainables.plugins import load_plugin
 
     for plugin in asked.plugin:
         load_plugin(plugin)
-    print(write_report(asked.results))
+    if asked.check:
+        return _check(asked.results)
+    if asked.live:
+        from reports.live import serve
+
+        serve(asked.results)
+        return 0
+    from reports.formats import FORMATS
+    from reports.report import write_report
+
+    formats = [name.strip() for name in asked.format.split(",")]
+    write_report(asked.results, formats, across=asked.across, sentences=asked.sentences)
+    for name in formats:
+        print(asked.results / FORMATS[name].file)
+    return 0
+
+
+def _check(results: Path) -> int:
+    from reports.check import check
+
+    problems = check(results)
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print(f"every number of {results} was computed again, and none differs")
+    return 1 if problems else 0
+
+
+def _diff(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m reports diff",
+        description="What differs between two studies, as markdown: what they asked, ran on and found.",
+        epilog="example:\n  python -m reports diff results/before results/after > diff.md",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("first", type=Path, metavar="RESULTS", help="the folder of the one study")
+    parser.add_argument("second", type=Path, metavar="RESULTS", help="the folder of the other")
+    asked = parser.parse_args(arguments)
+    from reports.diff import diff
+
+    print(diff(asked.first, asked.second))
+    return 0
+
+
+def _export(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m reports export",
+        description="A row's model as a folder for sentence-transformers. Its card has scores, intervals and recipe.",
+        epilog="example:\n  python -m reports export results/x 'SBERT baseline' models/baseline",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("results", type=Path, metavar="RESULTS", help="the folder that a study wrote")
+    parser.add_argument("row", metavar="ROW", help="the row's label, or an explored recipe's hash")
+    parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it")
+    asked = parser.parse_args(arguments)
+    from reports.export import export
+
+    print(export(asked.results, asked.row, asked.folder))
+    return 0
 
 
 def command() -> int:

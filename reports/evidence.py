@@ -8,32 +8,39 @@ for board in evidence.boards:          # one for each figure that sums the study
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
-from reports.statistics.comparison import Comparison
-from reports.statistics.sample import Sample
+import numpy as np
+
+from reports.guards import Flag, Flags, find_flags
+from reports.markdown import count
+from reports.quantity import Quantity, average_quantity, quantity
+from reports.results import topic_name
+from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
+from reports.statistics.families import can_be_judged
+from reports.statistics.order import Order, kendall
+from reports.statistics.pairing import pair_by_seed, same_seeds
+from reports.statistics.power import Spread, pooled_spread, power, seeds_needed
 
 if TYPE_CHECKING:
-    from reports.guards import Flag
+    from reports.ledger import Record
     from reports.results import Results
 
-Verdict = Literal["above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
+SURE = 0.05
+"""A verdict may be wrong this often, over a whole board or all claims of a report."""
+MOST = 20
+"""More seeds than this are not proposed."""
+POWER = 0.8
+"""How surely the proposed seeds would settle what they are for."""
+FIRST_SEEDS = 2
+"""So many more are proposed where each row has one."""
+
+Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
 """Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two."""
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A figure of a trial as a weighted sum of task scores: `{("STS12", "spearman_wmean"): 0.2, ...}`."""
-
-    name: str
-    weights: Mapping[tuple[str, str], float]
-
-    @property
-    def tasks(self) -> frozenset[str]:
-        """Whose scores it is made of."""
-        return frozenset(task for task, _ in self.weights)
 
 
 @dataclass(frozen=True)
@@ -42,13 +49,13 @@ class Standing:
 
     recipe_hash: str
     name: str
-    """The row's label, or `explored HASH`."""
-    is_row: bool
+    """The row's label."""
     sample: Sample | None
     """None where the figure is missing."""
     gain: Comparison | None
     """Over the baseline; None for the baseline itself and where either is missing."""
     p_holm: float | None
+    """Over all gains of the board that may get a verdict; None for the others."""
     verdict: Verdict
     blocked_by: tuple[Flag, ...]
     """The flags between it and the baseline that forbid a verdict."""
@@ -57,18 +64,19 @@ class Standing:
     wins: int | None
     ties: int | None
     losses: int | None
-    """Over the quantity's tasks, against the baseline: by the interval of each task at 95 %, Holm over its tasks."""
+    """Over the quantity's tasks, against the baseline: by the p of each task at 5 %, Holm over its tasks. None where
+    there is no gain, or one seed."""
     in_best_set: bool | None
-    """None where it cannot be said (one seed, no items)."""
+    """None where it cannot be said: one seed, or a flag that forbids a verdict."""
     ranks: tuple[int, int] | None
     """The best and the worst rank that the data allow at 95 %, all rows at once."""
     published: float | None = None
-    """The paper's gain over its baseline, in points."""
+    """The paper's gain over its baseline, in points; its figure where the space has no baseline."""
 
 
 @dataclass(frozen=True)
 class Board:
-    """Every recipe under one figure that sums the study up, best first."""
+    """Every row of the study that has a figure which sums the study up, best first."""
 
     quantity: Quantity
     baseline: str | None
@@ -79,6 +87,8 @@ class Board:
     None where nothing is undecided, or no number of seeds would."""
     settles: str = ""
     """In words: what those seeds would settle, or why none would."""
+    settled: tuple[str, ...] = ()
+    """The labels of the rows whose gains those seeds would settle."""
 
 
 class Evidence:
@@ -86,3 +96,332 @@ class Evidence:
 
     def __init__(self, results: Results) -> None:
         self.results = results
+        self._samples: dict[tuple[str, Any], Sample | None] = {}
+        self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
+        self._paired: dict[Any, bool] = {}
+        self._spreads: dict[Any, Spread | None] = {}
+        self._named: dict[tuple[str, str], bool] = {}
+
+    @classmethod
+    def of(cls, results: Results) -> Evidence:
+        """The one evidence of these results, kept with them."""
+        kept = vars(results)
+        if "evidence" not in kept:
+            kept["evidence"] = cls(results)
+        found: Evidence = kept["evidence"]
+        return found
+
+    @cached_property
+    def flags(self) -> Flags:
+        """What every guard found."""
+        return find_flags(self.results)
+
+    # Samples
+
+    def sample(self, recipe_hash: str, figure: Quantity) -> Sample | None:
+        """A recipe's figure under every seed that has it, with the effects of the test items where all seeds kept them.
+
+        Of the study's protocol only. None where no seed has it.
+        """
+        key = (recipe_hash, figure.key)
+        if key not in self._samples:
+            self._samples[key] = self._sample(recipe_hash, figure)
+        return self._samples[key]
+
+    def _sample(self, recipe_hash: str, figure: Quantity) -> Sample | None:
+        valued = [
+            (record, value)
+            for record in self.results.recipes.get(recipe_hash, [])
+            if (value := figure.of(record.scores)) is not None
+        ]
+        if not valued:
+            return None
+        effects = [self._effects(record, figure) for record, _ in valued]
+        known = [effect for effect in effects if effect is not None]
+        same = len(known) == len(valued) and len({items for _, items in known}) == 1
+        return Sample(
+            np.array([value for _, value in valued]),
+            tuple(record.seed for record, _ in valued),
+            fixed=recipe_hash in self.results.fixed,
+            effects=np.stack([effect for effect, _ in known]) if same else None,
+            items=known[0][1] if same else "",
+        )
+
+    def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:
+        """(items,) of all tasks, one after the other, each times its weight; None where a part cannot be told.
+
+        Numbers of one task that are scored on the same items add up.
+        """
+        by_items: dict[str, np.ndarray] = {}
+        for (task, number), weight in sorted(figure.weights.items()):
+            found = self.results.predictions.effects(record, task, number, named=self._are_named(task, number))
+            if found is None:
+                return None
+            effect, items = np.float32(weight) * found[0], found[1]
+            by_items[items] = by_items[items] + effect if items in by_items else effect
+        return np.concatenate(list(by_items.values())), " ".join(by_items)
+
+    def _are_named(self, task: str, number: str) -> bool:
+        """Whether every trial that kept these predictions says which items they are of; older ones do not."""
+        if (task, number) not in self._named:
+            predictions = self.results.predictions
+            records = [record for records in self.results.recipes.values() for record in records]
+            self._named[task, number] = not any(predictions.names(record, task, number) is False for record in records)
+        return self._named[task, number]
+
+    # Comparisons
+
+    def compare(self, first_hash: str, second_hash: str, figure: Quantity) -> Comparison | None:
+        """One recipe minus another; None where either lacks the figure. Flags are another matter: `between`."""
+        key = (first_hash, second_hash, figure.key)
+        if key not in self._compared:
+            first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
+            self._compared[key] = None
+            if first is not None and second is not None:
+                paired = same_seeds(first, second) and self._seeds_move_together(figure)
+                self._compared[key] = compare(first, second, paired=paired)
+        return self._compared[key]
+
+    def _seeds_move_together(self, figure: Quantity) -> bool:
+        """Whether rows are compared seed by seed in this figure; decided once, for all of them."""
+        if figure.key not in self._paired:
+            row_hashes = self.results.info.row_hashes
+            hashes = dict.fromkeys(filter(None, (row_hashes[label] for label in self.results.asked_rows)))
+            base = row_hashes.get(self.results.space.baseline or "")
+            order = sorted(hashes, key=lambda key: key != base)
+            samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
+            self._paired[figure.key] = len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
+        return self._paired[figure.key]
+
+    def between(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[Flag, ...]:
+        """The flags that forbid a verdict on the two recipes in this figure."""
+        return self.flags.between(first_hash, second_hash, figure.tasks)
+
+    def tally(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[int, int, int] | None:
+        """Wins, ties and losses of the first over the figure's tasks; None with one seed, and where one is missing."""
+        parts = figure.by_task()
+        found = {task: self.compare(first_hash, second_hash, part) for task, part in parts.items()}
+        there = {task: item for task, item in found.items() if item is not None}
+        if not there or any(item.one_seed for item in there.values()):
+            return None
+        free = {task: not self.between(first_hash, second_hash, parts[task]) for task in there}
+        adjusted = holm([item.p if free[task] else None for task, item in there.items()])
+        sure = [p is not None and p < SURE for p in adjusted]
+        wins = sum(item.gain > 0 for item, decided in zip(there.values(), sure, strict=True) if decided)
+        return wins, len(there) - sum(sure), sum(sure) - wins
+
+    def pairs(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Every two of these rows by every figure of the boards and every task of these, for JSON.
+
+        `figures` names the columns; `pairs` holds `[first, second, cells]` with the labels' numbers, and a cell is
+        `[gain, low, high, why]`, first minus second: None where unknown, and `why` says what forbids a verdict.
+        """
+        figures = [board.quantity for board in self.boards]
+        figures += {name: part for figure in figures for name, part in figure.by_task().items()}.values()
+        hashes = [self.results.info.row_hashes.get(label) or "" for label in labels]
+        found = [
+            [first, second, [self._cell(hashes[first], hashes[second], figure) for figure in figures]]
+            for first in range(len(labels))
+            for second in range(first + 1, len(labels))
+        ]
+        return {"labels": list(labels), "figures": [figure.name for figure in figures], "pairs": found}
+
+    def _cell(self, first: str, second: str, figure: Quantity) -> list[float | str | None] | None:
+        item = self.compare(first, second, figure)
+        if item is None:
+            return None
+        flags = self.between(first, second, figure)
+        why = "one seed" if item.one_seed else ", ".join(dict.fromkeys(flag.guard for flag in flags))
+        ends = [None if end is None else round(end, 2) for end in (item.low, item.high)]
+        return [round(item.gain, 2), *ends, why]
+
+    # Boards
+
+    @cached_property
+    def figures(self) -> list[Quantity]:
+        """What sums the study up: a figure for each topic; in a space without tables every average that is there."""
+        results = self.results
+        if results.topics:
+            return [quantity(table, column, topic_name(table, column)) for table, column in results.topics]
+        return [average_quantity(name) for name in results.summary_averages]
+
+    @cached_property
+    def boards(self) -> list[Board]:
+        """One for each figure that at least one row has. Explored recipes are not on it: they were chosen by score."""
+        boards = [self._board(figure) for figure in self.figures]
+        return [board for board in boards if any(standing.sample for standing in board.standings)]
+
+    def _board(self, figure: Quantity) -> Board:
+        hashes = {label: key for label in self.results.asked_rows if (key := self.results.info.row_hashes[label])}
+        baseline = self.results.space.baseline
+        base = hashes.get(baseline or "")
+        gains = {
+            label: None if base is None or key == base else self.compare(key, base, figure)
+            for label, key in hashes.items()
+        }
+        blocked = {label: () if base is None else self.between(key, base, figure) for label, key in hashes.items()}
+        adjusted = dict(
+            zip(
+                gains,
+                holm([gain.p if gain and not blocked[label] else None for label, gain in gains.items()]),
+                strict=True,
+            )
+        )
+        best, ranks = self._places(hashes, figure)
+        standings = []
+        for label, key in hashes.items():
+            gain = gains[label]
+            tally = None if gain is None or base is None else self.tally(key, base, figure)
+            standings.append(
+                Standing(
+                    recipe_hash=key,
+                    name=label,
+                    sample=self.sample(key, figure),
+                    gain=gain,
+                    p_holm=adjusted[label],
+                    verdict="baseline" if key == base else _verdict(gain, adjusted[label], bool(blocked[label])),
+                    blocked_by=blocked[label] if gain else (),
+                    flags=self.flags.of_recipe(key, figure.tasks),
+                    wins=tally and tally[0],
+                    ties=tally and tally[1],
+                    losses=tally and tally[2],
+                    in_best_set=best.get(label),
+                    ranks=ranks.get(label),
+                    published=self._published(figure, label),
+                )
+            )
+        standings.sort(
+            key=lambda standing: -math.inf if standing.sample is None else standing.sample.mean, reverse=True
+        )
+        return Board(figure, baseline if base else None, tuple(standings), *self._seeds_needed(standings, figure, base))
+
+    def _seeds_needed(
+        self, standings: Sequence[Standing], figure: Quantity, base: str | None
+    ) -> tuple[int | None, str, tuple[str, ...]]:
+        """How many more seeds, in words, and for which rows."""
+        open_ones = [standing for standing in standings if standing.verdict.startswith("undecided")]
+        if base is None or not open_ones:
+            return None, "", ()
+        judged = sum(standing.verdict not in ("baseline", "missing", "no verdict") for standing in standings)
+        more = {
+            standing.name: self.more_seeds(standing.recipe_hash, base, figure, 0.0, SURE / judged)
+            for standing in open_ones
+        }
+        return in_words(more, "gain")
+
+    def more_seeds(
+        self, first_hash: str, second_hash: str, figure: Quantity, bound: float, alpha: float
+    ) -> float | None:
+        """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
+
+        If it is as large as measured. Infinity where MOST would not; None where no row of the study tells
+        how far seeds scatter.
+        """
+        first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
+        if first is None or second is None:
+            return None
+        spread = self._spread(figure)
+        if spread is None and any(not sample.fixed for sample in (first, second)):
+            return None
+        trained = [sample.count for sample in (first, second) if not sample.fixed]
+        effect = first.mean - second.mean - bound
+        most = min(trained, default=0) + MOST
+        if not trained or power(first, second, effect, most, alpha=alpha, spread=spread) < POWER:
+            return math.inf
+        needed = seeds_needed(first, second, effect, POWER, alpha=alpha, spread=spread)
+        return math.inf if needed is None else max(1, needed - min(trained))
+
+    def _spread(self, figure: Quantity) -> Spread | None:
+        """Between seeds, pooled over the rows."""
+        if figure.key not in self._spreads:
+            samples = [self.sample(key, figure) for key in self.results.labels]
+            self._spreads[figure.key] = pooled_spread(sample for sample in samples if sample is not None)
+        return self._spreads[figure.key]
+
+    def _places(
+        self, hashes: dict[str, str], figure: Quantity
+    ) -> tuple[dict[str, bool | None], dict[str, tuple[int, int] | None]]:
+        """The best set and the ranks, among the most rows that may all be compared with each other."""
+        samples = {label: sample for label, key in hashes.items() if (sample := self.sample(key, figure))}
+        free = {
+            (one, other)
+            for one in samples
+            for other in samples
+            if one == other or not self.between(hashes[one], hashes[other], figure)
+        }
+        group = max((_all_free(start, samples, free) for start in samples), key=len, default=[])
+        judged = [samples[label] for label in group]
+        if sum(map(can_be_judged, judged)) < 2:
+            return {}, {}
+        return dict(zip(group, best_set(judged), strict=True)), dict(zip(group, rank_intervals(judged), strict=True))
+
+    def _published(self, figure: Quantity, label: str) -> float | None:
+        """From the first of the paper's tables that prints this figure of the row."""
+        results = self.results
+        printed = results.published if results.space.baseline is None else results.published_gain
+        found = (
+            printed(table, label, column.name)
+            for table in results.space.tables
+            if label in {row for _, row in table.rows}
+            for column in table.columns
+            if quantity(table, column).key == figure.key
+        )
+        return next((value for value in found if value is not None), None)
+
+
+def order_against_paper(board: Board) -> Order | None:
+    """Kendall's tau of our order of the rows against the paper's; None for fewer than two rows that both have."""
+    both = [
+        (standing.sample.mean, standing.published)
+        for standing in board.standings
+        if standing.sample is not None and standing.published is not None
+    ]
+    return kendall([ours for ours, _ in both], [theirs for _, theirs in both])
+
+
+def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, str, tuple[str, ...]]:
+    """Of undecided gains or claims, by name how many more seeds each needs: one number for them, what it would settle
+    in words, and the names of what it would settle.
+
+    No more than MOST seeds are proposed: what needs more is left undecided, and counted.
+    """
+    if not more:
+        return None, "", ()
+    if all(needed is None for needed in more.values()):
+        seeds = FIRST_SEEDS
+        said = (
+            f"how far scores move from seed to seed is unknown; {count(seeds, 'more seed')} of each row would show it"
+        )
+        return seeds, f"No {noun} can be decided with one seed: {said}.", ()
+    within = {name: int(needed) for name, needed in more.items() if needed is not None and needed <= MOST}
+    which = f"the undecided {noun}" if len(more) == 1 else f"{len(within)} of {len(more)} undecided {noun}s"
+    if not within:
+        which = f"The undecided {noun} is" if len(more) == 1 else f"All {len(more)} undecided {noun}s are"
+        return None, f"{which} too small for {MOST} more seeds of each row to settle, if as small as measured.", ()
+    seeds = max(within.values())
+    size = "it is" if len(within) == 1 else "they are"
+    said = f"{count(seeds, 'more seed')} of each row would settle {which}, if {size} as large as measured (power 80 %)"
+    if len(within) < len(more):
+        said += f"; the others would need more than {MOST}"
+    return seeds, f"{said}.", tuple(within)
+
+
+def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> list[str]:
+    """Rows that may all be compared with each other, from one on, in their order."""
+    group = [start]
+    for label in labels:
+        if label != start and all((label, other) in free for other in group):
+            group.append(label)
+    return group
+
+
+def _verdict(gain: Comparison | None, p_holm: float | None, blocked: bool) -> Verdict:
+    if gain is None:
+        return "missing"
+    if blocked:
+        return "no verdict"
+    if gain.one_seed:
+        return "undecided: one seed"
+    if p_holm is None or p_holm >= SURE:
+        return "undecided"
+    return "above" if gain.gain > 0 else "below"

@@ -1,7 +1,12 @@
-"""Numbers and tables as markdown. A missing number is a dash."""
+"""Numbers, words and tables as markdown. A missing number is a dash.
+
+Whatever comes from outside (labels, notes, reasons, commands, claims, paths) goes through `text` or `code` first: then
+it can be no heading, no HTML, no link and no end of a table's cell.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,8 +24,8 @@ def signed(value: float | None, digits: int = 2) -> str:
     """`+2.83`, or a dash; what rounds to zero has no sign."""
     if value is None:
         return DASH
-    text = f"{value:+.{digits}f}"
-    return text[1:] if float(text) == 0 else text
+    printed = f"{value:+.{digits}f}"
+    return printed[1:] if float(printed) == 0 else printed
 
 
 def spread(value: Measured | None, digits: int = 2) -> str:
@@ -30,15 +35,43 @@ def spread(value: Measured | None, digits: int = 2) -> str:
     return number(value.mean, digits) + ("" if value.std is None else f" ± {value.std:.{digits}f}")
 
 
+_MARKS = re.compile(r"[\\\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@")
+"""What means something within a line of markdown: emphasis, code, links, HTML, columns, formulas."""
+_START = re.compile(r"^(\d*)([.)#+=-])")
+"""What at its beginning makes a line a heading, a list or a rule."""
+
+
+def text(value: object) -> str:
+    """Words from outside, on one line, such that markdown shows them as they are."""
+    return _START.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", one_line(value)))
+
+
 def code(value: object) -> str:
-    """A recipe's value as it is written in `--set`."""
-    text = ",".join(value) if isinstance(value, tuple | list) else "none" if value is None else str(value)
-    return f"`{short_paths(text)}`"
+    """A recipe's value as it is written in `--set`, or any text from outside, as a code span that nothing in it ends.
+
+    Absolute paths are shortened (`short_paths`); `verbatim` leaves them.
+    """
+    if isinstance(value, tuple | list):
+        value = ",".join(map(str, value))
+    return verbatim(short_paths("none" if value is None else str(value)))
 
 
-def short_paths(text: str) -> str:
+def verbatim(value: object) -> str:
+    """The same with every letter as it is, for commands."""
+    line = one_line(value) or "''"
+    ticks = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
+    pad = " " * (line.startswith("`") or line.endswith("`"))
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def one_line(value: object) -> str:
+    """Text without line breaks and other signs that are not seen."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in str(value)).split())
+
+
+def short_paths(value: str) -> str:
     """Absolute paths by their last two names; `study.json` has them whole."""
-    parts = [f"…/{'/'.join(Path(part).parts[-2:])}" if part.startswith("/") else part for part in text.split(",")]
+    parts = [f"…/{'/'.join(Path(part).parts[-2:])}" if part.startswith("/") else part for part in value.split(",")]
     return ",".join(parts)
 
 

@@ -1,30 +1,73 @@
-"""`report.md` from a results folder: its sections, one after the other (`reports/sections`).
+"""A report from a results folder: its sections, one after the other (`reports/sections`), in any of `reports/formats`.
 
-It is made of `study.json` and the ledger (and, where there is a heat map, of the stored predictions). It needs neither
-Ray nor torch, and the same ledger gives the same text.
+It is made of `study.json`, the ledger and the stored predictions. It needs neither Ray nor torch, and the same folder
+gives the same text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from reports.formats import FORMATS, Document
 from reports.results import Results
-from reports.sections import in_order
+from reports.sections import Section, in_order
 from reports.trials_csv import write_trials_csv
-from trainables.files import write_whole
 
-NAME = "report.md"
+PICTURES = "pictures"
 
 
-def write_report(results: Path) -> Path:
-    """Write `report.md`, its pictures and `trials.csv` into the results folder; returns the report's path.
+@dataclass(frozen=True)
+class Part:
+    """A section as it was written: markdown without any HTML."""
 
-    Works on a study that is still running: what is not there yet is a dash. Raises `UserError` for a folder that
-    is no study's, or where nothing is finished.
+    name: str
+    """The section's."""
+    heading: str
+    """Empty for what stands right under the title."""
+    content: str
+    """Markdown under the heading. A picture is named by its path within the results folder."""
+    folded: bool
+
+    @property
+    def markdown(self) -> str:
+        """With its heading, within a fold where it is folded: the only HTML of a report in markdown."""
+        head = f"## {self.heading}" if self.heading else ""
+        if self.folded:
+            return f"<details><summary>\n\n{head}\n\n</summary>\n\n{self.content}\n\n</details>"
+        return f"{head}\n\n{self.content}" if head else self.content
+
+
+def part_of(section: Section, results: Results, pictures: Path) -> Part:
+    """A section as it is written of these results."""
+    return Part(section.name, section.heading, section.content(results, pictures), section.folded)
+
+
+def parts(results: Results) -> list[Part]:
+    """Every section that has something to say, in order; their pictures are made in the results folder."""
+    written = [part_of(section, results, results.folder / PICTURES) for section in in_order()]
+    return [part for part in written if part.content]
+
+
+def write_report(
+    folder: Path, formats: Sequence[str] = ("md",), *, across: Sequence[str] = (), sentences: Path | None = None
+) -> Path:
+    """Write the report, its pictures and `trials.csv` into the results folder; returns the path of the first format.
+
+    `across` names guards across whose flags it shall judge, beside those that the study was told. `sentences` is a
+    SentEval data folder whose sentences the page may show. Works on a study that is still running: what is not there
+    yet is a dash. Raises `UserError` for a folder that is no study's, where nothing is finished, and for a format or a
+    guard that does not exist.
     """
-    read = Results.load(results)
-    texts = [f"# {read.space.title}", *(section.text(read, results / "pictures") for section in in_order())]
-    path = results / NAME
-    write_whole(path, "\n\n".join(text for text in texts if text) + "\n")
-    write_trials_csv(results / "trials.csv", read.records, read.labels)
-    return path
+    chosen = [FORMATS[name] for name in formats]
+    results = Results.load(folder)
+    if across:
+        from reports.guards import GUARDS
+
+        guards = [*results.info.across, *(GUARDS[name].name for name in across)]
+        results = replace(results, info=replace(results.info, across=guards))
+    document = Document(results, results.space.title, tuple(parts(results)), sentences)
+    written = [form.write(document) for form in chosen]
+    write_trials_csv(folder / "trials.csv", results.records, results.labels)
+    return written[0]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
+from reports.predictions import Predictions
 from reports.statistics import Measured, Noise
 from search_spaces.averages import AVERAGES, average, averages
 from search_spaces.goals import GOALS, selection
@@ -17,6 +18,9 @@ from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
 from trainables.recipe import SCENES, Recipe, Value, keys
+
+FEW = 3
+"""So many records that cannot be used are named."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +40,24 @@ class Results:
     info: StudyInfo
     space: Space
     records: list[Record]
+    """Those that can be right."""
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    """Files of the ledger that cannot, by name, with the reason."""
 
     @classmethod
     def load(cls, folder: Path) -> Results:
         """`UserError` where the folder is no study's, or nothing in it is finished."""
         info = StudyInfo.load(folder)
-        records = Ledger(folder / LEDGER).read()
+        space = info.load_space(folder)  # runs the plugins, whose names recipes may have
+        records, set_aside = Ledger(folder / LEDGER).sift()
         if not any(record.status == "finished" for record in records):
-            raise UserError(f"no trial in {folder / LEDGER} is finished yet, so there is nothing to report")
-        return cls(folder, info, info.load_space(folder), records)
+            raise UserError(
+                f"no trial in {folder / LEDGER} is finished yet, so there is nothing to report"
+                if not set_aside
+                else f"no trial in {folder / LEDGER} can be used: "
+                + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
+            )
+        return cls(folder, info, space, records, set_aside)
 
     # Records
 
@@ -71,7 +84,12 @@ class Results:
         return {key: records for key, records in found.items() if records}
 
     @cached_property
-    def _fixed(self) -> set[str]:
+    def predictions(self) -> Predictions:
+        """What the trials predicted, read when asked."""
+        return Predictions(self.folder)
+
+    @cached_property
+    def fixed(self) -> set[str]:
         """Hashes of the recipes that score the same under every seed."""
         return {key for key, records in self.recipes.items() if not Recipe.from_flat(records[0].recipe).uses_seed}
 
@@ -114,7 +132,7 @@ class Results:
     def is_complete(self, label: str) -> bool:
         """Every seed of the row is there that can change its scores."""
         seeds = {record.seed for record in self.of_row(label)}
-        return seeds >= set(self.info.seeds) or (bool(seeds) and self.info.row_hashes[label] in self._fixed)
+        return seeds >= set(self.info.seeds) or (bool(seeds) and self.info.row_hashes[label] in self.fixed)
 
     def why_missing(self, label: str) -> str:
         """The reason for a row's dashes."""
@@ -132,6 +150,9 @@ class Results:
         stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
         if stopped is not None:
             return str(stopped.training.get("stopped") or "stopped early")
+        aside = next((why for name, why in self.set_aside.items() if name.startswith(f"{recipe_hash}-")), None)
+        if aside is not None:
+            return f"its record was set aside: {aside}"
         return self.failures.get(recipe_hash, "not finished")
 
     # Figures
@@ -139,7 +160,7 @@ class Results:
     def over_seeds(self, records: Sequence[Record], figure: Callable[[Record], float | None]) -> Measured | None:
         """A figure over the seeds of one recipe, of the records that have it."""
         values = [value for record in records if (value := figure(record)) is not None]
-        return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self._fixed)
+        return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self.fixed)
 
     def measured(self, records: Sequence[Record], table: Table, column: Column) -> Measured | None:
         """A table's figure, over the seeds of one recipe."""
@@ -207,9 +228,14 @@ class Results:
                 )
                 for table, column in self.topics
             ]
+        return [(name, functools.partial(self.average, name=name)) for name in self.summary_averages]
+
+    @cached_property
+    def summary_averages(self) -> list[str]:
+        """Every average of test scores that some trial has."""
         found = [averages(record.scores).items() for record in self.records]
         names = sorted({name for items in found for name, value in items if value is not None})
-        return [(name, functools.partial(self.average, name=name)) for name in names if not AVERAGES[name].development]
+        return [name for name in names if not AVERAGES[name].development]
 
     # How far this study is from the paper's
 

@@ -13,24 +13,32 @@ holds what your section says.
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import random
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.report import write_report
+from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
+from reports.made_up import DATA, VERSIONS, geometry, with_predictions
+from reports.report import part_of, write_report
 from reports.results import Results
 from reports.sections import Section, in_order
 from search_spaces import load_space
+from trainables.files import write_whole
 from trainables.senteval.tasks import GROUPS
 
 SPACE = "scl_ablation"
 
 
 def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
-    """A results folder with so many rows of a registered space, each under so many seeds, and made-up scores."""
+    """A results folder with so many rows of a registered space, each under so many seeds.
+
+    Scores are made up, and the predictions with them, of 60 items a task: the scores are exactly what these give.
+    """
     space = load_space(SPACE)
     base = space.base.override(space.laptop)
     labels = [row.label for row in space.rows if row.needs is None][:rows]
@@ -41,11 +49,35 @@ def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
             scores = {task: {"spearman_wmean": 50 + chance.random()} for task in GROUPS["sts"]}
             scores |= {task: {f"{part}_accuracy": 60.0 for part in ("dev", "test")} for task in GROUPS["transfer"]}
             scores["STSBenchmark"] = {"dev_spearman_cosine": 55 + chance.random()}
-            record = Record(dict(recipe.flat()), recipe.hash, seed, scores=scores, protocol=recipe.evaluation.protocol)
-            Ledger(folder / LEDGER).write(record)
+            record = Record(
+                dict(recipe.flat()),
+                recipe.hash,
+                seed,
+                scores=scores,
+                protocol=recipe.evaluation.protocol,
+                training={"steps": 90, "tokens": 50_000, "pairs": 5760, "last_loss": 0.7},
+                cost={"seconds": 60.0, "train_seconds": 40.0},
+                versions=dict(VERSIONS),
+                hardware="2 cores",
+                data=dict(DATA),
+            )
+            write_trial(folder, record)
     hashes: dict[str, str | None] = {label: recipe.hash for label, recipe in recipes.items()}
     StudyInfo(SPACE, seeds=list(range(seeds)), base=dict(base.flat()), row_hashes=hashes).save(folder)
     return Results.load(folder)
+
+
+def write_trial(folder: Path, record: Record) -> Record:
+    """Put a record into a results folder, with predictions, scores that are exactly what these give, and geometry."""
+    scores, arrays = with_predictions(record.scores, record.recipe_hash, record.seed)
+    name = f"{PREDICTIONS}/{record.key}.npz"
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+    write_whole(folder / name, content.getvalue())
+    lies = geometry(record.recipe_hash, record.seed)
+    record = dataclasses.replace(record, scores=scores, geometry=lies, predictions=name)
+    Ledger(folder / LEDGER).write(record)
+    return record
 
 
 class SectionContract:
@@ -63,21 +95,19 @@ class SectionContract:
     def test_it_has_one_place(self, section: Section) -> None:
         assert [other.name for other in in_order()].count(section.name) == 1
 
-    def test_it_writes_markdown_under_its_own_heading(self, section: Section, results: Results) -> None:
-        text = section.text(results, results.folder / "pictures")
+    def test_it_writes_markdown(self, section: Section, results: Results) -> None:
+        text = section.content(results, results.folder / "pictures")
         lines = text.splitlines()
-        if lines and section.heading:
-            assert lines[:2] == [f"## {section.heading}", ""]
-            lines = lines[2:]
         assert [line for line in lines if re.match(r"##? ", line)] == [], "headings within a section begin with ###"
+        assert re.findall(r"^ *</?[a-z]+\b.*", text, re.MULTILINE) == [], "no HTML: `folded` makes a fold"
         assert re.findall(r"\b(?:nan|NaN|inf)\b", text) == [], "a missing number is a dash"
 
     def test_the_same_ledger_gives_the_same_text(self, section: Section, results: Results) -> None:
         pictures = results.folder / "pictures"
-        assert section.text(results, pictures) == section.text(Results.load(results.folder), pictures)
+        assert section.content(results, pictures) == section.content(Results.load(results.folder), pictures)
 
     def test_its_pictures_are_there(self, section: Section, results: Results) -> None:
-        text = section.text(results, results.folder / "pictures")
+        text = section.content(results, results.folder / "pictures")
         for name in re.findall(r"\]\((pictures/[^)]+)\)", text):
             assert (results.folder / name).is_file()
 
@@ -87,9 +117,9 @@ class SectionContract:
             return {path: path.read_bytes() for path in found}
 
         before = files()
-        section.text(results, results.folder / "pictures")
+        section.content(results, results.folder / "pictures")
         assert files() == before
 
     def test_it_stands_in_the_report(self, section: Section, results: Results) -> None:
-        text = section.text(results, results.folder / "pictures")
-        assert text in write_report(results.folder).read_text(encoding="utf-8")
+        written = part_of(section, results, results.folder / "pictures")
+        assert (written.markdown if written.content else "") in write_report(results.folder).read_text(encoding="utf-8")

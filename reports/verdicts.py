@@ -1,90 +1,317 @@
-"""What the paper says in words, held against our figures."""
+"""What the paper says in words, held against our figures: by direction, by size, and by what was really tested.
+
+All claims of a report are judged together: the chance that any of their verdicts is false is at most 5 % (Holm).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from reports.results import Results, minus
+from reports.evidence import SURE, Evidence, in_words
+from reports.guards import Flag
+from reports.quantity import Quantity, quantity
+from reports.results import Results
+from reports.same_recipe import one_in_effect
+from reports.statistics import Comparison, holm
+from reports.statistics.equivalence import p_above, p_below
 from search_spaces.space import Claim
 
-Verdict = Literal["agrees", "agrees in part", "disagrees", "within noise", "not run"]
+Verdict = Literal[
+    "agrees",
+    "agrees in part",
+    "disagrees",
+    "undecided",
+    "undecided: one seed",
+    "no verdict",
+    "not tested here",
+    "not run",
+]
+Status = Literal["compared", "one seed", "missing", "no input", "flagged", "one recipe"]
+"""`no input`: a row lacks an input, such as word vectors. `flagged`: a flag forbids a verdict. `one recipe`: the two
+rows are one recipe in effect, so that nothing was tested."""
+Direction = Literal["as claimed", "against", "undecided", ""]
+Size = Literal["as stated", "smaller", "larger", "undecided", ""]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One of a claim's comparisons: the better row minus the worse one."""
+
+    better: str
+    worse: str
+    status: Status
+    comparison: Comparison | None
+    """None where a row is missing."""
+    published: float | None
+    why: str = ""
+    """Why the rows are one recipe in effect."""
+    flags: tuple[Flag, ...] = ()
+    """What forbids a verdict."""
+    lacking: tuple[str, ...] = ()
+    """Rows that lack an input."""
+    of_gaps: bool = False
+    """Whether it compares the two rows' difference here with that in another table (`Claim.smaller_in`)."""
+    figure: Quantity | None = None
+    """What is compared."""
+    hashes: tuple[str, str] = ("", "")
+    """Of the two recipes."""
+
+    @property
+    def out(self) -> bool:
+        """Whether it takes no part in the verdict."""
+        return self.status in ("no input", "flagged", "one recipe")
+
+    def more_seeds(self, evidence: Evidence, bound: float, alpha: float) -> float | None:
+        """As `Evidence.more_seeds`; one that is decided already needs none."""
+        if self.figure is None:
+            return None
+        if self.comparison is not None and _lies_off(self.comparison, bound, alpha):
+            return 0
+        return evidence.more_seeds(*self.hashes, self.figure, bound, alpha)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with our comparisons. `gaps` are better minus worse in points, None where a row is missing.
-
-    `noise_known` says whether seeds tell how far a gap may move by chance; if not, only its sign was judged.
-    `left_out` are rows that lack an input, such as word vectors. They take no part in the comparison; what the
-    others say for the claim is then an agreement in part.
-    """
+    """A claim with our comparisons."""
 
     claim: Claim
+    compared: tuple[Compared, ...]
     verdict: Verdict
-    gaps: tuple[float | None, ...]
-    published: tuple[float | None, ...]
-    noise_known: bool
-    left_out: tuple[str, ...] = ()
+    direction: Direction
+    """Whether the claimed relation holds, surely; empty where it was not tested."""
+    size: Size
+    """How our difference lies to the stated one; empty where none is stated, or nothing was tested."""
+    p: float | None
+    """Of the direction, two-sided, Holm over all claims of the report."""
+    more_seeds: float | None = None
+    """Of an undecided claim: so many more seeds of its rows would settle its direction at power 80 %, if all
+    differences are as measured. Infinity where no number would; None where it is not known, or decided."""
+
+    @property
+    def gaps(self) -> tuple[float | None, ...]:
+        """Better minus worse in points, of every comparison of two rows; None where one is missing."""
+        return tuple(item.comparison and item.comparison.gain for item in self.compared if not item.of_gaps)
+
+    @property
+    def published(self) -> tuple[float | None, ...]:
+        """The paper's differences."""
+        return tuple(item.published for item in self.compared if not item.of_gaps)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Rows that lack an input."""
+        return tuple(sorted({row for item in self.compared for row in item.lacking}))
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """What kept comparisons out of the verdict."""
+        return tuple(dict.fromkeys(flag for item in self.compared for flag in item.flags))
 
 
-def judge(results: Results, claim: Claim) -> Judged:
-    """Agrees, agrees in part, disagrees, within noise, or not run.
+def judged(results: Results) -> tuple[Judged, ...]:
+    """Every claim of the study's space, in its order; judged once for the same results."""
+    kept = vars(results)
+    if "judged" not in kept:
+        kept["judged"] = judge(Evidence.of(results), results.space.claims)
+    found: tuple[Judged, ...] = kept["judged"]
+    return found
 
-    A comparison counts for or against the claim only if it is larger than the noise between seeds, or by its
-    sign where there is one seed only. A claim on all comparisons is refuted by one, which must then be larger than
-    what the noise makes of so many (Bonferroni); nothing is confirmed as long as a row is not finished.
-    """
-    paper = results.space.table(claim.table)
-    noise = results.noise(paper, claim.column)
-    left_out = {label for label in claim.labels if results.info.row_hashes.get(label, "") is None}
-    compared = [pair for pair in claim.comparisons if not left_out & set(pair)]
-    gaps: list[float | None] = []
-    marks: list[int | None] = []  # 1 for, -1 against, 0 within noise, None missing
-    for better, worse in compared:
-        first, second = results.cell(paper, better, claim.column), results.cell(paper, worse, claim.column)
-        gap = minus(first, second)
-        gaps.append(gap)
-        if first is None or second is None or gap is None:
-            marks.append(None)
-        else:
-            chances = len(compared) if gap < 0 and claim.quantifier == "all" else 1
-            threshold = noise.threshold(first.draws, second.draws, chances) if noise else 0.0
-            marks.append(0 if abs(gap) <= threshold else 1 if gap > 0 else -1)
-    if claim.smaller_in is not None and compared:
-        marks.append(_smaller(results, claim, gaps[0]))
-    published = tuple(
-        None if a is None or b is None else a - b
-        for a, b in (
-            (results.published(paper, better, claim.column), results.published(paper, worse, claim.column))
-            for better, worse in claim.comparisons
-        )
+
+def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
+    """Claims that stand together: Holm over the directions and stated sizes of all of them."""
+    compared = [_compared(evidence, claim) for claim in claims]
+    chances = [_chances(claim, items) for claim, items in zip(claims, compared, strict=True)]
+    directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
+    sizes = [_size_p(claim, items) for claim, items in zip(claims, compared, strict=True)]
+    adjusted = holm([*directions, *sizes])
+    return tuple(
+        _with_seeds(evidence, _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place]), len(claims))
+        for place, (claim, items, both) in enumerate(zip(claims, compared, chances, strict=True))
     )
-    verdict = _verdict(marks, claim) if marks else "not run"
-    if verdict == "agrees" and left_out:
-        verdict = "agrees in part"
-    return Judged(claim, verdict, tuple(gaps), published, noise is not None, tuple(sorted(left_out)))
 
 
-def _smaller(results: Results, claim: Claim, gap: float | None) -> int | None:
-    """Whether the same rows' gap is smaller in the other table, by more than both gaps' noise."""
-    number, column = claim.smaller_in or ("", "")
-    paper, other = results.space.table(claim.table), results.space.table(number)
-    better, worse = claim.comparisons[0]
-    first, second = results.cell(other, better, column), results.cell(other, worse, column)
-    there = minus(first, second)
-    if gap is None or there is None or first is None or second is None:
+def settled_by_seeds(found: Sequence[Judged]) -> tuple[int | None, str, tuple[str, ...]]:
+    """How many more seeds would settle undecided claims, in words, and the texts of these claims."""
+    more = {item.claim.text: item.more_seeds for item in found if item.verdict in ("undecided", "undecided: one seed")}
+    return in_words(more, "claim")
+
+
+# Comparisons
+
+
+def _compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
+    results = evidence.results
+    paper = results.space.table(claim.table)
+    figure = quantity(paper, paper.column(claim.column))
+    found = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
+    if claim.smaller_in is not None:
+        number, column = claim.smaller_in
+        other = results.space.table(number)
+        there = quantity(other, other.column(column))
+        better, worse = claim.comparisons[0]
+        gap, elsewhere = found[0].published, _published(evidence, number, column, better, worse)
+        item = _pair(evidence, claim, better, worse, figure.minus(there))
+        published = None if gap is None or elsewhere is None else gap - elsewhere
+        found.append(replace(item, published=published, of_gaps=True))
+    return tuple(found)
+
+
+def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Quantity) -> Compared:
+    info = evidence.results.info
+    published = _published(evidence, claim.table, claim.column, better, worse)
+    lacking = tuple(label for label in (better, worse) if info.row_hashes.get(label, "") is None)
+    if lacking:
+        return Compared(better, worse, "no input", None, published, lacking=lacking)
+    first, second = info.row_hashes.get(better) or "", info.row_hashes.get(worse) or ""
+    comparison = evidence.compare(first, second, figure)
+    if comparison is None:
+        return Compared(better, worse, "missing", None, published)
+    found = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
+    same = one_in_effect(evidence.results.recipes[first], evidence.results.recipes[second])
+    flags = evidence.between(first, second, figure)
+    if same:
+        return replace(found, status="one recipe", why=same)
+    if flags:
+        return replace(found, status="flagged", flags=flags)
+    return replace(found, status="one seed") if comparison.one_seed else found
+
+
+def _published(evidence: Evidence, table: str, column: str, better: str, worse: str) -> float | None:
+    results = evidence.results
+    paper = results.space.table(table)
+    first, second = results.published(paper, better, column), results.published(paper, worse, column)
+    return None if first is None or second is None else first - second
+
+
+# Chances
+
+
+def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | None:
+    """How likely such figures are where the claim is false, and where it is true; None where nothing was tested.
+
+    Of m comparisons the claim needs n. The n-th smallest chance, times m - n + 1, says whether at least n hold
+    (Benjamini and Heller 2008); for all of m it is the largest one, uncorrected. It fails with m - n + 1 against it.
+    A comparison that is missing, or has one seed, says nothing either way.
+    """
+    taking_part = [item for item in items if not item.out]
+    if not any(item.status == "compared" for item in taking_part):
         return None
-    noises = results.noise(paper, claim.column), results.noise(other, column)
-    squares = sum(noise.threshold(first.draws, second.draws) ** 2 for noise in noises if noise)
-    return 0 if abs(gap - there) <= squares**0.5 else 1 if there < gap else -1
+    total = len(taking_part)
+    needed = total if claim.quantifier == "all" else total // 2 + 1
+    both = [_chance(claim, item) if item.status == "compared" else (1.0, 1.0) for item in taking_part]
+    holding, failing = (sorted(side) for side in zip(*both, strict=True))
+    return (
+        min(1.0, (total - needed + 1) * holding[needed - 1]),
+        min(1.0, needed * failing[total - needed]),
+    )
 
 
-def _verdict(marks: list[int | None], claim: Claim) -> Verdict:
-    needed = len(marks) if claim.quantifier == "all" else len(marks) // 2 + 1
-    for_it, against, missing = marks.count(1), marks.count(-1), marks.count(None)
-    if for_it >= needed:
-        return "agrees"
-    if against > len(marks) - needed:
+def _chance(claim: Claim, item: Compared) -> tuple[float, float]:
+    """One-sided chances of one comparison: of its figures where the relation does not hold, and where it does."""
+    relation, points = ("above", 0.0) if item.of_gaps else (claim.relation, claim.points)
+    low = {"above": points, "slightly above": 0.0}.get(relation, -points)
+    holds, fails = _above(item, low), _below(item, low)
+    if relation in ("above", "not below"):
+        return holds, fails
+    return max(holds, _below(item, points)), min(1.0, 2 * min(fails, _above(item, points)))
+
+
+def _lies_off(comparison: Comparison, bound: float, alpha: float) -> bool:
+    """Whether the gain is surely not the bound."""
+    sides = p_above(comparison, bound), p_below(comparison, bound)
+    return any(p is not None and 2 * p < alpha for p in sides)
+
+
+def _above(item: Compared, bound: float) -> float:
+    p = None if item.comparison is None else p_above(item.comparison, bound)
+    return 1.0 if p is None else p
+
+
+def _below(item: Compared, bound: float) -> float:
+    p = None if item.comparison is None else p_below(item.comparison, bound)
+    return 1.0 if p is None else p
+
+
+def _size_p(claim: Claim, items: Sequence[Compared]) -> float | None:
+    """Two-sided, of the difference that the paper states; None where none is stated, or nothing was tested."""
+    if claim.stated is None or items[0].status != "compared":
+        return None
+    return min(1.0, 2 * min(_above(items[0], claim.stated), _below(items[0], claim.stated)))
+
+
+# Verdicts
+
+
+def _judged(
+    claim: Claim,
+    items: tuple[Compared, ...],
+    chances: tuple[float, float] | None,
+    p: float | None,
+    p_size: float | None,
+) -> Judged:
+    direction: Direction = ""
+    if chances is not None and p is not None:
+        direction = "undecided" if p >= SURE else "as claimed" if chances[0] < chances[1] else "against"
+    size = _size(claim, items, p_size) if direction else ""
+    return Judged(claim, items, _verdict(items, direction, size), direction, size, p)
+
+
+def _size(claim: Claim, items: Sequence[Compared], p_size: float | None) -> Size:
+    """By the 95 % interval where it holds the stated size, by Holm's p where it does not."""
+    comparison = items[0].comparison
+    if claim.stated is None or comparison is None or comparison.low is None or comparison.high is None:
+        return ""
+    if comparison.low <= claim.stated <= comparison.high:
+        return "as stated"
+    if p_size is None or p_size >= SURE:
+        return "undecided"
+    return "smaller" if comparison.gain < claim.stated else "larger"
+
+
+def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Verdict:
+    """A direction that holds is an agreement in part where the size differs or some comparisons were kept out.
+
+    An undecided direction whose stated size is surely another one is a disagreement: the stated effect is excluded.
+    """
+    statuses = {item.status for item in items}
+    if direction == "as claimed":
+        whole = not any(item.out for item in items) and size in ("", "as stated")
+        return "agrees" if whole else "agrees in part"
+    if direction == "against" or (direction == "undecided" and size in ("smaller", "larger")):
         return "disagrees"
-    return "not run" if missing else "within noise"
+    if "missing" in statuses:
+        return "not run"
+    if "one seed" in statuses:
+        return "undecided: one seed"
+    if "compared" in statuses:
+        return "undecided"
+    if "flagged" in statuses:
+        return "no verdict"
+    return "not tested here" if "one recipe" in statuses else "not run"
+
+
+def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
+    """With `more_seeds`: those of the comparisons that would have to be decided, for the claim or against it."""
+    claim = item.claim
+    taking_part = [one for one in item.compared if not one.out]
+    if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):
+        return item
+    bound = claim.points if claim.relation == "above" else -claim.points
+    holding, failing = [], []
+    for one in taking_part:
+        gain = 0.0 if one.comparison is None else one.comparison.gain
+        over = 0.0 if one.of_gaps else bound
+        needed = one.more_seeds(evidence, over, SURE / claims)
+        if needed is None:
+            return item
+        (holding if gain > over else failing).append(needed)
+    total = len(taking_part)
+    wanted = total if claim.quantifier == "all" else total // 2 + 1
+    ways = [
+        sorted(side)[count - 1]
+        for side, count in ((holding, wanted), (failing, total - wanted + 1))
+        if len(side) >= count
+    ]
+    return replace(item, more_seeds=min(ways))

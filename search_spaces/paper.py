@@ -147,12 +147,23 @@ class Table:
         return next(column for column in self.columns if column.name == name)
 
 
+Relation = Literal["above", "slightly above", "not below", "equal"]
+MARGINS: Mapping[Relation, float] = {"above": 0.0, "slightly above": 1.0, "not below": 0.5, "equal": 0.5}
+"""What a relation's margin is, in points, unless a claim sets its own."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper that its numbers should show: every `better` row beats every `worse` row.
 
     Rows are labels; `table` and `column` say by which score. `chain` lists rows from best to worst instead,
     each of which beats the next. `quantifier="most"` asks for more than half of the comparisons.
+
+    `relation` is what the sentence asserts of the better row minus the worse one. `above`: more than 0, and no less
+    than the margin where the sentence names a least difference. `slightly above`: more than 0 and less than the
+    margin. `not below`: more than minus the margin, where the paper says that the `worse` row is no better. `equal`:
+    less than the margin either way. Words without a number, such as "significant", are judged by direction.
+
     `stated` is the difference in points that the paper names, of a claim with one comparison.
     `smaller_in=(table, column)`: the one comparison's difference there is smaller than here.
     `contradicted` says why the paper's own figures do not show the sentence; empty where they do.
@@ -165,6 +176,8 @@ class Claim:
     worse: tuple[str, ...] = ()
     chain: tuple[str, ...] = ()
     quantifier: Literal["all", "most"] = "all"
+    relation: Relation = "above"
+    margin: float | None = None
     stated: float | None = None
     smaller_in: tuple[str, str] | None = None
     contradicted: str = ""
@@ -174,6 +187,27 @@ class Claim:
             raise UserError(f"claim {self.text!r} needs either a chain or both better and worse rows")
         if (self.stated is not None or self.smaller_in) and len(self.comparisons) != 1:
             raise UserError(f"claim {self.text!r} states a difference, so it must compare one row with one other")
+        if self.relation not in MARGINS:
+            raise UserError(
+                f"claim {self.text!r}: relation must be {choices(map(repr, MARGINS))}, not {self.relation!r}"
+            )
+        if self.relation != "above" and self.points <= 0:
+            raise UserError(f"claim {self.text!r}: {self.relation!r} needs a margin above 0, not {self.points:g}")
+        if self.relation != "above" and self.stated is not None:
+            raise UserError(f"claim {self.text!r} states a difference, so its relation must be 'above'")
+
+    @property
+    def points(self) -> float:
+        """The margin."""
+        return MARGINS[self.relation] if self.margin is None else self.margin
+
+    def holds(self, gap: float) -> bool:
+        """Whether the better row minus the worse one is what the relation asserts, for figures that are certain."""
+        if self.relation == "above":
+            return gap > 0 and gap >= self.points - 1e-9
+        if self.relation == "slightly above":
+            return 0 < gap < self.points
+        return gap > -self.points and (self.relation == "not below" or gap < self.points)
 
     @property
     def comparisons(self) -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,15 @@ def say(text: str) -> None:
 class Console(Callback):
     """Prints a line when a trial starts (on a terminal) and when it ends."""
 
-    def __init__(self, searcher: StudySearcher, ledger: Ledger, shown: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        searcher: StudySearcher,
+        ledger: Ledger,
+        shown: Sequence[tuple[str, str]],
+        seconds_left: Callable[[], float | None],
+    ) -> None:
         """`shown`: labels and names of the averages that a finished trial's line has (`Space.shown`)."""
-        self.searcher, self.ledger, self.shown = searcher, ledger, shown
+        self.searcher, self.ledger, self.shown, self.seconds_left = searcher, ledger, shown, seconds_left
         self.total = searcher.remaining
         self.ended = 0
         self.before: set[str] = set()  # members of an interrupted population that were done when it went on
@@ -70,10 +76,11 @@ class Console(Callback):
         self.ended += 1
         total = max(self.total, self.ended)
         minutes = (time.monotonic() - self.began) / 60
-        left = minutes / self.ended * (total - self.ended)
+        seconds = self.seconds_left()
+        left = "" if seconds is None else f", about {seconds / 60:.1f} left"
         say(
             f"{clear}[{self.ended:>{len(str(total))}}/{total}] {spec.name:<{self.width}} seed {spec.seed}  {text}"
-            f"  ({minutes:.1f} min, about {left:.1f} left)"
+            f"  ({minutes:.1f} min{left})"
         )
 
 

@@ -42,7 +42,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     names = max((len(trial.name) for trial in fixed), default=0)
     for trial in fixed:
         state = "done" if trial in done else "to run"
-        what = _differences(plan, trial.recipe)
+        what = differences(plan, trial.recipe)
         lines.append(f"  {trial.name:<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip())
     if plan.explored:
         keys = ", ".join(domain.key for domain in plan.space.domains)
@@ -76,6 +76,7 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
     return None, "nothing is known of such trials here; there is one once a trial has finished"
 
 
-def _differences(plan: Plan, recipe: Recipe) -> str:
+def differences(plan: Plan, recipe: Recipe) -> str:
+    """What a recipe changes of the base recipe: `objective.weight=0.3 head.dim=32`."""
     base = plan.base.flat()
     return " ".join(f"{key}={value}" for key, value in recipe.flat().items() if base[key] != value)

@@ -177,12 +177,15 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
     from ray.tune.execution.placement_groups import PlacementGroupFactory
 
     from study.console import Console
+    from study.live import show_live
     from study.polling import PolledScheduler
+    from study.progress import ProgressFile
     from study.trackers import trackers
     from study.worker import drive
 
     entry = SCHEDULERS[plan.request.scheduler]
-    console = Console(searcher, ledger, plan.space.shown)
+    progress = ProgressFile(plan, searcher, ledger, allotment.concurrent)
+    console = Console(searcher, ledger, plan.space.shown, lambda: progress.time_left()[0])
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
     tuner = tune.Tuner(
         tune.with_resources(drive, PlacementGroupFactory([DRIVER])),
@@ -198,11 +201,16 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
         run_config=tune.RunConfig(
             name=stamp,
             storage_path=str(plan.results / "tune"),
-            callbacks=[console, *trackers(plan)],
+            callbacks=[progress, console, *trackers(plan)],
             verbose=0,
         ),
     )
-    tuner.fit()
+    progress.write()
+    show_live(plan.results)
+    try:
+        tuner.fit()
+    finally:
+        progress.close()
     return console.failed
 
 

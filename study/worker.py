@@ -24,7 +24,7 @@ from ray import tune
 from ray.train.torch import TorchTrainer
 from ray.tune.integration.ray_train import TuneReportCallback
 
-from reports.ledger import LEDGER, MODELS, PREDICTIONS, Ledger, Record
+from reports.ledger import LEDGER, MODELS, PREDICTIONS, Ledger, Record, add_losses
 from search_spaces.goals import selection
 from study.failures import failure_path, keep_failure
 from study.spec import MEMBERS, METRIC, RUNG, TRAIN, TrialSpec, answer_path, from_config
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 SHARED = "embeddings"
 """What trials compute once for all: embeddings of frozen encoders."""
 POLL_SECONDS = 0.05
+POINTS = 100
+"""How often in a training losses are noted for who looks at the study meanwhile."""
 NO_RECORD = "its workers left no record in {}; on several machines --results must lie on storage that all of them mount"
 
 
@@ -101,7 +103,7 @@ def work(config: dict[str, Any]) -> None:
     if any(failure_path(Path(trial.results), trial.key).exists() for trial in trials):
         return  # a person's mistake, found before Train tried again: it would only be found again
     try:
-        _run(trials, rank)
+        _run(trials, rank, str(config["key"]))
     except UserError as error:
         if rank == 0:
             for trial in _without_record(trials):
@@ -124,7 +126,7 @@ def _without_record(trials: Sequence[TrialSpec]) -> list[TrialSpec]:
     return [trial for trial in trials if not ledger.has(trial.recipe_hash, trial.seed)]
 
 
-def _run(trials: Sequence[TrialSpec], rank: int) -> None:
+def _run(trials: Sequence[TrialSpec], rank: int, files_key: str) -> None:
     first = trials[0]
     torch.set_num_threads(max(1, int(first.per_worker["CPU"])))
     results = Path(first.results)
@@ -139,7 +141,7 @@ def _run(trials: Sequence[TrialSpec], rank: int) -> None:
             [trial.seed for trial in trials],
             model_folders=folders,
             workers=workers,
-            reporter=_RayReporter(first),
+            reporter=_RayReporter(trials, files_key),
             resume=Path(checkpoint.to_directory(scratch)) if checkpoint else None,
             shared=results / SHARED,
             done=lambda number: ledger.has(trials[number].recipe_hash, trials[number].seed),
@@ -150,14 +152,25 @@ def _run(trials: Sequence[TrialSpec], rank: int) -> None:
 
 
 class _RayReporter(Reporter):
-    """Carries what a trial tells to TensorBoard and to Ray Train, and the scheduler's answer back."""
+    """Carries what a trial tells to TensorBoard, to the study's progress and to Ray Train, and the scheduler's answer
+    back."""
 
-    def __init__(self, trial: TrialSpec) -> None:
-        self.trial = trial
-        self.wants_rungs = trial.scheduled
+    def __init__(self, trials: Sequence[TrialSpec], files_key: str) -> None:
+        """`trials` train together; `files_key` names their files."""
+        self.trials, self.files_key = trials, files_key
+        self.trial = trials[0]
+        self.wants_rungs = self.trial.scheduled
         self.board: SummaryWriter | None = None
+        self.steps = 0
+
+    def begin(self, steps: int) -> None:
+        self.steps = steps
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        if step % max(1, self.steps // POINTS) == 0 or step == 1:
+            names = ["loss"] if len(self.trials) == 1 else [f"loss/{number}" for number in range(len(self.trials))]
+            losses = {t.key: scalars[name] for t, name in zip(self.trials, names, strict=True) if name in scalars}
+            add_losses(Path(self.trial.results), self.files_key, step, self.steps, losses)
         if self.board is None:
             from tensorboardX import SummaryWriter
 
@@ -200,6 +213,7 @@ def keep(trial: TrialSpec, recipe: Recipe, result: TrialResult, model_folder: Pa
             status="pruned" if result.stopped else "finished",
             scores=result.scores,
             protocol=recipe.evaluation.protocol,
+            geometry=result.geometry,
             training={**result.training, "stopped": result.stopped},
             cost=result.cost,
             versions=versions(trial.sources),

@@ -64,7 +64,7 @@ class TestAStrangersSection(SectionContract):
         make_study(tmp_path / "results")
         report = write_report(tmp_path / "results").read_text()
         headings = [line for line in report.splitlines() if line.startswith("## ")]
-        assert headings[:3] == ["## In short", "## How many seeds", "## What was run"]
+        assert headings[:3] == ["## In short", "## How many seeds", "## What may be compared"]
         assert "| SBERT baseline |     2 |" in report
 
 
@@ -96,13 +96,18 @@ def test_a_section_that_is_broken_is_refused():
         SECTIONS.remove("lost")
 
 
+def test_a_folded_section_needs_a_heading():
+    with pytest.raises(UserError, match="is folded, so it needs a heading"):
+        Section("mine", "", lambda results, pictures: "text", folded=True)
+
+
 def test_two_sections_after_one_stand_in_the_order_of_their_coming():
     names = [section.name for section in in_order()]
     assert names == list(SECTIONS)
     for name in ("one", "two"):
-        SECTIONS.add(Section(name, name, lambda results, pictures: "", after="setting"))
+        SECTIONS.add(Section(name, name, lambda results, pictures: "", after="in_short"))
     try:
-        assert [section.name for section in in_order()][:3] == ["setting", "one", "two"]
+        assert [section.name for section in in_order()][:3] == ["in_short", "one", "two"]
     finally:
         SECTIONS.remove("one")
         SECTIONS.remove("two")

@@ -67,7 +67,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 class TestLaptop:
     def test_the_top_says_what_may_be_compared(self, laptop: tuple[Path, str]):
-        top = laptop[1].split("## In short")[0]
+        top = laptop[1].split("## What may be compared")[1].split("\n## ")[0]
         assert "**Scale: laptop** (the cluster has no GPU)." in top
         assert "the encoder is `scenes-small`, the paper's is `google/bert_uncased_L-8_H-512_A-8`" in top
         assert "the built-in scenes corpus instead of `stanfordnlp/snli` (5,760 pairs seen" in top
@@ -137,7 +137,7 @@ class TestLaptop:
         named = re.findall(r"\]\((pictures/[^)]+)\)", laptop[1])
         assert len(named) == 4
         for name in named:
-            assert (laptop[0] / name).read_bytes().startswith(b"\x89PNG")
+            assert (laptop[0] / name).read_text().startswith("<?xml")
 
     def test_same_ledger_same_report(self, laptop: tuple[Path, str]):
         folder, report = laptop
@@ -151,7 +151,7 @@ class TestLaptop:
         assert sum(f",{BASELINE}," in line for line in lines) == 1
 
     def test_measured_counts_stand_beside_the_caps(self, laptop: tuple[Path, str]):
-        heading = "### Positives and negatives per anchor"
+        heading = "## Positives and negatives per anchor"
         assert cells(laptop[1], heading, "3palln-lambda0.5-SCL")[:4] == ["3", "3.00", "all", "61.00"]
         assert cells(laptop[1], heading, BASELINE)[0] == "—"
 
@@ -203,7 +203,7 @@ def test_a_missing_baseline_is_said(tmp_path: Path):
     make_results(tmp_path, rows=[BEST])
     report = write_report(tmp_path).read_text()
     assert f"Differences to `{BASELINE}` need that row, which is missing: not finished." in report
-    assert "rows.png" not in report
+    assert "rows.svg" not in report
 
 
 def test_missing_seeds_are_said(tmp_path: Path):
@@ -242,8 +242,10 @@ def test_changed_data_is_said(tmp_path: Path):
     record = ledger.get(str(info.row_hashes[BEST]), 1)
     assert record is not None
     assert "The data changed" not in write_report(tmp_path).read_text()
-    ledger.write(dataclasses.replace(record, data={**record.data, "nli": {"source": "scenes", "fingerprint": "other"}}))
-    assert "**The data changed between trials (training pairs)" in write_report(tmp_path).read_text()
+    ledger.write(
+        dataclasses.replace(record, data={**record.data, "corpus": {"source": "scenes", "fingerprint": "other"}})
+    )
+    assert "**The data changed between trials (training corpus)" in write_report(tmp_path).read_text()
 
 
 def test_changed_code_is_said(tmp_path: Path):
@@ -426,7 +428,7 @@ def test_a_space_without_published_figures_says_how_it_differs(tmp_path: Path):
     labels = [space.baseline, *[row.label for row in space.rows[:2]]]
     make_results(tmp_path, space, rows=[label for label in labels if label])
     report = write_report(tmp_path).read_text()
-    top = report.split("## In short")[0]
+    top = report.split("## What may be compared")[1].split("\n## ")[0]
     assert "This study does not repeat the paper's setting" in top
     assert "training documents come from the built-in scenes corpus" in top
     assert "| Base recipe" in report

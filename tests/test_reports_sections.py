@@ -22,6 +22,7 @@ from search_spaces.goals import GOALS
 from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
 from tests.test_reports_report import cells
 from trainables.errors import UserError
+from trainables.recipe import Recipe
 
 BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
 
@@ -58,14 +59,22 @@ def study(folder: Path, changes: str, base: str = "scl_ablation", **options: Any
 
 
 def rewrite(folder: Path, change: Any) -> None:
-    """Every record as `change(record)` makes it."""
-    ledger = Ledger(folder / LEDGER)
+    """Every record as `change(record)` makes it. A recipe that it changes gets its new hash, also in `study.json`."""
+    ledger, info = Ledger(folder / LEDGER), StudyInfo.load(folder)
+    new: dict[str | None, str] = {}
     for record in ledger.read():
-        ledger.write(change(record))
+        changed = change(record)
+        changed = dataclasses.replace(changed, recipe_hash=Recipe.from_flat(changed.recipe).hash)
+        new[record.recipe_hash] = changed.recipe_hash
+        ledger.path(record.recipe_hash, record.seed).unlink()
+        ledger.write(changed)
+    rows = {label: new.get(recipe_hash, recipe_hash) for label, recipe_hash in info.row_hashes.items()}
+    explored = [new.get(recipe_hash, recipe_hash) for recipe_hash in info.explored]
+    dataclasses.replace(info, row_hashes=rows, explored=explored).save(folder)
 
 
 def untrain(folder: Path, label: str) -> None:
-    """As if the row's records had been evaluated only. They keep their hash."""
+    """As if the row had been evaluated only."""
     row_hash = StudyInfo.load(folder).row_hashes[label]
 
     def change(record: Record) -> Record:
@@ -76,7 +85,7 @@ def untrain(folder: Path, label: str) -> None:
 
 
 def section(report: str, heading: str) -> str:
-    return report.split(f"\n## {heading}\n", 1)[1].split("\n## ")[0]
+    return report.split(f"\n## {heading}\n", 1)[1].split("\n## ")[0].split("\n</details>")[0]
 
 
 class TestPareto:
@@ -107,7 +116,7 @@ class TestPareto:
         short = f"Of 30 recipes, {len(expected)} {'is' if len(expected) == 1 else 'are'} on the Pareto front"
         assert short in section(report, "In short")
         assert f"are {best[0]:.2f} for STS and {best[1]:.2f} for transfer." in section(report, "In short")
-        assert (tmp_path / "pictures/pareto.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "pictures/pareto.svg").read_text().startswith("<?xml")
 
     def test_test_averages_stand_beside(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
@@ -144,7 +153,7 @@ class TestPareto:
         assert "is missing: no finished trial has it" in text
         assert "the front is the single best recipe" in text
         assert len(re.findall(r"`([0-9a-f]{12})`", text)) == 1
-        assert "pareto.png" not in text
+        assert "pareto.svg" not in text
 
     def test_no_goal_is_there(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
@@ -241,7 +250,7 @@ class TestHeatMap:
             "0.00 ± 0.00",
             "3.00 ± 0.00",
         ]
-        assert (tmp_path / "pictures/heat-map.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "pictures/heat-map.svg").read_text().startswith("<?xml")
 
     def test_rows_that_did_not_train_are_left_out(self, tmp_path: Path):
         make_results(tmp_path, seeds=(1, 2))
@@ -330,7 +339,7 @@ class TestFigures:
         assert line == ["5", *(f"{v:.2f}" for v in (min(ours), sorted(ours)[2], max(ours), sum(ours) / 5))]
         assert cells(text, "Figure 2. Caps", "`objective.positives`", "none")[0] == "6"  # without the word vectors
         assert "Only one value of `head.kind` has finished" in text
-        assert (tmp_path / "pictures/figure-2.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "pictures/figure-2.svg").read_text().startswith("<?xml")
 
     @pytest.mark.parametrize("search", ["grid", "optuna"])
     def test_a_grid_is_drawn_and_a_search_is_not(self, tmp_path: Path, search: str):
@@ -358,7 +367,7 @@ class TestFigures:
             f"{cell.mean:.2f} ± {cell.std:.2f}",
         ] in lines
         assert text.rstrip().endswith("A note.")
-        assert (tmp_path / "pictures/figure-3.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "pictures/figure-3.svg").read_text().startswith("<?xml")
 
     def test_lines_may_have_names_of_their_own(self, tmp_path: Path):
         names = "{'SCL': {'objective.name': 'scl'}}"
@@ -407,7 +416,7 @@ class TestModelsOfOthers:
             in report
         )
         assert report.count("--evaluate 'ROW=MODEL'") >= 2
-        measured = report.split("### Positives and negatives per anchor")[1]
+        measured = report.split("## Positives and negatives per anchor")[1]
         assert "| SimCSE-sup-BERT-base " not in measured.split("\n- ")[0]
         assert "**So compare rows with each other, not levels.**" in report  # the baseline is not there
 
@@ -506,8 +515,8 @@ def test_recipes_with_other_data_are_no_change(tmp_path: Path):
 
     def vary(record: Record) -> Record:
         share = 0.5 if record.recipe["objective.name"] == "scl" else 1.0
-        nli = {**record.data["nli"], "fingerprint": f"f{share}"}
-        return dataclasses.replace(record, recipe={**record.recipe, "corpus.share": share}, data={"nli": nli})
+        corpus = {**record.data["corpus"], "fingerprint": f"f{share}"}
+        return dataclasses.replace(record, recipe={**record.recipe, "corpus.share": share}, data={"corpus": corpus})
 
     rewrite(tmp_path, vary)
     report = write_report(tmp_path).read_text()

@@ -29,7 +29,7 @@ from trainables.senteval import (
     task_names,
 )
 from trainables.senteval.captions import read_captions
-from trainables.senteval.correlation import spearman
+from trainables.senteval.correlation import pearson, spearman
 from trainables.senteval.read import read_task
 from trainables.testing.tasks import bag_of_words
 
@@ -212,11 +212,16 @@ def copy_tasks(corpus: Path, target: Path, names: Sequence[str]) -> Path:
 
 
 def test_what_is_kept_tells_how_to_pair_two_trials(corpus: Path, whole: Evaluation) -> None:
+    related = ("STSBenchmark", "SICKRelatedness")
     assert {*whole.kept} == {
         *TASKS,
         *(f"gold.{name}" for name in TASKS),
+        *(f"items.{name}" for name in TASKS),
         *(f"parts.{name}" for name in GROUPS["sts"]),
+        *(f"regressed.{name}" for name in related),
+        *(f"{kind}dev.{name}" for kind in ("", "gold.", "items.") for name in related),
     }
+    assert len({whole.kept[f"items.{name}"].item() for name in TASKS}) == len(TASKS)
     # Spearman and its weighted mean over sub-corpora follow from what is kept alone.
     for name in GROUPS["sts"]:
         kept, gold, sizes = (whole.kept[f"{prefix}{name}"] for prefix in ("", "gold.", "parts."))
@@ -224,6 +229,14 @@ def test_what_is_kept_tells_how_to_pair_two_trials(corpus: Path, whole: Evaluati
         each = [spearman(kept[end - size : end], gold[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
         assert 100 * spearman(kept, gold) == pytest.approx(whole.tasks[name]["spearman_all"])
         assert 100 * np.average(each, weights=sizes) == pytest.approx(whole.tasks[name]["spearman_wmean"])
+    for name in related:
+        regressed, gold = whole.kept[f"regressed.{name}"], whole.kept[f"gold.{name}"]
+        assert 100 * spearman(regressed, gold) == whole.tasks[name]["test_spearman_regressor"]
+        assert 100 * pearson(regressed, gold) == whole.tasks[name]["test_pearson_regressor"]
+        on_dev = 100 * spearman(whole.kept[f"dev.{name}"], whole.kept[f"gold.dev.{name}"])
+        assert on_dev == whole.tasks[name]["dev_spearman_cosine"]
+        assert 100 * spearman(whole.kept[name], gold) == whole.tasks[name]["test_spearman_cosine"]
+    assert whole.kept["MR"].dtype == whole.kept["gold.MR"].dtype == np.int8
     data = read_task(TASKS["TREC"], corpus)
     assert (whole.kept["gold.TREC"] == data.splits["test"].labels).all()
 

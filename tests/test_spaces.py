@@ -161,7 +161,7 @@ def test_claims_against_the_published_figures(space: Space, claim: Claim):
 
     gaps = [figure(better) - figure(worse) for better, worse in claim.comparisons]
     needed = len(gaps) if claim.quantifier == "all" else len(gaps) // 2 + 1
-    holds = sum(gap > 0 for gap in gaps) >= needed
+    holds = sum(map(claim.holds, gaps)) >= needed
     if claim.smaller_in:
         better, worse = claim.comparisons[0]
         holds = holds and figure(better, *claim.smaller_in) - figure(worse, *claim.smaller_in) < gaps[0]

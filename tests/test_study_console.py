@@ -32,7 +32,7 @@ def test_a_line_has_the_spaces_averages_whose_scores_are_there() -> None:
 
 def test_words_are_explained_once_before_the_first_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = Ledger(tmp_path / "ledger")
-    console = Console(SimpleNamespace(remaining=2, queue=[]), ledger, SHOWN)  # type: ignore[arg-type]
+    console = Console(SimpleNamespace(remaining=2, queue=[]), ledger, SHOWN, lambda: 90.0)  # type: ignore[arg-type]
     hash_ = Recipe().hash
     for seed in (0, 1):
         spec = TrialSpec({}, hash_, seed, f"row {seed}", str(tmp_path), {"CPU": 1}, 1, False, "")
@@ -45,7 +45,7 @@ def test_words_are_explained_once_before_the_first_line(tmp_path: Path, capsys: 
         console.on_trial_complete(0, [trial], trial)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == ("dev: the development score that searches look at; STS, transfer: averages of test scores")
-    assert lines[1].startswith("[1/2] row 0      seed 0  dev 65.00  STS 50.00  (")
+    assert lines[1].startswith("[1/2] row 0      seed 0  dev 65.00  STS 50.00  (0.0 min, about 1.5 left)")
     assert lines[2].startswith("[2/2] row 1      seed 1  FAILED: no such file  (")
     assert len(lines) == 3
     assert console.failed == 1

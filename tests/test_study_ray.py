@@ -142,7 +142,7 @@ def test_a_space_of_each_paper(
     assert [record["training"].get("population") for record in trained] == ([2, 2] if seeds == 2 else [None])
     report = (results / "report.md").read_text()
     assert all(row in report for row in rows)
-    assert (results / "pictures" / "heat-map.png").is_file() == (space == "supmpn_main")
+    assert (results / "pictures" / "heat-map.svg").is_file() == (space == "supmpn_main")
 
 
 def test_kill_9_half_way_loses_no_finished_trial(cluster: dict[str, str], tmp_path: Path) -> None:

@@ -1,12 +1,27 @@
 """What may make a comparison worthless: different code, data or budgets, broken scores, leaked test sentences.
 
+    flags = find_flags(results)
+    flags.of_recipe(recipe_hash, tasks)      # what a reader must know of a figure that is made of these tasks
+    flags.between(first, second, tasks)      # what forbids a verdict on two recipes
+
 A guard looks at the results and raises flags; a comparison across a flag gets no verdict unless the reader asks for it
-(`StudyInfo.across`, `--across GUARD`).
+(`StudyInfo.across`, `--across GUARD`). To add a guard: a function from `Results` to a list of flags, and an entry here
+or in a plugin file:
+
+    GUARDS.add(Guard("mine", "what it looks at", my_function, blocks=True))
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from trainables.registry import Registry, load
+
+if TYPE_CHECKING:
+    from reports.results import Results
 
 
 @dataclass(frozen=True)
@@ -23,7 +38,123 @@ class Flag:
     """The tasks whose scores it touches; empty: all."""
     blocks: bool = True
     """Whether comparisons across it get no verdict."""
+    crossed_by: Literal["any", "unequal", "both"] = "any"
+    """Which comparisons cross it: `any` with a recipe that it touches; `unequal`: those of two recipes that have not
+    the same of `values`; `both`: those of two recipes that it touches, as they are one in effect."""
+    values: Mapping[str, str | float | None] = field(default_factory=dict, hash=False)
+    """For `unequal`: what must be the same, by the hash of every recipe that has such a thing; None is unknown."""
+    tolerance: float = 0.0
+    """For `unequal`: numbers may differ by this share of the larger one."""
 
     def touches(self, recipe_hash: str, tasks: frozenset[str]) -> bool:
         """Whether it concerns a figure of that recipe that is made of these tasks."""
-        return recipe_hash in self.recipes and (not self.tasks or bool(self.tasks & tasks))
+        return recipe_hash in self.recipes and self._concerns(tasks)
+
+    def stands_between(self, first: str, second: str, tasks: frozenset[str]) -> bool:
+        """Whether a comparison of two recipes, in a figure that is made of these tasks, crosses it."""
+        if not self._concerns(tasks):
+            return False
+        if self.crossed_by == "unequal":
+            both = first in self.values and second in self.values
+            return both and not alike(self.values[first], self.values[second], self.tolerance)
+        touched = (first in self.recipes, second in self.recipes)
+        return all(touched) if self.crossed_by == "both" else any(touched)
+
+    def _concerns(self, tasks: frozenset[str]) -> bool:
+        return not self.tasks or bool(self.tasks & tasks)
+
+
+def alike(first: str | float | None, second: str | float | None, tolerance: float = 0.0) -> bool:
+    """Whether two values are the same, numbers within a share of the larger one; what is unknown is like nothing."""
+    if first is None or second is None:
+        return False
+    if isinstance(first, str) or isinstance(second, str):
+        return first == second
+    return abs(first - second) <= tolerance * max(abs(first), abs(second))
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An entry of `GUARDS`."""
+
+    name: str
+    label: str
+    """What it looks at, in a few words."""
+    find: Callable[[Results], list[Flag]] | str
+    """From the results to its flags, or `"module:function"`."""
+    blocks: bool = True
+    """Whether its flags can forbid a verdict."""
+
+
+def _own(name: str, label: str, module: str, blocks: bool = True) -> Guard:
+    return Guard(name, label, f"reports.guards.{module}:{name}", blocks)
+
+
+GUARDS = Registry(
+    "guard",
+    _own("code", "the code that trials ran", "conditions"),
+    _own("protocol", "SentEval's protocol", "conditions"),
+    _own("data", "the data that was read", "conditions"),
+    _own("encoder", "the encoder before training", "conditions"),
+    _own("steps", "training steps", "conditions"),
+    _own("tokens", "tokens read in training", "conditions"),
+    _own("hardware", "the machine", "conditions"),
+    _own("precision", "the numbers' precision in training", "conditions"),
+    _own("seeds", "seeds", "trials"),
+    _own("copies", "trials with the same scores", "trials"),
+    _own("untrained", "parameters that nobody trained", "trials"),
+    _own("items", "predictions behind the scores", "scores"),
+    _own("degenerate", "predictions that are all the same", "scores"),
+    _own("parts", "averages and their parts", "scores"),
+    _own("overlap", "test sentences seen in training", "scores"),
+)
+"""What a report looks at before it says anything."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """All flags of a study."""
+
+    all: tuple[Flag, ...]
+    across: frozenset[str] = frozenset()
+    """The guards that the reader chose to judge across."""
+
+    def of_recipe(self, recipe_hash: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
+        """Every flag that touches a figure of that recipe that is made of these tasks."""
+        return tuple(flag for flag in self.all if flag.touches(recipe_hash, tasks))
+
+    def between(self, first: str, second: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
+        """The flags that forbid a verdict on two recipes in a figure that is made of these tasks."""
+        return tuple(flag for flag in self.forbidding if flag.stands_between(first, second, tasks))
+
+    @property
+    def forbidding(self) -> tuple[Flag, ...]:
+        """Those that forbid verdicts, but for the guards that the reader chose to judge across."""
+        return tuple(flag for flag in self.all if flag.blocks and flag.guard not in self.across)
+
+
+def find_flags(results: Results) -> Flags:
+    """What every guard finds, in the guards' order; found once for the same results."""
+    return _find(_ByIdentity(results))
+
+
+class _ByIdentity:
+    """Results as a key of a cache: they cannot be hashed, and the same folder may be read again with other records."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and self.results is other.results
+
+    def __hash__(self) -> int:
+        return id(self.results)
+
+
+@lru_cache(maxsize=8)
+def _find(key: _ByIdentity) -> Flags:
+    found: list[Flag] = []
+    for guard in GUARDS.values():
+        find: Callable[[Results], list[Flag]] = load(guard.find)
+        found += find(key.results)
+    return Flags(tuple(found), frozenset(key.results.info.across))

@@ -6,22 +6,42 @@
 It is a study's truth: everything else in the folder can be made again, or is only of use while the study runs.
 """
 
-from reports.ledger.folders import FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, STUDY, split_key, trial_key
+from reports.ledger.folders import (
+    CURVES,
+    FAILURES,
+    LEDGER,
+    MODELS,
+    PLUGINS,
+    PREDICTIONS,
+    PROGRESS,
+    STUDY,
+    split_key,
+    trial_key,
+)
 from reports.ledger.json_files import plain, read_json
 from reports.ledger.ledger import Ledger
+from reports.ledger.progress import Curve, Curves, Progress, Running, Waiting, add_losses
 from reports.ledger.record import Record
 from reports.ledger.study_info import StudyInfo
 
 __all__ = [
+    "CURVES",
     "FAILURES",
     "LEDGER",
     "MODELS",
     "PLUGINS",
     "PREDICTIONS",
+    "PROGRESS",
     "STUDY",
+    "Curve",
+    "Curves",
     "Ledger",
+    "Progress",
     "Record",
+    "Running",
     "StudyInfo",
+    "Waiting",
+    "add_losses",
     "plain",
     "read_json",
     "split_key",

@@ -18,6 +18,10 @@ PREDICTIONS = "predictions"
 """What trials predicted, and the gold labels, `KEY.npz` each."""
 PLUGINS = "plugins"
 """Copies of the files that a person gave by `--plugin`."""
+PROGRESS = "progress.json"
+"""How far the study is, while it runs."""
+CURVES = "progress"
+"""The losses of trials, a file of JSON lines for those that train together."""
 
 _KEY = re.compile(r"(?P<hash>[0-9a-f]+)-(?P<seed>\d+)")
 

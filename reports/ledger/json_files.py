@@ -37,7 +37,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     """A JSON object from a file, or `UserError` naming the file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is not {what} ({error})") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} is not {what} (it holds no JSON object)")

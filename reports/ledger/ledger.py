@@ -11,6 +11,8 @@ from pathlib import Path
 from reports.ledger.folders import is_key, trial_key
 from reports.ledger.json_files import write_json
 from reports.ledger.record import Record, read_record
+from reports.ledger.validity import checked
+from trainables.errors import UserError
 
 
 class Ledger:
@@ -34,10 +36,25 @@ class Ledger:
 
         Raises `UserError` for a file that is not a record.
         """
+        return sorted(map(read_record, self._paths()), key=_place)
+
+    def sift(self) -> tuple[list[Record], dict[str, str]]:
+        """The records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
+
+        For whoever draws conclusions; `read` is for a study, which must not run a trial again that it cannot read.
+        """
+        records, set_aside = [], {}
+        for path in sorted(self._paths()):
+            try:
+                records.append(checked(read_record(path)))
+            except UserError as error:
+                set_aside[path.name] = str(error).removeprefix(f"{path} ")
+        return sorted(records, key=_place), set_aside
+
+    def _paths(self) -> list[Path]:
         if not self.folder.is_dir():
             return []
-        paths = [path for path in self.folder.iterdir() if path.suffix == ".json" and is_key(path.stem)]
-        return sorted(map(read_record, paths), key=lambda record: (record.recipe_hash, record.seed))
+        return [path for path in self.folder.iterdir() if path.suffix == ".json" and is_key(path.stem)]
 
     def has(self, recipe_hash: str, seed: int) -> bool:
         """Whether that trial is done."""
@@ -46,3 +63,7 @@ class Ledger:
     def get(self, recipe_hash: str, seed: int) -> Record | None:
         """That record, or None."""
         return read_record(self.path(recipe_hash, seed)) if self.has(recipe_hash, seed) else None
+
+
+def _place(record: Record) -> tuple[str, int]:
+    return record.recipe_hash, record.seed

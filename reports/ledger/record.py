@@ -36,6 +36,9 @@ class Record:
     """
     protocol: str = "full"
     """SentEval's protocol."""
+    geometry: dict[str, Any] = field(default_factory=dict)
+    """How the embeddings lie: `alignment`, `uniformity`, `anisotropy`, and `sentences`: those of which tasks. Empty
+    where the tasks have no scored pairs, and in records of older versions."""
     training: dict[str, Any] = field(default_factory=dict)
     """As measured: `steps`, `loss` (mean of all steps), `last_loss`, `pairs`, `sentences`, `tokens`, `anchors`,
     `positives_per_anchor`, `negatives_per_anchor`, `batches_without_anchor`, `seconds` (`resumed_seconds` of them in
@@ -48,7 +51,10 @@ class Record:
     hardware: str = ""
     """One line for the report."""
     data: dict[str, Any] = field(default_factory=dict)
-    """What was read: `corpus` and `senteval`, each with `source` and `fingerprint`; `heat_map` has its sentences."""
+    """What was read: `corpus` and `senteval`, each with `source` and `fingerprint`; `heat_map` has its sentences;
+    `encoder` has `name`, `fingerprint` (of the encoder without an adapter, as loaded) and `fresh` (names of parameters
+    that no checkpoint gave); `overlap` has by task `items` (how many test items) and `seen` (how many of them hold a
+    sentence that stands among the training sentences). Older records lack the last two."""
     checkpoint: str | None = None
     """The folder of the trained model, within the results folder."""
     predictions: str | None = None
@@ -80,7 +86,7 @@ def read_record(path: Path) -> Record:
 
 
 def _problem(record: Record, path: Path) -> str:
-    for name in ("recipe", "scores", "training", "cost", "versions", "data"):
+    for name in ("recipe", "scores", "geometry", "training", "cost", "versions", "data"):
         if not isinstance(getattr(record, name), dict):
             return f"its {name!r} is not an object"
     if not all(isinstance(metrics, dict) for metrics in record.scores.values()):

@@ -56,6 +56,8 @@ class StudyInfo:
     """Every command line that worked on the study, in the order of their first use."""
     created_at: str = ""
     """UTC in ISO format."""
+    across: list[str] = field(default_factory=list)
+    """The guards (`reports.guards`) across whose flags the reader chose to judge."""
     status_counts: dict[str, int] = field(default_factory=dict)
     """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
 

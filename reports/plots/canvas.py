@@ -17,15 +17,19 @@ OURS, PUBLISHED, QUIET = "#0b5fa5", "#d1600a", "#8a8a8a"
 LINES = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
 LETTER = 0.085
 """Width of a letter of an axis's labels, in inches."""
+FONTS = ["DejaVu Sans", "Verdana"]
+"""The font that the layout was measured with, and one as wide; any sans-serif where neither is there."""
+NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
+"""Nothing in a picture's file but the picture."""
 
 
 def make_figure(panels: int, height: float, width: float | None = None, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure and its panels side by side; sizes in inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    FigureCanvasSVG(figure)
     axes = figure.subplots(1, panels, squeeze=False, **options)
     return figure, list(axes[0])
 
@@ -49,8 +53,18 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write the picture whole; the same figure gives the same bytes."""
+    """Write the picture whole, as SVG; the same figure gives the same bytes.
+
+    Text stays text: it can be searched, read aloud and restyled. It is shown as it is written: a `$` in a row's label
+    begins no formula.
+    """
+    from matplotlib import rc_context
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)  # type: ignore[attr-defined]
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=130, metadata={"Software": None})
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "report", "font.sans-serif": FONTS}):
+        figure.savefig(picture, format="svg", metadata=NAMELESS)
     write_whole(path, picture.getvalue())
     return path

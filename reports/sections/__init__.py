@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainables.errors import UserError
 from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
@@ -42,33 +43,45 @@ class Section:
     """
     after: str = ""
     """The section that it follows, by name; without one it stands at the end."""
+    folded: bool = False
+    """Whether only its heading is shown until a reader opens it: for what few look up."""
 
-    def text(self, results: Results, pictures: Path) -> str:
-        """The section with its heading, or an empty text where it does not apply."""
+    def __post_init__(self) -> None:
+        if self.folded and not self.heading:
+            raise UserError(f"the section {self.name!r} is folded, so it needs a heading to open it by")
+
+    def content(self, results: Results, pictures: Path) -> str:
+        """What stands under the heading, or an empty text where the section does not apply."""
         write: Write = load(self.write)
-        content = write(results, pictures).strip("\n")
-        return f"## {self.heading}\n\n{content}" if content and self.heading else content
+        return write(results, pictures).strip("\n")
 
 
-def _own(name: str, heading: str) -> Section:
-    return Section(name, heading, f"reports.sections.{name}:write")
+def _own(name: str, heading: str, folded: bool = False) -> Section:
+    return Section(name, heading, f"reports.sections.{name}:write", folded=folded)
 
 
 SECTIONS = Registry(
     "section of a report",
-    _own("setting", ""),
     _own("in_short", "In short"),
-    _own("what_was_run", "What was run"),
-    _own("premise_counts", "Premises by entailments and contradictions"),
-    _own("paper_tables", "Tables"),
-    _own("further_tasks", "Further tasks"),
-    _own("curves", "Curves"),
-    _own("paper_figures", "Figures"),
-    _own("heat_map", "Sentences before and after training"),
+    _own("setting", "What may be compared"),
+    _own("trust", "What stands against these figures"),
+    _own("forest", "Gains over the baseline"),
+    _own("rows", "Rows"),
+    _own("claims", "The paper's claims"),
     _own("explored", "What the search found"),
     _own("pareto", "Two goals at once"),
-    _own("claims", "The paper's claims"),
-    _own("oddities", "Oddities of the published figures"),
+    _own("geometry", "How the embeddings lie"),
+    _own("row_files", "Every row's command and files", folded=True),
+    _own("paper_tables", "The paper's tables", folded=True),
+    _own("further_tasks", "Further tasks", folded=True),
+    _own("curves", "Curves", folded=True),
+    _own("paper_figures", "Figures", folded=True),
+    _own("measured_counts", "Positives and negatives per anchor", folded=True),
+    _own("premise_counts", "Premises by entailments and contradictions", folded=True),
+    _own("heat_map", "Sentences before and after training", folded=True),
+    _own("what_was_run", "What was run", folded=True),
+    _own("base_recipe", "The base recipe", folded=True),
+    _own("oddities", "Oddities of the published figures", folded=True),
 )
 """What a report is made of."""
 

@@ -13,7 +13,7 @@ def write(results: Results, pictures: Path) -> str:
     """A picture for each number that a table varies."""
     parts = []
     for key in dict.fromkeys(paper.curve for paper in results.space.tables if paper.curve):
-        picture = curve_picture(results, key, pictures / f"curve-{key}.png")
+        picture = curve_picture(results, key, pictures / f"curve-{key}.svg")
         if picture:
             parts.append(f"![Scores over {key}, ours and published]({pictures.name}/{picture.name})")
             parts.append(f"Over `{key}`{bars_in_words(results)}.")

@@ -49,7 +49,7 @@ def write(results: Results, pictures: Path) -> str:
     topics = results.recipe(asked[0]).get("evaluation.heat_map") == TOPICS
     names = [f"{1 + n // 3}{'abc'[n % 3]}" if topics else f"{n + 1}" for n in range(len(sentences))]
     labels = [f"{name}  {_short(sentence)}" for name, sentence in zip(names, sentences, strict=True)]
-    path = heat_map_picture(_panels(shown), labels, pictures / "heat-map.png")
+    path = heat_map_picture(_panels(shown), labels, pictures / "heat-map.svg")
     of_best = f" and `{best.label}`, the row with the best development score" if best.label != first.label else ""
     parts = [
         f"Cosines of {len(sentences)} sentences under `{first.label}`{of_best}; of several seeds the first is drawn.",

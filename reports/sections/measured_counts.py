@@ -1,8 +1,9 @@
-"""How many positives and negatives the anchors had, beside the caps that recipes set: a part of `paper_tables`."""
+"""How many positives and negatives the anchors had, beside the caps that recipes set."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from reports.markdown import DASH, number, table
 from reports.results import Results
@@ -16,9 +17,11 @@ HOW = (
 )
 
 
-def measured_counts(results: Results) -> str:
-    """A line for each row, under a heading of its own."""
-    return f"### Positives and negatives per anchor, as measured\n\n{HOW}\n\n{_table(results)}"
+def write(results: Results, pictures: Path) -> str:
+    """A line for each row; empty where no row was trained."""
+    if not any(record.training for record in results.records):
+        return ""
+    return f"{HOW}\n\n{_table(results)}"
 
 
 def _table(results: Results) -> str:

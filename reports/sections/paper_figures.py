@@ -29,7 +29,7 @@ def write(results: Results, pictures: Path) -> str:
         parts.append(f"### Figure {figure.number}. {figure.title}")
         scored = _scored(results, figure)
         draw = {"distribution": _distribution, "lines": _lines}[figure.kind]
-        parts += draw(figure, scored, pictures / f"figure-{figure.number.lower()}.png")
+        parts += draw(figure, scored, pictures / f"figure-{figure.number.lower()}.svg")
         parts += [figure.note] if figure.note else []
     return "\n\n".join(parts)
 

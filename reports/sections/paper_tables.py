@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from reports.evidence import Evidence
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, number, signed, spread, table
-from reports.plots.row_differences import rows_picture
-from reports.results import Results, average_column
-from reports.sections.measured_counts import measured_counts
-from reports.sections.words import bars_in_words, noise_sentence
+from reports.markdown import DASH, bullets, code, number, signed, spread, table, text
+from reports.plots.forest import FLAG
+from reports.quantity import quantity
+from reports.results import Results
+from reports.sections.words import interval
 from search_spaces.averages import describe
 from search_spaces.space import Column, Table
 from trainables.recipe import keys
+from trainables.senteval.scorers import SCORERS
+from trainables.senteval.tasks import TASKS
 
 HOW_TO_READ = (
     "`difference` is ours minus published. In this setting (see the top) it says nothing about reproduction; "
@@ -24,23 +27,16 @@ UNTRAINED = "†"
 
 
 def write(results: Results, pictures: Path) -> str:
-    """A picture of the rows, every table of the paper, the counts as measured, and the rows' notes.
+    """Every table of the paper, and the rows' notes.
 
     A space without tables gets one table of its rows and their averages.
     """
     if not results.space.tables:
         return plain_table(results)
     parts = [HOW_TO_READ] if results.has_published and not results.comparable else []
-    picture = rows_picture(results, pictures / "rows.png")
-    if picture:
-        shown = ", ours and published" if results.has_published else ""
-        parts.append(f"![Rows against the baseline{shown}]({pictures.name}/{picture.name})")
-        base = results.space.baseline
-        parts.append(f"Points above or below the `{base}` row, trained rows only{bars_in_words(results)}.")
     parts += [paper_table(results, paper) for paper in results.space.tables]
-    parts.append(measured_counts(results))
     asked = [row for row in results.space.rows if row.note and row.label in results.asked_rows]
-    parts += [bullets(f"`{row.label}`: {row.note}." for row in asked)] if asked else []
+    parts += [bullets(f"{code(row.label)}: {text(row.note)}." for row in asked)] if asked else []
     return "\n\n".join(parts)
 
 
@@ -55,6 +51,10 @@ def paper_table(results: Results, paper: Table) -> str:
             parts.append(_gains(results, paper, shown))
         if any(results.is_untrained(label) for _, label in shown):
             notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
+        found = [
+            said for _, label in shown for column in paper.columns for said in _sentences(results, paper, label, column)
+        ]
+        notes = [*(f"{FLAG} {said}" for said in dict.fromkeys(found)), *notes]
     if notes:
         parts.append(bullets(notes))
     return "\n\n".join(parts)
@@ -85,7 +85,7 @@ def _caption(results: Results, paper: Table) -> str:
     said = [f"{paper.aggregation[0].upper()}{paper.aggregation[1:]}."]
     if results.protocol == paper.protocol:
         said.append(f"SentEval protocol `{paper.protocol}`, as in the paper.")
-    elif any(_is_fitted(column) for column in paper.columns):
+    elif any(_is_fitted(paper, column) for column in paper.columns):
         said.append(
             f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
             "the levels are not comparable."
@@ -93,33 +93,27 @@ def _caption(results: Results, paper: Table) -> str:
     return " ".join(said)
 
 
-def _is_fitted(column: Column) -> bool:
-    """Whether classifiers or regressors were fitted for the column's figure, which the protocol says how to do.
-
-    A figure by cosine needs none. An average may hold figures that do.
-    """
-    name = column.score[1] if column.score else ""
-    cosine = name.startswith("spearman") or name.endswith("_cosine")
-    return column.average is not None or (column.score is not None and not cosine)
+def _is_fitted(paper: Table, column: Column) -> bool:
+    """Whether classifiers or regressors were fitted for any part of the figure, which the protocol says how to do."""
+    return any(number not in SCORERS[TASKS[task].kind].unfitted for task, number in quantity(paper, column).weights)
 
 
 def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> str:
-    """Three lines a model: ours, published, ours minus published; the best figure of a column is bold.
+    """Three lines a model: ours, published, ours minus published.
 
-    A model that only the paper or only we have has one line: of some tables they are most rows.
+    A model that only the paper or only we have has one line: of some tables they are most rows. No figure is bold:
+    which rows may be the best is said where it is tested.
     """
-    labels = [label for _, label in shown]
-    best_ours = _best(paper, labels, lambda label, column: _mean(results, paper, label, column))
-    best_published = _best(paper, labels, lambda label, column: results.published(paper, label, column))
     lines: list[list[str]] = []
     for name, label in shown:
         ours, published, difference = [], [], []
         for column in paper.columns:
             cell, figure = results.cell(paper, label, column.name), results.published(paper, label, column.name)
-            ours.append(_bold(spread(cell), label in best_ours[column.name]))
-            published.append(_bold(number(figure), label in best_published[column.name]))
+            mark = f" {FLAG}" if cell is not None and _sentences(results, paper, label, column) else ""
+            ours.append(f"{spread(cell)}{mark}")
+            published.append(number(figure))
             difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
-        marked = f"{name} {UNTRAINED}" if results.is_untrained(label) else name
+        marked = f"{text(name)} {UNTRAINED}" if results.is_untrained(label) else text(name)
         printed = _is_printed(results, paper, label)
         if printed and not _is_measured(results, paper, label):
             lines.append([marked, f"published (ours {DASH})", *published])
@@ -127,7 +121,14 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
         lines.append([marked, "ours", *ours])
         if printed:
             lines += [["", "published", *published], ["", "difference", *difference]]
-    return table([_head(paper), "", *(column.name for column in paper.columns)], lines, left=2)
+    return table([_head(paper), "", *(text(column.name) for column in paper.columns)], lines, left=2)
+
+
+def _sentences(results: Results, paper: Table, label: str, column: Column) -> list[str]:
+    """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
+    tasks = quantity(paper, column).tasks
+    found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", tasks)
+    return [flag.sentence for flag in found if flag.tasks]
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
@@ -144,35 +145,27 @@ def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
 
 
 def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> str:
-    """One line a model: what it gains over the baseline row, ours and, in brackets, the paper's."""
+    """What each model gains over the baseline row: ours with its interval, and the paper's."""
     base = results.space.baseline or ""
     if not results.of_row(base):
-        return f"Differences to `{base}` need that row, which is missing: {results.why_missing(base)}."
-
+        why = text(results.why_missing(base))
+        return f"Differences to {code(base)} need that row, which is missing: {why}."
+    evidence, hashes = Evidence.of(results), results.info.row_hashes
     lines, printed = [], False
     for name, label in shown:
         if label == base or not _is_measured(results, paper, label):
             continue
-        ours = [signed(results.gain(paper, label, column.name)) for column in paper.columns]
+        gains = [
+            evidence.compare(hashes[label] or "", hashes[base] or "", quantity(paper, column))
+            for column in paper.columns
+        ]
         published = [signed(results.published_gain(paper, label, column.name)) for column in paper.columns]
+        lines.append([text(name), "ours", *map(interval, gains)])
         if any(gain != DASH for gain in published):
             printed = True
-            ours = [f"{gain} ({figure})" for gain, figure in zip(ours, published, strict=True)]
-        lines.append([name, *ours])
-    title = f"Difference to the `{base}` row in points, ours{' (published)' * printed}:"
-    return "\n\n".join(
-        [title, table([_head(paper), *(column.name for column in paper.columns)], lines), _noise_line(results, paper)]
-    )
-
-
-def _noise_line(results: Results, paper: Table) -> str:
-    column = average_column(paper).name
-    return noise_sentence(results.noise(paper, column), column, _usual_seeds(results, paper))
-
-
-def _usual_seeds(results: Results, paper: Table) -> int:
-    """The most seeds that a row of the table has."""
-    return max((len(results.of_row(label)) for _, label in paper.rows), default=1) or 1
+            lines.append(["", "published", *published])
+    title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}:"
+    return f"{title}\n\n{table([_head(paper), '', *(text(column.name) for column in paper.columns)], lines, left=2)}"
 
 
 def _reasons(results: Results, paper: Table) -> list[str]:
@@ -215,22 +208,3 @@ def _without(records: Sequence[Record]) -> str:
 def _head(paper: Table) -> str:
     """The first column's: what the table varies, as the papers write it."""
     return (keys()[paper.curve].alias or paper.curve) if paper.curve else "Model"
-
-
-def _mean(results: Results, paper: Table, label: str, column: str) -> float | None:
-    cell = results.cell(paper, label, column)
-    return None if cell is None else cell.mean
-
-
-def _best(paper: Table, labels: Sequence[str], figure: Callable[[str, str], float | None]) -> dict[str, set[str]]:
-    """By column, the labels whose figure is the highest as printed; none where fewer than two are there."""
-    best = {}
-    for column in paper.columns:
-        values = {label: round(value, 2) for label in labels if (value := figure(label, column.name)) is not None}
-        top = max(values.values(), default=None)
-        best[column.name] = {label for label, value in values.items() if value == top} if len(values) > 1 else set()
-    return best
-
-
-def _bold(text: str, is_best: bool) -> str:
-    return f"**{text}**" if is_best else text

@@ -1,30 +1,53 @@
-"""The first lines: which scale and why, and what may be compared with the paper."""
+"""What the study is, in one sentence, and what of it may be compared with the paper."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from reports.markdown import bullets, code
+from reports.guards.words import listed
+from reports.markdown import bullets, code, text
 from reports.results import Difference, Results
 from trainables.recipe import SCENES
 
+_OTHER = {
+    "encoder": "with another encoder",
+    "corpus": "on other training data",
+    "spans": "on other training data",
+    "evaluation": "on other tests",
+}
+"""How keys of a section of the recipe change a paper's rows; any other changes the training."""
+
 
 def write(results: Results, pictures: Path) -> str:
-    """The scale and its reason; where the setting is not the paper's, in what it differs."""
-    reason = f" ({results.info.scale_reason})" if results.info.scale_reason else ""
-    said = [f"**Scale: {results.info.scale}**{reason}."]
+    """What the study is; where the setting is not the paper's, in what it differs; how the scale came about."""
+    notes = [text(note) for note in results.info.notes]
     if not results.has_paper:
-        return "\n\n".join([*said, *([bullets(results.info.notes)] if results.info.notes else [])])
+        return "\n\n".join([f"A study of rows of one's own. {_scale(results)}", *([bullets(notes)] if notes else [])])
     if results.comparable:
         levels = ", so levels may be compared with the published ones" * results.has_published
-        said.append(f"Encoder, data and training are the paper's{levels}.")
-    else:
-        base = results.space.baseline
-        other = f"differences to the `{base}` row" if base and results.of_row(base) else "rows with each other"
-        said.append("This study does not repeat the paper's setting:")
-        said.append(bullets([*(_in_words(item, results) for item in results.differences), *results.info.notes]))
-        said.append(f"**So compare {other}, not levels.**")
-    return "\n\n".join(said)
+        said = [f"**The paper's study.** Encoder, data and training are the paper's{levels}. {_scale(results)}"]
+        return "\n\n".join([*said, *([bullets(notes)] if notes else [])])
+    base = results.space.baseline
+    other = f"differences to the {code(base)} row" if base and results.of_row(base) else "rows with each other"
+    return "\n\n".join(
+        [
+            f"**The paper's rows {_differently(results)}**, which does not repeat the paper's setting:",
+            bullets([*(_in_words(item, results) for item in results.differences), *notes]),
+            f"**So compare {other}, not levels.** {_scale(results)}",
+        ]
+    )
+
+
+def _differently(results: Results) -> str:
+    """`with another encoder and on other training data`."""
+    sections = [item.key.partition(".")[0] for item in results.differences]
+    return listed(list(dict.fromkeys(_OTHER.get(section, "trained otherwise") for section in sections)))
+
+
+def _scale(results: Results) -> str:
+    """Which scale was taken, and why."""
+    reason = f" ({text(results.info.scale_reason)})" if results.info.scale_reason else ""
+    return f"The study's scale was {code(results.info.scale)}{reason}."
 
 
 def _in_words(item: Difference, results: Results) -> str:

@@ -1,4 +1,4 @@
-"""What was run: the command, its cost, the data, the base recipe, the time to train."""
+"""What was run: the command, its cost, the data, the time to train."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, code, count, number, table
+from reports.markdown import DASH, bullets, count, number, table
 from reports.results import Results
 from reports.sections.data_read import data_section
 from trainables.fidelity import preset, resolve
@@ -17,7 +17,7 @@ FEW = 3
 
 
 def write(results: Results, pictures: Path) -> str:
-    """Facts as bullets, a warning where code or data changed, the data, the recipe, training times."""
+    """Facts as bullets, a warning where code or data changed, the data, training times."""
     info = results.info
     finished = [record for record in results.records if record.status == "finished"]
     pruned = len(results.records) - len(finished)
@@ -38,7 +38,7 @@ def write(results: Results, pictures: Path) -> str:
         *_presets(results),
     ]
     said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
-    parts = [said, _mixed_versions(results), data_section(results), _recipe(results)]
+    parts = [said, _mixed_versions(results), data_section(results)]
     training = _training_time(results)
     return "\n\n".join(part for part in [*parts, training] if part)
 
@@ -97,18 +97,6 @@ def _cost(records: Sequence[Record]) -> str:
 
 def _distinct(names: list[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
-
-
-def _recipe(results: Results) -> str:
-    paper, ours = results.space.base.flat(), {**results.space.base.flat(), **results.info.base}
-    lines = [[f"`{key}`", code(paper[key]), code(ours[key]) if ours[key] != paper[key] else "same"] for key in paper]
-    head = ["Base recipe", "The paper" if results.has_paper else "The space", "This study"]
-    changed = [line for line in lines if line[2] != "same"]
-    whole = f"<details><summary>The whole base recipe</summary>\n\n{table(head, lines, left=3)}\n\n</details>"
-    said = "Rows differ from the base recipe only in what they name. "
-    if not changed:
-        return f"{said}It is unchanged in this study.\n\n{whole}"
-    return f"{said}This study changes it in:\n\n{table(head, changed, left=3)}\n\n{whole}"
 
 
 def _training_time(results: Results) -> str:

@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+from reports.evidence import Board, Standing
 from reports.ledger import Record
-from reports.markdown import count
+from reports.markdown import DASH, count, signed
 from reports.results import Results
 from reports.statistics import Noise
+from reports.statistics.comparison import Comparison
+from reports.statistics.order import Order, kendall
 from trainables.recipe import Value
+
+SURE = 0.05
+"""What is less probable than this is not put down to chance."""
+FEWEST = 4
+"""The order of fewer rows says nothing."""
 
 
 def bars_in_words(results: Results) -> str:
     """What the bars of a picture are, to follow its caption."""
     return "; bars are a row's own standard deviation over seeds" if len(results.info.seeds) > 1 else ", one seed"
+
+
+def interval(gain: Comparison | None) -> str:
+    """`+2.83 [+1.20, +4.46]`: a difference with its 95 % interval; only the difference where that is unknown."""
+    if gain is None:
+        return DASH
+    if gain.low is None or gain.high is None:
+        return signed(gain.gain)
+    return f"{signed(gain.gain)} [{signed(gain.low)}, {signed(gain.high)}]"
+
+
+def probability(value: float | None) -> str:
+    """`0.012`; below a thousandth, that it is."""
+    if value is None:
+        return DASH
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def best_rows(board: Board) -> list[Standing]:
+    """The rows that may be the best; none where fewer than two rows could be judged."""
+    judged = [item for item in board.standings if item.in_best_set is not None]
+    return [item for item in judged if item.in_best_set] if len(judged) > 1 else []
+
+
+def order(board: Board) -> Order | None:
+    """How our order of rows compares with the paper's; None where fewer than `FEWEST` rows have both figures."""
+    both = [
+        (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
+    ]
+    return kendall([ours for ours, _ in both], [theirs for _, theirs in both]) if len(both) >= FEWEST else None
+
+
+def order_sentence(found: Order) -> str:
+    """What it means, to stand after "On STS Avg."."""
+    if found.p >= SURE:
+        meaning = "is not shown to have anything to do with the paper's"
+    elif found.tau > 0:
+        meaning = "is like the paper's, more than chance would make it"
+    else:
+        meaning = "is the paper's reversed, more than chance would make it"
+    p = "below 0.001" if found.p < 0.001 else f"{found.p:.3f}"
+    return f"our order of {found.rows} rows {meaning} (Kendall's tau {found.tau:.2f}, p {p})"
 
 
 def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:

@@ -31,7 +31,7 @@ from search_spaces.giorgi2020.shared import (
     TAU,
     UNTRAINED,
 )
-from search_spaces.paper import Claim, Column, Figure, Overrides, Row, Table
+from search_spaces.paper import Claim, Column, Figure, Overrides, Relation, Row, Table
 from search_spaces.space import Domain, Space
 
 _CLASSIFICATION = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SICK-E")
@@ -109,10 +109,11 @@ def _claims(
     worse: tuple[str, ...] = (),
     chain: tuple[str, ...] = (),
     quantifier: Literal["all", "most"] = "all",
+    relation: Relation = "above",
 ) -> tuple[Claim, ...]:
     """What the text says of SentEval, held against each of the three tables."""
     return tuple(
-        Claim(f"{text} ({words})", f"{figure}{part}", "Avg.", better, worse, chain, quantifier)
+        Claim(f"{text} ({words})", f"{figure}{part}", "Avg.", better, worse, chain, quantifier, relation)
         for part, words in zip(_PARTS, _PARTS_IN_WORDS, strict=True)
     )
 
@@ -247,6 +248,7 @@ _PROJECTION_CLAIMS = (
         "A non-linear projection head marginally improves performance at every dimensionality",
         better=tuple(_projected("mlp", dim) for dim in _DIMS),
         worse=(_NO_HEAD,),
+        relation="slightly above",
     ),
     *_claims(
         "FS1a",
@@ -259,6 +261,7 @@ _PROJECTION_CLAIMS = (
         "... and only then",
         better=(_NO_HEAD,),
         worse=tuple(_projected("linear", dim) for dim in _DIMS if dim != 128),
+        relation="not below",
     ),
 )
 

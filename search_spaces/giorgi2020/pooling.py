@@ -108,6 +108,7 @@ _POOLING_CLAIMS = (
             *("S1", column),
             better=("RoBERTa-base-CLS",),
             worse=("BERT-base-CLS", "ALBERT-base-V2-CLS"),
+            relation="not below",
             contradicted=why,
         )
         for column, why in (
@@ -121,6 +122,7 @@ _POOLING_CLAIMS = (
         *("S1", "Avg."),
         better=("fastText",),
         worse=("ALBERT-base-V2-CLS",),
+        relation="not below",
     ),
     *(
         Claim(
@@ -137,6 +139,7 @@ _POOLING_CLAIMS = (
             *("S5", "Probing"),
             better=(f"{model}-mean",),
             worse=(f"{model.lower()}-nli-mean-tokens",),
+            margin=6.0,
         )
         for model in _FINE_TUNED
     ),

@@ -64,6 +64,11 @@ class AdaptedEncoder(nn.Module):
         """Why stock modules cannot give the embeddings: what the base says."""
         return self.base.unsavable
 
+    @property
+    def fresh(self) -> tuple[str, ...]:
+        """Names of the parameters that no checkpoint gave: the adapter's, and what the base says of itself."""
+        return *getattr(self.base, "fresh", ()), *(name for name, _ in self.named_parameters())
+
     def fingerprint(self) -> str:
         """Sixteen digits of the base's fingerprint and the adapter's weights."""
         return digest(type(self), {"base": self.base.fingerprint()}, self.state_dict().items())

@@ -39,7 +39,11 @@ class Encoder(Protocol):
 
 
 class BaseEncoder(Encoder, Protocol):
-    """What every kind of encoder gives: its embeddings can be kept in a store, and be the base of an adapter."""
+    """What every kind of encoder gives: its embeddings can be kept in a store, and be the base of an adapter.
+
+    One with parameters that no checkpoint gave, but that were drawn when it was loaded, also has their names:
+    `fresh: tuple[str, ...]`. They go into a trial's record.
+    """
 
     @property
     def device(self) -> torch.device:

@@ -48,9 +48,14 @@ class EmbeddingStore:
         self._guard = threading.Lock()
 
     @functools.cached_property
+    def fingerprint(self) -> str:
+        """The encoder's. From then on the encoder must stay as it is."""
+        return self.encoder.fingerprint()
+
+    @property
     def folder(self) -> Path:
-        """Where this encoder's files lie. From then on the encoder must stay as it is."""
-        return self._parent / self.encoder.fingerprint()
+        """Where this encoder's files lie."""
+        return self._parent / self.fingerprint
 
     def rows(self, sentences: Sequence[str]) -> np.ndarray:  # (sentences,) int64
         """The row number of each sentence; those that the folder does not hold are encoded first."""

@@ -52,7 +52,7 @@ class MLMHead(nn.Module):
         self._backbone = (backbone,)  # in a tuple, or the encoder's backbone would become a part of its head
         self.tokenizer = tokenizer
         self.precision = precision
-        self.head = _head(backbone, name)
+        self.head, self.fresh = _head(backbone, name)
 
     def loss(
         self, tokens: Sequence[Sequence[int]], generator: torch.Generator, share: Sequence[int]
@@ -114,8 +114,9 @@ def mask_tokens(
     return [part.tolist() for part in masked.split(sizes)], [part.tolist() for part in labels.split(sizes)]
 
 
-def _head(backbone: PreTrainedModel, name: str) -> nn.Module:
-    """The head of the masked language model `name`, tied to `backbone` instead of its own."""
+def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, ...]]:
+    """The head of the masked language model `name`, tied to `backbone` instead of its own, and the names of its
+    parameters that no checkpoint gave."""
     family = backbone.config.model_type
     if family not in HEADS:
         raise UserError(
@@ -124,11 +125,25 @@ def _head(backbone: PreTrainedModel, name: str) -> nn.Module:
     quieten()
     if name == SCENES_ENCODER:
         model = AutoModelForMaskedLM.from_config(backbone.config)
+        missing = {key for key, _ in model.named_parameters()}
     else:
         folder = transformer_folder(name)
-        model = hub_errors(
-            name, lambda: AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, trust_remote_code=False)
+        model, report = hub_errors(
+            name,
+            lambda: AutoModelForMaskedLM.from_pretrained(
+                folder, dtype=torch.float32, trust_remote_code=False, output_loading_info=True
+            ),
         )
+        missing = set(report["missing_keys"])
     setattr(model, model.base_model_prefix, backbone)
     model.tie_weights()
-    return nn.Sequential(*(getattr(model, part) for part in HEADS[family]))
+    parts = {part: getattr(model, part) for part in HEADS[family]}
+    head = nn.Sequential(*parts.values())
+    own = {id(parameter) for parameter in backbone.parameters()}  # tied to it, and so none of the head's
+    fresh = [
+        f"{number}.{key}"
+        for number, (part, module) in enumerate(parts.items())
+        for key, parameter in module.named_parameters()
+        if f"{part}.{key}" in missing and id(parameter) not in own
+    ]
+    return head, tuple(fresh)

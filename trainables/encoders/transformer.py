@@ -41,8 +41,10 @@ class TransformerEncoder(nn.Module):
         training_precision: torch.dtype = torch.float32,
         evaluation_precision: torch.dtype = torch.float32,
         mlm_head: MLMHead | None = None,
+        fresh: Sequence[str] = (),
     ) -> None:
-        """`mlm_head` trains the same backbone, and is not saved with it. With `pooling.padding` at `count`, `encode`
+        """`mlm_head` trains the same backbone, and is not saved with it. `fresh` names the backbone's parameters that
+        no checkpoint gave. With `pooling.padding` at `count`, `encode`
         averages padding in, as Liao's released code does: a sentence's embedding then depends on its batch."""
         super().__init__()
         self.backbone = backbone
@@ -51,6 +53,11 @@ class TransformerEncoder(nn.Module):
         self.max_length = max_length
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
         self.mlm_head = mlm_head
+        kept = {name for name, _ in backbone.named_parameters()}  # a layer may have been cut off
+        self.fresh = (
+            *(f"backbone.{name}" for name in fresh if name in kept),
+            *(f"mlm_head.head.{name}" for name in (mlm_head.fresh if mlm_head else ())),
+        )
         entry = POOLINGS[pooling.mode]
         self.counts_padding = pooling.padding == "count" and entry.padded is not None
         self.pool = load(entry.function)
@@ -158,7 +165,8 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
 
 def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncoder:
     config = request.config
-    backbone, tokenizer = build() if config.name == SCENES_ENCODER else _from_pretrained(config.name)
+    # The built-in weights are drawn, too, but always the same ones, as if they came from a checkpoint.
+    backbone, tokenizer, fresh = (*build(), []) if config.name == SCENES_ENCODER else _from_pretrained(config.name)
     if tokenizer.pad_token_id is None:
         raise UserError(f"the tokenizer of {config.name!r} has no padding token; give one that has")
     if POOLINGS[pooling.mode].needs_cls and tokenizer.cls_token_id is None:
@@ -177,25 +185,30 @@ def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncod
         training_precision=precision,
         evaluation_precision=resolve_precision(request.evaluation_precision, device),
         mlm_head=MLMHead(backbone, tokenizer, config.name, precision) if request.masked_lm else None,
+        fresh=fresh,
     )
     return encoder.to(device)
 
 
-def _from_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _from_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
+    """Backbone, tokenizer, and the names of the parameters that the checkpoint lacks."""
     quieten()
     folder = transformer_folder(name)
 
-    def read() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    def read() -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
         # Said outright, for otherwise transformers would ask on the console whether to run a model's own code.
-        backbone = AutoModel.from_pretrained(folder, dtype=torch.float32, trust_remote_code=False)
+        backbone, report = AutoModel.from_pretrained(
+            folder, dtype=torch.float32, trust_remote_code=False, output_loading_info=True
+        )
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
-        return backbone, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        return backbone, tokenizer, sorted(report["missing_keys"])
 
-    backbone, tokenizer = hub_errors(name, read)
+    backbone, tokenizer, fresh = hub_errors(name, read)
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where the files are missing
         raise UserError(f"the encoder {name!r} has no tokenizer files")
-    return backbone, tokenizer
+    return backbone, tokenizer, fresh
 
 
 def _keep_layers(backbone: PreTrainedModel, config: EncoderConfig) -> None:

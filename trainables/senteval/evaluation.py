@@ -35,8 +35,10 @@ class Evaluation:
     cosine) and what is right; `parts` the sizes of the sub-corpora of which these consist. The items stand in the order
     in which the task's reader gives them, which depends on the task's files only: SentEval's tasks are sorted by the
     number of words and then by label, sub-corpus after sub-corpus, as the original toolkit sorts them; a table keeps
-    the order of its lines. `errors` has one sentence for each task whose data is broken; data that is simply not there
-    is no error.
+    the order of its lines. `regressed` holds what the trained regressor predicts for the same pairs (relatedness),
+    `dev` the cosines and right answers of its development part, and `items` a digest of the items. `geometry` says how
+    the embeddings lie (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is
+    simply not there is no error.
     """
 
     protocol: str
@@ -44,6 +46,10 @@ class Evaluation:
     predictions: dict[str, np.ndarray] = field(repr=False)
     gold: dict[str, np.ndarray] = field(repr=False)
     parts: dict[str, np.ndarray] = field(repr=False)
+    regressed: dict[str, np.ndarray] = field(repr=False)
+    dev: dict[str, tuple[np.ndarray, np.ndarray]] = field(repr=False)
+    items: dict[str, str] = field(repr=False)
+    geometry: dict[str, float | str | None]
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)
@@ -52,14 +58,26 @@ class Evaluation:
     def kept(self) -> dict[str, np.ndarray]:
         """What to store beside a record, so that two trials can be paired from their folders alone.
 
-        Three kinds of arrays: predictions by `TASK`, right answers by `gold.TASK`, both (items,), and, for tasks that
-        consist of sub-corpora, the sizes of these by `parts.TASK`, (sub-corpora,).
+        By `TASK` the predictions, by `gold.TASK` the right answers and by `regressed.TASK` the regressor's predictions,
+        all (items,), as small integers or float32 where no number changes by it; by `parts.TASK` the sizes of the
+        sub-corpora, (sub-corpora,); and by `items.TASK` the digest of the test items, one text of 16 digits, (). The
+        development part of a relatedness task is kept likewise, as a task called `dev.TASK`.
+        Two trials can be paired item by item where their digests are equal.
         """
-        return {
-            **self.predictions,
-            **{f"gold.{name}": gold for name, gold in self.gold.items()},
-            **{f"parts.{name}": sizes for name, sizes in self.parts.items()},
+        import numpy as np
+
+        from trainables.senteval.items import compact
+
+        kinds = {
+            "": self.predictions,
+            "gold.": self.gold,
+            "parts.": self.parts,
+            "regressed.": self.regressed,
+            "dev.": {name: predicted for name, (predicted, _) in self.dev.items()},
+            "gold.dev.": {name: gold for name, (_, gold) in self.dev.items()},
         }
+        arrays = {f"{kind}{name}": compact(array) for kind, found in kinds.items() for name, array in found.items()}
+        return arrays | {f"items.{name}": np.array(digits) for name, digits in self.items.items()}
 
 
 def evaluate(
@@ -77,6 +95,8 @@ def evaluate(
     None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
     no task is left, or if an embedding is not finite.
     """
+    from trainables.senteval.geometry import geometry
+    from trainables.senteval.items import digest, test_splits
     from trainables.senteval.score import Embedded, Scores, score
 
     begin = time.perf_counter()
@@ -105,12 +125,17 @@ def evaluate(
     return Evaluation(
         protocol,
         results,
-        {name: scores.predictions for name, scores in found.items()},
-        {name: scores.gold for name, scores in found.items()},
-        {name: scores.parts for name, scores in found.items() if scores.parts is not None},
-        time.perf_counter() - begin,
-        encoding_seconds,
-        errors,
+        predictions={name: scores.predictions for name, scores in found.items()},
+        gold={name: scores.gold for name, scores in found.items()},
+        parts={name: scores.parts for name, scores in found.items() if scores.parts is not None},
+        regressed={name: scores.regressed for name, scores in found.items() if scores.regressed is not None},
+        dev={name: scores.dev for name, scores in found.items() if scores.dev is not None},
+        items={name: digest(test_splits(TASKS[name], read[name])) for name in found}
+        | {f"dev.{name}": digest([read[name].splits["dev"]]) for name in found if found[name].dev is not None},
+        geometry=geometry(read, embeddings, lookup),
+        seconds=time.perf_counter() - begin,
+        encoding_seconds=encoding_seconds,
+        errors=errors,
     )
 
 

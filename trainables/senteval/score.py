@@ -32,13 +32,16 @@ class Scores:
     `numbers` are those that the task's kind names, and `examples`: how many were scored, on dev and test or, without a
     dev part, on test alone. `predictions` and `gold` hold what was predicted for each test example and what is right,
     in the order in which the task's reader gives them. `parts` are the sizes of the sub-corpora of which these consist,
-    in their order.
+    in their order. `regressed` is what a trained regressor predicts for the same examples. `dev` are the predictions
+    and right answers of the development part, where these do not depend on a fit.
     """
 
     numbers: Numbers
     predictions: np.ndarray
     gold: np.ndarray
     parts: np.ndarray | None = None
+    regressed: np.ndarray | None = None
+    dev: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -182,16 +185,16 @@ def relatedness(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     train_rows, dev_rows, test_rows = (_all(given.rows(name), len(splits[name])) for name in ("train", "dev", "test"))
     predict = fit_regressor(train_rows, splits["train"].labels, dev_rows, dev.labels, given.rows("dev").dim, seed)
     regressed = predict(test_rows)
-    predictions = given.cosine(test)
+    predictions, on_dev = given.cosine(test), given.cosine(dev)
     numbers: Numbers = {
-        "dev_spearman_cosine": 100 * spearman(given.cosine(dev), dev.labels),
+        "dev_spearman_cosine": 100 * spearman(on_dev, dev.labels),
         "test_spearman_cosine": 100 * spearman(predictions, test.labels),
         "dev_pearson_regressor": 100 * pearson(predict(dev_rows), dev.labels),
         "test_spearman_regressor": 100 * spearman(regressed, test.labels),
         "test_pearson_regressor": 100 * pearson(regressed, test.labels),
         "examples": [len(dev), len(test)],
     }
-    return Scores(numbers, predictions, test.labels)
+    return Scores(numbers, predictions, test.labels, regressed=regressed, dev=(on_dev, dev.labels))
 
 
 def retrieval(given: Embedded, protocol: Protocol, seed: int) -> Scores:

@@ -39,11 +39,14 @@ class Scorer:
     """The splits that it needs of a task, in their order; empty takes any number of sub-corpora of any name."""
     target: Target
     """What it needs the examples to be labelled with."""
+    unfitted: tuple[str, ...] = ()
+    """Those of the numbers that no classifier or regressor is fitted for, so that the protocol cannot move them."""
     scale: tuple[float, float] | None = None
     """Between which numbers the scores of pairs must lie; None takes any."""
 
 
 _ACCURACY = ("dev_accuracy", "test_accuracy")
+_COSINES = tuple(f"{name}_{way}" for name in ("spearman", "pearson") for way in ("all", "mean", "wmean"))
 _WAYS = ("i2t", "t2i")
 
 SCORERS: Registry[Scorer] = Registry(
@@ -75,10 +78,11 @@ SCORERS: Registry[Scorer] = Registry(
     Scorer(
         "similarity",
         "trainables.senteval.score:similarity",
-        numbers=tuple(f"{name}_{way}" for name in ("spearman", "pearson") for way in ("all", "mean", "wmean")),
+        numbers=_COSINES,
         metric="spearman_wmean",
         splits=(),
         target="scores",
+        unfitted=_COSINES,
     ),
     Scorer(
         "relatedness",
@@ -93,6 +97,7 @@ SCORERS: Registry[Scorer] = Registry(
         metric="test_spearman_regressor",
         splits=THREE,
         target="scores",
+        unfitted=("dev_spearman_cosine", "test_spearman_cosine"),
         scale=(0, 5),
     ),
     Scorer(

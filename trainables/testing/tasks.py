@@ -76,10 +76,11 @@ class TaskContract:
             value = scores[number]
             assert isinstance(value, float), number
             assert np.isfinite(value), number
-        # What is kept pairs each item with what is right.
-        kept = result.kept
-        parts = kept.pop(f"parts.{task.name}", None)
-        assert {*kept} == {task.name, f"gold.{task.name}"}
+        # What is kept pairs each item with what is right, in the test part and, by cosine, in the development part.
+        kept = {name: array for name, array in result.kept.items() if f"dev.{task.name}" not in name}
+        parts, regressed = (kept.pop(f"{kind}.{task.name}", None) for kind in ("parts", "regressed"))
+        assert {*kept} == {task.name, f"gold.{task.name}", f"items.{task.name}"}
+        assert regressed is None or regressed.shape == kept[task.name].shape
         assert kept[task.name].shape == kept[f"gold.{task.name}"].shape
         assert parts is None or parts.sum() == len(kept[task.name])
 

@@ -78,6 +78,22 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
     )
 
 
+def base_fingerprint(encoder: BaseEncoder) -> str:
+    """Of the encoder without an adapter. Ask before training, which changes its weights; an adapter's base stays as it
+    is, and its digits are taken once for all who share it."""
+    return encoder.store.fingerprint if isinstance(encoder, AdaptedEncoder) else encoder.fingerprint()
+
+
+def describe_encoder(
+    recipe: Recipe, fingerprint: str, encoder: Encoder, model: StudyModel | None = None
+) -> dict[str, Any]:
+    """The encoder for the trial's record; `fresh`: names of the parameters that no checkpoint gave, those of the model
+    around it included."""
+    around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
+    fresh = [*getattr(encoder, "fresh", ()), *around]
+    return {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh}
+
+
 def postprocessed(recipe: Recipe, encoder: Encoder) -> Encoder:
     """With what `pooling.after` does to finished embeddings, fitted on the training sentences."""
     if recipe.pooling.after == "none":

@@ -8,8 +8,10 @@ from typing import Any
 from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
 from trainables.recipe import Recipe
+from trainables.senteval import Evaluation
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import Clock
+from trainables.trial.overlap import overlap
 from trainables.trial.result import TrialResult
 
 
@@ -47,10 +49,17 @@ def finish(
     result = TrialResult(
         scores=evaluation.tasks,
         predictions={**evaluation.kept, **cosines},
+        geometry=evaluation.geometry,
         training=training,
         cost=clock.cost(evaluator.workers),
-        data={**data, **evaluator.description},
+        data={**data, **evaluator.description, **_overlap(recipe, evaluation, data, evaluator)},
     )
     if model is not None:
         write_card(model, model_card(recipe.flat(), seed, result.scores, result.data, training))
     return result
+
+
+def _overlap(recipe: Recipe, evaluation: Evaluation, data: dict[str, Any], evaluator: Evaluator) -> dict[str, Any]:
+    fingerprints = data.get("corpus", {}).get("fingerprint"), evaluator.description["senteval"]["fingerprint"]
+    found = overlap(recipe, evaluation.predictions, fingerprints)
+    return {} if found is None else {"overlap": found}

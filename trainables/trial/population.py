@@ -22,7 +22,7 @@ from trainables.recipe import PoolingConfig, Recipe
 from trainables.training.distributed import Workers
 from trainables.training.loop import RUNGS, total_steps
 from trainables.training.population_training import Member, train_population
-from trainables.trial.build import build_model, load_base
+from trainables.trial.build import base_fingerprint, build_model, describe_encoder, load_base
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, measured
@@ -60,6 +60,7 @@ def run_population(
     evaluators = [Evaluator(recipe.evaluation, workers) for recipe in recipes]
     for member, evaluator in zip(members, evaluators, strict=True):
         evaluator.before_training(member.encoder)
+    fingerprints = [base_fingerprint(member.encoder) for member in members]
     training_began = time.perf_counter()
     train_population(members, _Watch(members, reporter or Reporter()), resume)
     resumed = max(0.0, members[0].progress.seconds - (time.perf_counter() - training_began) / len(members))
@@ -69,7 +70,8 @@ def run_population(
             yield None
             continue
         clock = Clock(already=share, resumed=resumed)
-        data = {"corpus": dict(description)}
+        encoder = describe_encoder(recipes[number], fingerprints[number], member.encoder, member.model)
+        data = {"encoder": encoder, "corpus": dict(description)}
         if member.diverged:
             yield TrialResult(f"diverged: {member.diverged}", cost=clock.cost(workers), data=data)
             continue
@@ -115,6 +117,7 @@ class _Watch:
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
         steps = total_steps(members[0].sampler, members[0].optimisation)
         self.members, self.reporter = members, reporter
+        reporter.begin(steps)
         self.rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
         self.every = max(1, steps // POINTS)
         self.saved = time.perf_counter()

@@ -12,6 +12,9 @@ class Reporter:
     wants_rungs = False
     """Whether a development score is computed at every rung, for a scheduler that may stop the trial."""
 
+    def begin(self, steps: int) -> None:
+        """Before the first step: how many the training has."""
+
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
         """After each step, on the first worker; in a population after about every hundredth part of the steps."""
 

@@ -15,7 +15,14 @@ from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.training.loop import TrainingDivergedError, total_steps, train
 from trainables.training.population_training import embed_ahead
-from trainables.trial.build import Training, build_encoder, build_training, postprocessed
+from trainables.trial.build import (
+    Training,
+    base_fingerprint,
+    build_encoder,
+    build_training,
+    describe_encoder,
+    postprocessed,
+)
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, measured
@@ -84,9 +91,10 @@ def run_trial(
     evaluator = Evaluator(recipe.evaluation, workers)
     evaluator.before_training(base)
     trained: dict[str, Any] = {}
-    data: dict[str, Any] = {}
-    if recipe.trains:
-        training = build_training(recipe, seed, base)
+    fingerprint = base_fingerprint(base)
+    training = build_training(recipe, seed, base) if recipe.trains else None
+    data = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
+    if training:
         data["corpus"] = training.description
         rungs = Rungs(base, evaluator, workers, reporter)
         trained, stopped = _train(recipe, seed, training, rungs, workers, resume)
@@ -105,8 +113,10 @@ def _train(
 ) -> tuple[dict[str, Any], str | None]:
     """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
     model, sampler, config = training.model, training.sampler, recipe.optimisation
+    steps = total_steps(sampler, config)
     if isinstance(model.encoder, AdaptedEncoder):
-        embed_ahead(model.encoder, sampler, total_steps(sampler, config))
+        embed_ahead(model.encoder, sampler, steps)
+    rungs.reporter.begin(steps)
     try:
         progress = train(model, sampler, config, seed, rungs, workers, resume)
     except TrainingDivergedError as error:

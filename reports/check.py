@@ -1,0 +1,181 @@
+"""Whether a results folder holds together: scores against predictions, and the report against the folder.
+
+    problems = check(Path("results/scl_ablation"))     # an empty list: all is right
+
+Every number of the ledger that predictions and right answers give is computed again. Then the report is written anew in
+a temporary folder and compared with `report.md` number by number. Development scores of classifiers, retrieval, and
+trials without predictions cannot be computed again: of these only the report is checked.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from reports.ledger import Record
+from reports.markdown import DASH
+from reports.predictions import Kept
+from reports.report import write_report
+from reports.results import Results
+from trainables.errors import UserError
+from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.tasks import TASKS
+
+REPORT = "report.md"
+EXACT = 1e-6
+"""So far, in points, two computations of one number may lie apart."""
+FOLDS_SEED = 1111
+"""Of the outer folds of `nested_cv`, as in `trainables.senteval.score`."""
+
+_WRITTEN = {REPORT, "report.html", "report.tex", "trials.csv", "pictures", "tables"}
+"""What a report writes into the folder, which a copy of it must have of its own."""
+_VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
+_RULE = set("|-: ")
+"""What the line under a table's head is made of; its length follows from the widths of the numbers."""
+
+
+def check(results: Path) -> list[str]:
+    """Every problem in a sentence that names the place and both numbers; none where the folder holds together.
+
+    Raises `UserError` for a folder that is no study's, or where nothing is finished.
+    """
+    read = Results.load(results)
+    return [*_scores(read), *_report(results)]
+
+
+# Scores
+
+
+def _scores(results: Results) -> Iterator[str]:
+    for record in results.records:
+        name = _name(results, record)
+        if record.predictions and not (results.folder / record.predictions).is_file():
+            yield f"{name} should have predictions in {record.predictions}, but that file is not there."
+        for task, numbers in record.scores.items():
+            for number, value in _again(results, record, task).items():
+                stored = numbers.get(number)
+                if number not in numbers:  # a record of another version
+                    continue
+                if value is None:
+                    yield f"{name}: {number} of {task} is {stored} in the ledger, but its right answers fit no folds."
+                elif not isinstance(stored, int | float) or not abs(stored - value) <= EXACT:
+                    said = f"{stored:.4f}" if isinstance(stored, int | float) else repr(stored)
+                    yield f"{name}: {number} of {task} is {said} in the ledger, but its predictions give {value:.4f}."
+        problem = results.predictions.problems.get(record.key)
+        if problem:
+            yield f"{name}: {problem}."
+
+
+def _name(results: Results, record: Record) -> str:
+    row = results.labels.get(record.recipe_hash)
+    return f"The trial {record.key}" + (f" (row {row}, seed {record.seed})" if row else "")
+
+
+def _again(results: Results, record: Record, task: str) -> dict[str, float | None]:
+    """The task's numbers from its predictions; None for one that should be there and cannot be computed."""
+    found: dict[str, float | None] = dict(results.predictions.again(record, task))
+    kept = results.predictions.of_task(record, task)
+    if found and kept is not None and TASKS[task].kind == "nested_cv" and record.protocol in PROTOCOLS:
+        found["test_accuracy"] = _over_folds(kept, PROTOCOLS[record.protocol].folds)
+    dev = results.predictions.of_task(record, f"dev.{task}")
+    if dev is not None:
+        varies = np.ptp(dev.predicted) > 0 and np.ptp(dev.gold) > 0
+        found["dev_spearman_cosine"] = 100 * float(spearmanr(dev.predicted, dev.gold).statistic) if varies else 0.0
+    return found
+
+
+def _over_folds(kept: Kept, folds: int) -> float | None:
+    """The mean over outer folds of the accuracy within each, in percent; the folds follow from the right answers."""
+    from sklearn.model_selection import StratifiedKFold
+
+    hits = kept.predicted == kept.gold
+    splitter = StratifiedKFold(n_splits=folds, shuffle=True, random_state=FOLDS_SEED)
+    try:
+        tests = [test for _, test in splitter.split(np.zeros(len(hits)), kept.gold)]
+    except ValueError:
+        return None
+    return float(100 * np.mean([hits[test].mean() for test in tests]))
+
+
+# The report
+
+
+def _report(results: Path) -> list[str]:
+    path = results / REPORT
+    if not path.is_file():
+        return [f"{results} holds no {REPORT}; `python -m reports {results}` writes one."]
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / results.resolve().name
+        copy.mkdir()
+        for item in results.resolve().iterdir():
+            if item.name not in _WRITTEN:
+                (copy / item.name).symlink_to(item)
+        try:
+            again = write_report(copy).read_text(encoding="utf-8")
+        except UserError as error:
+            return [f"{REPORT} cannot be written again: {error}."]
+    return list(differences(path.read_text(encoding="utf-8"), again))
+
+
+def differences(there: str, again: str) -> Iterator[str]:
+    """Where a report that stands in a folder differs from the one that the folder gives, in sentences."""
+    old, new = there.splitlines(), again.splitlines()
+    places = list(_places(old))
+    lines = SequenceMatcher(None, [_words(line) for line in old], [_words(line) for line in new], autojunk=False)
+    for kind, low, high, new_low, new_high in lines.get_opcodes():
+        for number, (first, second) in enumerate(zip_longest(old[low:high], new[new_low:new_high]), low):
+            if first is None:
+                if second.strip():
+                    yield f"{REPORT} lacks a line that the folder gives: {_short(second)}"
+            elif second is None:
+                if first.strip():
+                    yield f"{_at(places, number)} has a line that the folder does not give: {_short(first)}"
+            elif kind == "replace":
+                yield f"{_at(places, number)} says {_short(first)}, but the folder gives {_short(second)}"
+            else:
+                yield from _numbers(_at(places, number), first, second)
+
+
+def _numbers(place: str, first: str, second: str) -> Iterator[str]:
+    """Two lines of the same words, cell by cell where they are a table's."""
+    row = _cells(first)[0] if len(_cells(first)) > 1 else ""
+    where = f"{place} row {row.strip('*` ')}," if row else place
+    for mine, other in zip(_VALUE.findall(first), _VALUE.findall(second), strict=True):
+        if mine != other:
+            yield f"{where} says {mine}, but the folder gives {other}."
+
+
+def _words(line: str) -> str:
+    """A line without its numbers, and without the spaces and rules that follow from their widths."""
+    if line.startswith("|") and set(line) <= _RULE:
+        return "|" * line.count("|")
+    return " ".join(_VALUE.sub("#", line.replace("**", "")).split())
+
+
+def _places(lines: list[str]) -> Iterator[str]:
+    """The heading under which each line stands."""
+    heading = ""
+    for line in lines:
+        heading = line.lstrip("# ") if line.startswith("#") else heading
+        yield heading
+
+
+def _at(places: list[str], number: int) -> str:
+    under = f" ({places[number]})" if places[number] else ""
+    return f"{REPORT}, line {number + 1}{under},"
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("| ").split("|")] if line.startswith("|") else []
+
+
+def _short(line: str) -> str:
+    text = " ".join(line.split())
+    return f"{text!r}" if len(text) <= 120 else f"{text[:117] + '...'!r}"

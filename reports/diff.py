@@ -1,0 +1,164 @@
+"""Two studies side by side, in markdown: what was asked, what it ran on, how their rows and claims came out.
+
+    print(diff(Path("results/before"), Path("results/after")))
+
+A row of one study is set against the row of the same label of the other, in every figure that sums both up. Where both
+were tested on the same items, these are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from reports.evidence import SURE, Evidence
+from reports.ledger import Record
+from reports.markdown import DASH, bullets, code, number, signed, table, text
+from reports.quantity import Quantity
+from reports.results import Results
+from reports.statistics import Comparison, compare, holm
+from reports.verdicts import judged
+
+SETTINGS = ("space", "scale", "search", "trials", "seeds", "across")
+"""What a study's description has besides its base recipe."""
+DATA = ("corpus", "senteval", "encoder")
+"""What a record describes by a fingerprint."""
+
+
+def diff(a: Path, b: Path) -> str:
+    """Markdown. Raises `UserError` for a folder that is no study's, or where nothing is finished."""
+    first, second = Results.load(a), Results.load(b)
+    names = code(a.resolve().name), code(b.resolve().name)
+    if names[0] == names[1]:
+        names = code(str(a)), code(str(b))
+    conditions = [*_settings(first, second), *_conditions(first, second)]
+    parts = [
+        f"# {names[0]} and {names[1]}",
+        "Differences are the second study minus the first.",
+        "## Settings, code and data",
+        table(["What", *names], conditions, left=3) if conditions else "There is no difference.",
+        "## Rows in both",
+        _rows(first, second),
+        *_alone(first, second, names),
+        "## Claims",
+        _claims(first, second, names),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+# What was asked, and what it ran on
+
+
+def _settings(first: Results, second: Results) -> Iterator[list[str]]:
+    for name in SETTINGS:
+        mine, other = getattr(first.info, name, None), getattr(second.info, name, None)
+        if mine != other:
+            yield [name, code(mine), code(other)]
+    for key in sorted(first.info.base.keys() | second.info.base.keys()):
+        mine, other = first.info.base.get(key), second.info.base.get(key)
+        if mine != other:
+            yield [code(key), code(mine), code(other)]
+
+
+def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
+    """Of all records: several values stand beside each other, and a record that does not say is unknown."""
+    packages = sorted({name for results in (first, second) for r in results.records for name in r.versions})
+    asked: list[tuple[str, Callable[[Record], Any]]] = [
+        *((f"version of {text(name)}", lambda record, name=name: record.versions.get(name)) for name in packages),
+        ("hardware", lambda record: record.hardware or None),
+        *((f"fingerprint of {kind}", lambda record, kind=kind: _fingerprint(record, kind)) for kind in DATA),
+    ]
+    for name, value in asked:
+        mine, other = ({value(record) for record in results.records} for results in (first, second))
+        if name.startswith("fingerprint"):  # a trial that does not train reads no corpus
+            mine, other = mine - {None} or mine, other - {None} or other
+        if mine != other:
+            yield [name, _several(mine), _several(other)]
+
+
+def _fingerprint(record: Record, kind: str) -> Any:
+    found = record.data.get(kind)
+    return found.get("fingerprint") if isinstance(found, dict) else None
+
+
+def _several(values: Iterable[Any]) -> str:
+    return ", ".join("unknown" if value is None else code(value) for value in sorted(values, key=str))
+
+
+# Rows
+
+
+def _rows(first: Results, second: Results) -> str:
+    """A table for each figure that sums both studies up."""
+    evidence = Evidence.of(first), Evidence.of(second)
+    shared = [label for label in first.asked_rows if first.of_row(label) and second.of_row(label)]
+    figures = [figure for figure in evidence[0].figures if figure.key in {own.key for own in evidence[1].figures}]
+    if not shared or not figures:
+        return "There is no row that both have with a figure that both have."
+    compared = {(figure.key, label): _compared(evidence, label, figure) for figure in figures for label in shared}
+    adjusted = dict(zip(compared, holm([item.p if item else None for item in compared.values()]), strict=True))
+    parts = [
+        "Intervals are at 95 %, p is Holm's over all lines here. A difference says that the two studies differ in this "
+        "row, not why: see what else differs above."
+    ]
+    changed = [label for label in shared if first.info.row_hashes[label] != second.info.row_hashes[label]]
+    if changed:
+        parts.append(f"Not the same recipe in both: {', '.join(code(label) for label in changed)}.")
+    for figure in figures:
+        lines = [
+            [code(label), *_means(evidence, label, figure), *_words(compared[key], adjusted[key])]
+            for label in shared
+            if compared[key := (figure.key, label)] is not None
+        ]
+        if lines:
+            head = ["Row", "first", "second", "difference [95 %]", "p", "verdict"]
+            parts += [f"### {text(figure.name)}", table(head, lines)]
+    return "\n\n".join(parts)
+
+
+def _compared(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> Comparison | None:
+    samples = [one.sample(one.results.info.row_hashes[label] or "", figure) for one in evidence]
+    return None if samples[0] is None or samples[1] is None else compare(samples[1], samples[0])
+
+
+def _means(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> list[str]:
+    found = [one.sample(one.results.info.row_hashes[label] or "", figure) for one in evidence]
+    return [
+        DASH if sample is None else f"{number(sample.mean)} ({sample.count} seed{'s' * (sample.count > 1)})"
+        for sample in found
+    ]
+
+
+def _words(item: Comparison | None, p: float | None) -> list[str]:
+    assert item is not None
+    interval = "" if item.low is None else f" [{signed(item.low)}, {signed(item.high)}]"
+    if item.one_seed:
+        verdict = "undecided: one seed"
+    elif p is None or p >= SURE:
+        verdict = "undecided"
+    else:
+        verdict = "higher" if item.gain > 0 else "lower"
+    return [f"{signed(item.gain)}{interval}", number(p, 3), verdict]
+
+
+def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[str]:
+    for results, other, name in ((first, second, names[0]), (second, first, names[1])):
+        labels = [label for label in results.asked_rows if results.of_row(label) and not other.of_row(label)]
+        if labels:
+            yield f"## Rows in {name} only"
+            yield bullets(code(label) for label in labels)
+
+
+# Claims
+
+
+def _claims(first: Results, second: Results, names: tuple[str, str]) -> str:
+    """Those of both spaces whose verdicts are not the same."""
+    mine, other = ({item.claim.text: item.verdict for item in judged(results)} for results in (first, second))
+    both = [claim for claim in mine if claim in other]
+    if not both:
+        return "The two studies share no claim."
+    lines = [[text(claim), mine[claim], other[claim]] for claim in both if mine[claim] != other[claim]]
+    same = f"{len(both) - len(lines)} of {len(both)} claims have the same verdict in both."
+    return f"{same}\n\n{table(['Claim', *names], lines, left=3)}" if lines else same

@@ -1,0 +1,121 @@
+"""What the page's script works on: the rows' recipes, their differences two by two, and which items each gets right."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports.evidence import Evidence
+from reports.formats import Document
+from reports.ledger import Record
+from reports.results import Results
+from trainables.errors import UserError
+from trainables.senteval.scorers import SCORERS
+from trainables.senteval.tasks import TASKS, Task
+
+ABOUT_PAIRS = (
+    "Intervals are at 95 %, of each comparison by itself: who looks at many will find some that lie beside zero by "
+    "chance. Hold a difference that you found here against the tables, which are corrected for that."
+)
+ABOUT_ITEMS = "A row is right about an item where most of its seeds are; only tasks with classes know right and wrong."
+
+
+def main_rows(results: Results) -> list[str]:
+    """The labels of the rows that the page can filter and compare, in the order of their numbers in the data."""
+    return [label for label in results.asked_rows if results.of_row(label)]
+
+
+def page_data(document: Document) -> dict[str, Any]:
+    """An object for JSON.
+
+    `base`: the flat base recipe; `varied`: the keys in which rows differ from it. `rows`: of each its `name`, its
+    `changes` to the base, and `right`: by task `items` (a name of them), `count` and `bits` (base64, the first item
+    first). `figures` and `pairs`, by `FIRST-SECOND`, as `Evidence.pairs` gives them. `sentences`: by the items' name
+    and number. `notes`: sentences for the reader.
+    """
+    results = document.results
+    labels = main_rows(results)
+    base = dict(results.info.base)
+    rows = [_row(results, label, base) for label in labels]
+    found = Evidence.of(results).pairs(labels)
+    sentences, notes = _sentences(rows, document.sentences)
+    return {
+        "base": base,
+        "varied": sorted({key for row in rows for key in row["changes"]}),
+        "rows": [{**row, "right": {task: _packed(*right) for task, right in row["right"].items()}} for row in rows],
+        "figures": found["figures"],
+        "pairs": {f"{first}-{second}": cells for first, second, cells in found["pairs"]},
+        "sentences": sentences,
+        "notes": [ABOUT_PAIRS, ABOUT_ITEMS, *notes],
+    }
+
+
+def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:
+    records = results.of_row(label)
+    changes = {key: value for key, value in records[0].recipe.items() if key not in base or base[key] != value}
+    right = {task: found for task in records[0].scores if (found := _right(results, records, task)) is not None}
+    return {"name": label, "changes": changes, "right": right}
+
+
+def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.ndarray] | None:
+    """A name of the task's test items, and (items,) whether most seeds get each right; None where that is unknown."""
+    if task not in TASKS or SCORERS[TASKS[task].kind].target != "classes":
+        return None
+    read = results.predictions
+    kept = [found for record in records if (found := read.of_task(record, task)) and read.fits(record, task)]
+    names = {f"{task} {found.named or found.by_gold}" for found in kept}
+    if len(kept) < len(records) or len(names) != 1:
+        return None
+    return names.pop(), np.mean([found.predicted == found.gold for found in kept], axis=0) > 0.5
+
+
+def _packed(items: str, right: np.ndarray) -> dict[str, Any]:
+    return {"items": items, "count": len(right), "bits": base64.b64encode(np.packbits(right).tobytes()).decode()}
+
+
+def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """The texts of the items about which some row is right and some is not, and why others are missing."""
+    if folder is None:
+        return {}, ["Items go by their number; the option --sentences FOLDER puts their sentences into this page."]
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}; give --sentences the folder of SentEval's data")
+    by_items: dict[tuple[str, str], list[np.ndarray]] = {}
+    for row in rows:
+        for task, (items, right) in row["right"].items():
+            by_items.setdefault((task, items), []).append(right)
+    found: dict[str, dict[str, str]] = {}
+    notes = []
+    for (task, items), rights in by_items.items():
+        split = np.any(rights, axis=0) & ~np.all(rights, axis=0)
+        try:
+            texts = _texts(TASKS[task], folder, items.removeprefix(f"{task} "))
+        except UserError as error:
+            notes.append(f"There are no sentences of {task}: {error}.")
+            continue
+        found[items] = {str(item): texts[item] for item in np.flatnonzero(split)}
+    return found, notes
+
+
+def _texts(task: Task, folder: Path, wanted: str) -> list[str]:
+    """The sentences of the task's test items in order; `UserError` where the folder's are not those that were scored.
+
+    The readers need no torch.
+    """
+    from trainables.senteval.items import digest, test_splits
+    from trainables.senteval.read import read_task
+
+    missing = [file for file in task.files if not (folder / file).exists()]
+    if missing:
+        raise UserError(f"{folder} has no {missing[0]}")
+    data = read_task(task, folder)
+    splits = test_splits(task, data)
+    if digest(splits) != wanted:
+        raise UserError(f"those in {folder} are not the ones that were scored, or the trials do not say which were")
+    texts: list[str] = []
+    for split in splits:
+        rights = split.right or [""] * len(split)
+        texts += [f"{left} ⟷ {right}" if right else left for left, right in zip(split.left, rights, strict=True)]
+    return texts

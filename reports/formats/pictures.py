@@ -1,0 +1,63 @@
+"""A picture's SVG as an element of a page whose policy forbids style attributes and every script."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as Tree
+
+_SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+_SHAPES = frozenset(
+    {"svg", "g", "defs", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "use"}
+    | {"image", "clipPath", "marker", "pattern", "linearGradient", "radialGradient", "stop"}
+)
+"""What a picture may consist of; anything else is left out."""
+_REFERENCE = re.compile(r"url\(#([\w.:-]+)\)")
+_JOINTS = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
+"""What the style element of every picture says of all shapes."""
+
+
+def inline(path: Path, title: str, number: int) -> str:
+    """The picture as `<svg role="img">` with this title; names in it carry the number, for a page has several.
+
+    Empty where the file is missing or no SVG.
+    """
+    try:
+        picture = Tree.fromstring(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, Tree.ParseError):
+        return ""
+    if picture.tag != f"{_SVG}svg":
+        return ""
+    _clean(picture, f"picture{number}-")
+    for name, value in (_JOINTS | {"role": "img", "aria-label": title}).items():
+        picture.set(name, value)
+    heading = Tree.Element(f"{_SVG}title")
+    heading.text = title
+    picture.insert(0, heading)
+    Tree.register_namespace("", _SVG.strip("{}"))
+    return Tree.tostring(picture, encoding="unicode")
+
+
+def _clean(element: Tree.Element, prefix: str) -> None:
+    """Styles become attributes, names get the prefix, and what is no shape goes."""
+    for child in list(element):
+        if str(child.tag).removeprefix(_SVG) in _SHAPES:
+            _clean(child, prefix)
+        else:
+            element.remove(child)
+    attributes = dict(element.attrib)
+    for declaration in attributes.pop("style", "").split(";"):
+        name, colon, value = declaration.partition(":")
+        if colon:
+            attributes[name.strip()] = value.strip()
+    link = attributes.pop(_LINK, attributes.pop("href", ""))
+    if link.startswith("#"):
+        attributes["href"] = f"#{prefix}{link[1:]}"
+    elif link.startswith("data:image/png;base64,"):
+        attributes["href"] = link
+    if "id" in attributes:
+        attributes["id"] = prefix + attributes["id"]
+    element.attrib.clear()
+    for name, value in attributes.items():
+        if not name.startswith(("on", "{")):
+            element.set(name, _REFERENCE.sub(rf"url(#{prefix}\1)", value))

@@ -1,0 +1,47 @@
+"""`tables/SECTION-N.csv`: every table of the report as a file for spreadsheets and scripts; a dash is an empty cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from markdown_it.token import Token
+
+from reports.formats import Document
+from reports.formats.parsed import Table, parse, plain, tables
+from reports.markdown import DASH
+from trainables.files import write_whole
+
+_FORMULA = re.compile(r"[=@\t]|[+-](?![\d.])")
+"""What a spreadsheet would run at the beginning of a cell; numbers with a sign are none."""
+
+
+def write(document: Document, path: Path) -> None:
+    """Write all tables into the folder `path`; tables of an earlier report go."""
+    contents = {
+        f"{part.name}-{number}.csv": as_csv(found)
+        for part in document.parts
+        for number, found in enumerate(tables(parse(part.content)), start=1)
+    }
+    for old in path.glob("*.csv"):
+        if old.name not in contents:
+            old.unlink()
+    for name, content in contents.items():
+        write_whole(path / name, content)
+
+
+def as_csv(found: Table) -> str:
+    """The table, a line a row."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in (found.head, *found.rows))
+    return text.getvalue()
+
+
+def _cell(token: Token) -> str:
+    """A cell's words; with an apostrophe before what would be a formula."""
+    words = plain(token).strip()
+    if words == DASH:
+        return ""
+    return f"'{words}" if _FORMULA.match(words) else words

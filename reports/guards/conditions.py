@@ -1,0 +1,250 @@
+"""Conditions that must be the same where two recipes are compared: code, data, encoder, budget, machine, precision.
+
+A value that only some records lack is as bad as another value. Where no record has it, as in ledgers from before it was
+kept, that is said, and forbids verdicts only for code and data, which every study has always kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reports.guards import Flag, alike
+from reports.guards.words import listed, rows_in_words
+from reports.ledger import Record
+from reports.markdown import count, number, text, verbatim
+from reports.results import Results
+from trainables.recipe import Recipe
+
+STEPS_APART, TOKENS_APART = 0.05, 0.10
+"""By what share of the larger number two trained rows may differ."""
+CODE = ("trainables", "plugins", "torch", "transformers")
+"""Of a record's versions, those that decide scores: this project's code, plugins, and what computes."""
+
+Condition = str | float | None
+
+
+def code(results: Results) -> list[Flag]:
+    """The digests of this project's code and of plugins, and the versions of torch and transformers."""
+    return _unequal(
+        results, "code", "trials ran different code", "a difference may come from the code",
+        _by_seed(results.recipes, _code), always_kept=True,
+    )  # fmt: skip
+
+
+def protocol(results: Results) -> list[Flag]:
+    """Trials under another protocol than the study's are in no figure; that is said."""
+    other = Counter(r.protocol for r in results.records if r.status == "finished" and r.protocol != results.protocol)
+    if not other:
+        return []
+    hashes = frozenset(r.recipe_hash for r in results.records if r.protocol in other)
+    under = listed([f"{verbatim(name)} ({count(number_of, 'trial')})" for name, number_of in sorted(other.items())])
+    said = (
+        f"some trials of {rows_in_words(results, hashes)} were scored under the protocol {under}, not under the "
+        f"study's {verbatim(results.protocol)}; they are in no figure"
+    )
+    return [Flag("protocol", said, hashes, blocks=False)]
+
+
+def data(results: Results) -> list[Flag]:
+    """Fingerprints of the SentEval data, and of the training data of recipes that ask for the same."""
+    senteval = _by_seed(results.recipes, lambda record: _word(record.data, "senteval", "fingerprint"))
+    flags = _unequal(
+        results, "data", "trials were scored on different SentEval data", "their scores are of different tests",
+        senteval, always_kept=True,
+    )  # fmt: skip
+    for asked in _groups(results, lambda recipe: tuple((k, recipe.get(k)) for k in sorted(recipe) if _of_corpus(k))):
+        trained = {key: records for key, records in asked.items() if is_trained(records)}
+        flags += _unequal(
+            results, "data", "training data differ that the recipes call the same", "a difference may come from them",
+            _by_seed(trained, lambda record: _word(record.data, "corpus", "fingerprint")), always_kept=True,
+        )  # fmt: skip
+    return flags
+
+
+def encoder(results: Results) -> list[Flag]:
+    """The weights before training, of recipes that name the same encoder; other names are meant, and said."""
+    flags = []
+    groups = _groups(results, lambda recipe: tuple(recipe.get(f"encoder.{key}") for key in ("kind", "name", "layers")))
+    known = any(map(_weights, results.records))
+    for named in groups if known else [results.recipes]:
+        flags += _unequal(
+            results, "encoder", "encoders differ that the recipes call the same", "a difference may come from them",
+            _by_seed(named, _weights),
+        )  # fmt: skip
+    trained = [frozenset(k for k, records in named.items() if is_trained(records)) for named in groups]
+    trained = sorted((named for named in trained if named), key=len, reverse=True)
+    if len(trained) > 1:
+        others = frozenset().union(*trained[1:])
+        said = (
+            f"in {rows_in_words(results, others)} training starts from another encoder than in the other rows, as the "
+            "recipes ask: their differences to these are of the encoder, too"
+        )
+        flags.append(Flag("encoder", said, others, blocks=False))
+    return flags
+
+
+def steps(results: Results) -> list[Flag]:
+    """Of trained recipes, more than 5 % apart, also where that follows from another batch size."""
+    return _budget(results, "steps", STEPS_APART, "trained rows took different numbers of steps")
+
+
+def tokens(results: Results) -> list[Flag]:
+    """Of trained recipes, more than 10 % apart."""
+    return _budget(results, "tokens", TOKENS_APART, "trained rows read different numbers of tokens")
+
+
+def hardware(results: Results) -> list[Flag]:
+    """The processor and the accelerator; how many of them there are is no matter."""
+    return _unequal(
+        results, "hardware", "trials ran on different machines", "rounding, and times, depend on the machine",
+        _by_seed(results.recipes, _machine),
+    )  # fmt: skip
+
+
+def precision(results: Results) -> list[Flag]:
+    """Of training, where it is known what `auto` took, and of the evaluation."""
+    trained = {key: records for key, records in results.recipes.items() if is_trained(records)}
+    evaluated = _by_seed(results.recipes, lambda record: str(record.recipe.get("evaluation.precision", "fp32")))
+    means = "a difference may come from rounding"
+    return [
+        *_unequal(results, "precision", "trials trained in different precision", means,
+                  _by_seed(trained, _training_precision)),
+        *_unequal(results, "precision", "trials were evaluated in different precision", means, evaluated),
+    ]  # fmt: skip
+
+
+def is_trained(records: list[Record]) -> bool:
+    """Whether a recipe of these records trains anything."""
+    return Recipe.from_flat(records[0].recipe).trains
+
+
+def _budget(results: Results, key: str, apart: float, what: str) -> list[Flag]:
+    """A count of the training that must be about the same."""
+    trained = {recipe: records for recipe, records in results.recipes.items() if is_trained(records)}
+    counts = _by_seed(trained, lambda record: _count(record.training.get(key)))
+    return _unequal(results, key, what, "a difference may come from the budget", counts, apart)
+
+
+def _unequal(
+    results: Results,
+    guard: str,
+    what: str,
+    means: str,
+    by_seed: Mapping[str, Mapping[int, Condition]],
+    tolerance: float = 0.0,
+    always_kept: bool = False,
+) -> list[Flag]:
+    """A flag where not all trials have the same value. It touches the recipes that have not the baseline's."""
+    values = {recipe: _together(of_seeds, tolerance) for recipe, of_seeds in by_seed.items()}
+    known = {recipe: value for recipe, value in values.items() if value is not None}
+    if all(value is None for of_seeds in by_seed.values() for value in of_seeds.values()):
+        said = f"no record says, so nobody can tell whether {what}"
+        recipes = frozenset(values if always_kept else ())
+        flag = Flag(guard, said, recipes, blocks=always_kept, crossed_by="unequal", values=values)
+        return [flag] if values else []
+    every = [value for of_seeds in by_seed.values() for value in of_seeds.values()]
+    numbers = [value for value in every if value is not None and not isinstance(value, str)]
+    if None not in every and (alike(min(numbers), max(numbers), tolerance) if numbers else len(set(every)) == 1):
+        return []
+    baseline = results.info.row_hashes.get(results.space.baseline or "") or ""
+    usual = known.get(baseline) or next(iter(Counter(known.values()).most_common(1)), (None,))[0]
+    odd = frozenset(r for r, value in values.items() if not alike(value, usual, tolerance)) or frozenset(values)
+    detail = _range(results, by_seed, numbers) if numbers else _listing(results, known, usual)
+    if unknown := [recipe for recipe, of_seeds in by_seed.items() if None in of_seeds.values()]:
+        detail.append(f"{rows_in_words(results, unknown)}: unknown")
+    said = f"{what} ({'; '.join(detail)}): {means}"
+    return [Flag(guard, said, odd, crossed_by="unequal", values=values, tolerance=tolerance)]
+
+
+def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Condition:
+    """A recipe's value over its seeds: their mean, or words that name each seed's where they differ.
+
+    None where a seed's is unknown, or where numbers are too far apart.
+    """
+    values = list(of_seeds.values())
+    if None in values:
+        return None
+    numbers = [value for value in values if not isinstance(value, str) and value is not None]
+    if numbers:
+        return sum(numbers) / len(numbers) if alike(min(numbers), max(numbers), tolerance) else None
+    if len(set(values)) == 1:
+        return values[0]
+    return ", ".join(f"seed {seed} {value}" for seed, value in sorted(of_seeds.items()))
+
+
+def _range(results: Results, by_seed: Mapping[str, Mapping[int, Condition]], numbers: list[float]) -> list[str]:
+    """`64 in A to 204 in B`."""
+    ends = []
+    for end in dict.fromkeys((min(numbers), max(numbers))):
+        recipes = [recipe for recipe, of_seeds in by_seed.items() if end in of_seeds.values()]
+        ends.append(f"{number(end, 0)} in {rows_in_words(results, recipes)}")
+    return [" to ".join(ends)]
+
+
+def _listing(results: Results, known: Mapping[str, Condition], usual: Condition) -> list[str]:
+    """`A: one value; all others: the usual one`; of more than three values how many there are."""
+    by_value: dict[Condition, list[str]] = {}
+    for recipe, value in known.items():
+        by_value.setdefault(value, []).append(recipe)
+    others = {value: recipes for value, recipes in by_value.items() if value != usual}
+    if len(others) > 3:
+        return [f"{len(by_value)} kinds among {count(len(known), 'recipe')}"]
+    said = [f"{rows_in_words(results, recipes)}: {text(value)}" for value, recipes in others.items()]
+    return [*said, f"{'all others' if others else 'where known'}: {text(usual)}"]
+
+
+def _by_seed(recipes: Mapping[str, list[Record]], of: Callable[[Record], Condition]) -> dict[str, dict[int, Condition]]:
+    """Something of every trial, by recipe and seed."""
+    return {recipe: {record.seed: of(record) for record in records} for recipe, records in recipes.items()}
+
+
+def _groups(results: Results, same: Callable[[Mapping[str, Any]], object]) -> list[dict[str, list[Record]]]:
+    """The recipes of the study, those together for which `same` is equal."""
+    found: dict[object, dict[str, list[Record]]] = {}
+    for recipe, records in results.recipes.items():
+        found.setdefault(same(records[0].recipe), {})[recipe] = records
+    return list(found.values())
+
+
+def _of_corpus(key: str) -> bool:
+    """Whether a key of the recipe decides what is read for training."""
+    return key.startswith(("corpus.", "spans."))
+
+
+def _code(record: Record) -> str | None:
+    own = [f"{name} {record.versions[name]}" for name in CODE if name in record.versions]
+    return " ".join(own) if {"trainables", "torch"} <= record.versions.keys() else None
+
+
+def _machine(record: Record) -> str | None:
+    """`no GPU, Intel Xeon` of `1 node, 2 CPUs, no GPU (Intel Xeon)`; any other text as it is."""
+    if not record.hardware:
+        return None
+    found = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", record.hardware)
+    return f"{'no GPU' if 'no' in found[1] else 'GPU'}, {found[2]}" if found else record.hardware
+
+
+def _training_precision(record: Record) -> str | None:
+    wish = str(record.recipe.get("optimisation.precision"))
+    if wish != "auto":
+        return wish
+    return "fp32" if "no GPU" in record.hardware else f"auto on {_machine(record)}" if record.hardware else "auto"
+
+
+def _weights(record: Record) -> str | None:
+    return _word(record.data, "encoder", "fingerprint")
+
+
+def _word(values: Mapping[str, Any], *path: str) -> str | None:
+    """A text within nested objects; None where there is none."""
+    found: Any = values
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, str) and found else None
+
+
+def _count(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,281 @@
+"""Scores that are not what they seem: without their predictions, of one class, of other parts, of sentences seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from reports.guards import Flag
+from reports.guards.conditions import is_trained
+from reports.guards.words import listed, rows_in_words
+from reports.ledger import LEDGER, Record, read_json
+from reports.markdown import count, number, text
+from reports.results import Results
+from search_spaces.averages import AVERAGES
+from trainables.errors import UserError
+from trainables.senteval.scorers import SCORERS
+from trainables.senteval.tasks import TASKS
+
+EXPOSED = 0.01
+"""Recipes that saw shares of a task's test items which are further apart have no verdict there."""
+ROUNDING = 0.01
+"""So far, in points, an average may lie from its parts."""
+CHANCE = 0.05
+"""So close, in points, to the published share of the largest class an accuracy is suspicious."""
+FEW = 4
+"""So many tasks are named, more are counted."""
+
+Touched = dict[str, dict[str, str]]
+"""By recipe and task, what was found."""
+
+
+def items(results: Results) -> list[Flag]:
+    """Predictions must be there, give the ledger's scores, and be of the same items for every recipe."""
+    lacking: dict[str, set[str]] = {}
+    wrong: Touched = {}
+    for record, task in _cells(results):
+        if not results.predictions.has(record, task):
+            lacking.setdefault(record.recipe_hash, set()).add(task)
+        elif results.predictions.fits(record, task) is False:
+            wrong.setdefault(record.recipe_hash, {})[task] = _beside(results, record, task)
+    flags = []
+    by_tasks: dict[frozenset[str], list[str]] = {}
+    for recipe, those in lacking.items():
+        by_tasks.setdefault(frozenset(those), []).append(recipe)
+    for tasks, recipes in by_tasks.items():
+        said = (
+            f"no predictions on {_tasks(tasks)} were kept for {rows_in_words(results, recipes)}: how far these scores "
+            "depend on the choice of test items is unknown"
+        )
+        flags.append(Flag("items", said + _why(results, recipes), frozenset(recipes), tasks))
+    if wrong:
+        tasks = frozenset(task for found in wrong.values() for task in found)
+        said = (
+            f"the ledger's scores are not those of the predictions that were kept, for {rows_in_words(results, wrong)} "
+            f"on {_tasks(tasks)} ({_first(wrong)}): one of the two was changed"
+        )
+        flags.append(Flag("items", said, frozenset(wrong), tasks))
+    return [*flags, *_other_items(results)]
+
+
+def degenerate(results: Results) -> list[Flag]:
+    """Predictions that are one class for every item, or cosines that are all the same."""
+    certain: Touched = {}
+    likely: Touched = {}
+    for record, task in _cells(results):
+        found, sure = _degenerate(results, record, task)
+        if found:
+            (certain if sure else likely).setdefault(record.recipe_hash, {})[task] = found
+    flags = []
+    for touched, blocks in ((certain, True), (likely, False)):
+        by_task: dict[str, list[str]] = {}
+        for recipe, tasks in touched.items():
+            for task in tasks:
+                by_task.setdefault(task, []).append(recipe)
+        for task, recipes in by_task.items():
+            what = touched[recipes[0]][task]
+            said = f"{what} in {rows_in_words(results, recipes)} on {text(task)}: this score shows no skill"
+            flags.append(Flag("degenerate", said, frozenset(recipes), frozenset([task]), blocks=blocks))
+    return flags
+
+
+def parts(results: Results) -> list[Flag]:
+    """Averages that old records stored, and the numbers of test items, must fit what they are made of."""
+    averages: Touched = {}
+    sizes: Touched = {}
+    for records in results.recipes.values():
+        for record in records:
+            for name, stored, computed in _stored_averages(results, record):
+                averages.setdefault(record.recipe_hash, {})[name] = (
+                    f"{text(name)} {number(stored)}, not {number(computed)}"
+                )
+    for record, task in _cells(results):
+        kept, said = results.predictions.of_task(record, task), record.scores[task].get("examples")
+        scored = said[-1] if isinstance(said, list | tuple) and said else said
+        if kept is not None and isinstance(scored, int) and scored != len(kept.gold):
+            sizes.setdefault(record.recipe_hash, {})[task] = f"{text(task)} {scored:,}, not {len(kept.gold):,}"
+    flags = []
+    if averages:
+        said = (
+            f"averages in the ledger are not those of their tasks, for {rows_in_words(results, averages)} "
+            f"({_first(averages)}): one of the two was changed"
+        )
+        flags.append(Flag("parts", said, frozenset(averages)))
+    if sizes:
+        tasks = frozenset(task for found in sizes.values() for task in found)
+        said = (
+            f"the ledger counts other test items than there are predictions, for {rows_in_words(results, sizes)} "
+            f"({_first(sizes)}): they are of different data"
+        )
+        flags.append(Flag("parts", said, frozenset(sizes), tasks))
+    return flags
+
+
+def overlap(results: Results) -> list[Flag]:
+    """Test items with a sentence that also stands in the training sentences.
+
+    One is enough to be said: levels are then too high. Verdicts are forbidden where two recipes saw shares of a task's
+    test items that are more than 1 point apart; where both saw the same, their difference stands.
+    """
+    seen: dict[str, dict[str, tuple[int, int] | None]] = {}  # by task and recipe, (seen, items); None is unknown
+    tasks = dict.fromkeys(task for record, task in _cells(results))
+    for recipe, records in results.recipes.items():
+        for task in tasks:
+            seen.setdefault(task, {})[recipe] = _seen(records, task) if is_trained(records) else (0, 1)
+    trained = [recipe for recipe, records in results.recipes.items() if is_trained(records)]
+    if trained and not any(seen[task][recipe] for task in tasks for recipe in trained):
+        return [Flag("overlap", "no record says whether test sentences stand among the training sentences",
+                     frozenset(), blocks=False)]  # fmt: skip
+    exposed = {
+        task: {recipe for recipe, counts in those.items() if counts and counts[0]} for task, those in seen.items()
+    }
+    exposed = {task: recipes for task, recipes in exposed.items() if recipes}
+    flags = []
+    if exposed:
+        largest = sorted(exposed, key=lambda task: -max(_share(seen[task][recipe]) for recipe in exposed[task]))
+        recipes = frozenset().union(*exposed.values())
+        most = [f"{text(task)} {_percent(seen[task], exposed[task])}" for task in largest[:FEW]]
+        more = f" and {count(len(largest) - FEW, 'more task')}" if len(largest) > FEW else ""
+        said = (
+            f"test sentences stand among the training sentences of {rows_in_words(results, recipes)} "
+            f"({listed(most) if not more else ', '.join(most) + more} of the test items): these scores are too high"
+        )
+        flags.append(Flag("overlap", said, recipes, frozenset(exposed), blocks=False))
+    for task, those in seen.items():
+        values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in those.items()}
+        known = [value for value in values.values() if value is not None]
+        if None in values.values() or max(known, default=1) - min(known, default=1) > EXPOSED * max(known, default=1):
+            odd = frozenset(recipe for recipe, value in values.items() if value is None or 1 - value > EXPOSED)
+            low, high = 100 * (1 - max(known, default=1)), 100 * (1 - min(known, default=1))
+            unknown = "; unknown for some" if None in values.values() else ""
+            said = (
+                f"rows saw different shares of the test items of {text(task)} in training ({number(low, 1)} to "
+                f"{number(high, 1)} %{unknown}): a difference may be memory"
+            )
+            flags.append(Flag("overlap", said, odd, frozenset([task]), crossed_by="unequal", values=values,
+                              tolerance=EXPOSED))  # fmt: skip
+    return flags
+
+
+def _cells(results: Results) -> Iterable[tuple[Record, str]]:
+    """Every trial and task with a test score that predictions can give."""
+    for records in results.recipes.values():
+        for record in records:
+            for task in filter(TASKS.__contains__, record.scores):
+                if _tested(record, task):
+                    yield record, task
+
+
+def _tested(record: Record, task: str) -> bool:
+    """Whether a task has a score of its test items; how images are found is kept as no predictions."""
+    numbers = [name for name in TASKS[task].numbers if not name.startswith("dev_")]
+    there = any(record.scores[task].get(name) is not None for name in numbers)
+    return there and SCORERS[TASKS[task].kind].target != "images"
+
+
+def _degenerate(results: Results, record: Record, task: str) -> tuple[str, bool]:
+    """What is degenerate in a task's predictions, empty where nothing is, and whether that is certain."""
+    kept, numbers = results.predictions.of_task(record, task), record.scores[task]
+    classes = SCORERS[TASKS[task].kind].target == "classes"
+    if kept is not None:
+        constant = np.ptp(kept.predicted) == 0 and np.ptp(kept.gold) > 0
+        what = "one class is predicted for every item" if classes else "every pair has the same cosine"
+        return (what, True) if constant else ("", True)
+    if not classes:
+        scores = [numbers.get(name) for name in TASKS[task].numbers if not name.startswith("dev_")]
+        return ("the correlation is exactly 0, as for constant cosines", True) if 0.0 in scores else ("", True)
+    chance, accuracy = TASKS[task].chance, numbers.get("test_accuracy")
+    if chance is None or accuracy is None or abs(accuracy - chance) > CHANCE:
+        return "", False
+    return f"the accuracy is {number(accuracy)}, the share of the largest class (no predictions were kept),", False
+
+
+def _other_items(results: Results) -> list[Flag]:
+    """A flag for each task whose test items are not the same in all recipes."""
+    digests: dict[str, dict[str, set[str]]] = {}
+    named = {task: True for _, task in _cells(results)}
+    kept = [
+        (record, task, found)
+        for record, task in _cells(results)
+        if (found := results.predictions.of_task(record, task)) is not None
+    ]
+    for _, task, found in kept:
+        named[task] = named[task] and bool(found.named)
+    for record, task, found in kept:
+        of_task = digests.setdefault(task, {})
+        of_task.setdefault(record.recipe_hash, set()).add(found.named if named[task] else found.by_gold)
+    flags = []
+    for task, of_recipe in digests.items():
+        if len(set().union(*of_recipe.values())) > 1:
+            values = {recipe: next(iter(those)) if len(those) == 1 else None for recipe, those in of_recipe.items()}
+            usual = max(values.values(), key=lambda value: (value is not None, list(values.values()).count(value)))
+            odd = frozenset(recipe for recipe, value in values.items() if value is None or value != usual)
+            said = (
+                f"{rows_in_words(results, odd)} were scored on other test items of {text(task)} than the other rows: "
+                "their scores are of different tests"
+            )
+            flags.append(Flag("items", said, odd, frozenset([task]), crossed_by="unequal", values=values))
+    return flags
+
+
+def _stored_averages(results: Results, record: Record) -> Iterable[tuple[str, float, float]]:
+    """Averages that the record's file holds, as old ones do, and that are not those of its scores."""
+    try:
+        stored: Any = read_json(results.folder / LEDGER / f"{record.key}.json", "a record").get("averages")
+    except UserError:
+        return
+    for name, value in stored.items() if isinstance(stored, dict) else ():
+        if name in AVERAGES and isinstance(value, int | float):
+            computed = AVERAGES[name].of(record.scores)
+            if computed is not None and not abs(computed - value) <= ROUNDING:
+                yield name, float(value), computed
+
+
+def _seen(records: list[Record], task: str) -> tuple[int, int] | None:
+    """Of the task's test items those seen in training, the most under any seed, and all; None where unknown."""
+    found = [record.data.get("overlap", {}).get(task) for record in records]
+    if not found or None in found:
+        return None
+    return max(((counts["seen"], counts["items"]) for counts in found), key=_share)
+
+
+def _share(counts: tuple[int, int] | None) -> float:
+    return counts[0] / counts[1] if counts and counts[1] else 0.0
+
+
+def _percent(counts: dict[str, tuple[int, int] | None], recipes: Iterable[str]) -> str:
+    """`3.1 %`, or the range over recipes; `below 0.1 %` for less."""
+    shares = [100 * _share(counts[recipe]) for recipe in recipes]
+    ends = [f"{number(share, 1)} %" if share >= 0.1 else "below 0.1 %" for share in (min(shares), max(shares))]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _beside(results: Results, record: Record, task: str) -> str:
+    """`MRPC 74.78 in the ledger, 66.49 by the predictions`."""
+    again = results.predictions.again(record, task)
+    scores = record.scores[task]
+    name = max(
+        (name for name in again if isinstance(scores.get(name), int | float)),
+        key=lambda name: abs(scores[name] - again[name]),
+    )
+    return f"{text(task)} {number(scores[name])} in the ledger, {number(again[name])} by the predictions"
+
+
+def _why(results: Results, recipes: Iterable[str]) -> str:
+    """The first file of predictions that is broken, in brackets."""
+    keys = [record.key for recipe in recipes for record in results.recipes[recipe]]
+    problem = next((problem for key in keys if (problem := results.predictions.problems.get(key))), None)
+    return f" ({text(problem)})" if problem else ""
+
+
+def _first(touched: Touched) -> str:
+    """The first of what was found."""
+    return next(iter(next(iter(touched.values())).values()))
+
+
+def _tasks(tasks: Iterable[str]) -> str:
+    """`MR and CR`, or how many."""
+    names = sorted(tasks)
+    return listed([text(name) for name in names]) if len(names) <= FEW else count(len(names), "task")

@@ -1,0 +1,159 @@
+"""Trials that are not what they seem: seeds that repeat each other, copies, parameters that nobody trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+from reports.guards import Flag
+from reports.guards.conditions import is_trained
+from reports.guards.words import listed, rows_in_words
+from reports.ledger import Record
+from reports.markdown import count, verbatim
+from reports.results import Results
+from trainables.recipe import Recipe
+
+FEWEST = 4
+"""Of so many numbers at least, trials that agree to the last digit in all are no accident."""
+
+Figures = tuple[tuple[str, str, float], ...]
+
+
+def seeds(results: Results) -> list[Flag]:
+    """Seeds that repeat each other although training follows the seed, and rows with fewer seeds than others."""
+    flags = []
+    alike = {}
+    for recipe, records in results.recipes.items():
+        if Recipe.from_flat(records[0].recipe).uses_seed:
+            same = [(a.seed, b.seed) for a, b in combinations(records, 2) if figures(a) and figures(a) == figures(b)]
+            if same:
+                alike[recipe] = same
+    if alike:
+        pairs = listed([f"{a} and {b}" for a, b in next(iter(alike.values()))[:2]])
+        said = (
+            f"seeds have the same scores to the last digit in {rows_in_words(results, alike)} (seeds {pairs}), though "
+            "training follows the seed: they are copies, so the spread between seeds is too small"
+        )
+        flags.append(Flag("seeds", said, frozenset(alike)))
+    asked = set(results.info.seeds)
+    fewer = {
+        recipe: len(found)
+        for recipe, records in results.recipes.items()
+        if Recipe.from_flat(records[0].recipe).uses_seed and asked - (found := {record.seed for record in records})
+    }
+    if fewer and any(asked <= {record.seed for record in records} for records in results.recipes.values()):
+        low, high = min(fewer.values()), max(fewer.values())
+        said = (
+            f"{rows_in_words(results, fewer)} have {low}{f' to {high}' if high > low else ''} of the study's "
+            f"{count(len(asked), 'seed')}: their intervals are wider for it"
+        )
+        flags.append(Flag("seeds", said, frozenset(fewer), blocks=False))
+    return flags
+
+
+def copies(results: Results) -> list[Flag]:
+    """Different recipes with the same scores under a seed: one recipe in effect, or a copied trial.
+
+    One in effect (caps that never bind, say) trains to the same loss and agrees under every seed that both have. Then
+    only a comparison of the two is worthless; else one of them is not what it says, and neither can be judged.
+    """
+    found: dict[tuple[int, Figures], list[Record]] = {}
+    for records in results.recipes.values():
+        for record in records:
+            if figures(record):
+                found.setdefault((record.seed, figures(record)), []).append(record)
+    pairs = {frozenset((a.recipe_hash, b.recipe_hash)) for those in found.values() for a, b in combinations(those, 2)}
+    alike = {pair for pair in pairs if _one_in_effect(*(results.recipes[recipe] for recipe in sorted(pair)))}
+    flags = []
+    for group in _groups(alike):
+        said = (
+            f"{rows_in_words(results, group)} have the same scores to the last digit under every seed: they are one "
+            "recipe in effect, so what they differ in was not tested"
+        )
+        flags.append(Flag("copies", said, group, crossed_by="both"))
+    for group in _groups(pairs - alike):
+        said = (
+            f"{rows_in_words(results, group)} share all scores of a seed to the last digit, but not the training: at "
+            "least one is a copy, so none of them can be judged"
+        )
+        flags.append(Flag("copies", said, group))
+    return flags
+
+
+def _groups(pairs: set[frozenset[str]]) -> list[frozenset[str]]:
+    """Pairs that share a member as one group."""
+    groups: list[frozenset[str]] = []
+    for pair in sorted(pairs, key=sorted):
+        joined = [group for group in groups if group & pair]
+        groups = [group for group in groups if not group & pair] + [pair.union(*joined)]
+    return groups
+
+
+def untrained(results: Results) -> list[Flag]:
+    """Recipes whose embeddings pass through parameters that were drawn at random and never trained."""
+    found = {recipe: why for recipe, records in results.recipes.items() if (why := _untrained(records))}
+    by_reason: dict[str, list[str]] = {}
+    for recipe, why in found.items():
+        by_reason.setdefault(why, []).append(recipe)
+    return [
+        Flag(
+            "untrained",
+            f"{rows_in_words(results, recipes)}: {why}, so the scores are those of chance weights",
+            frozenset(recipes),
+        )
+        for why, recipes in by_reason.items()
+    ]
+
+
+def figures(record: Record) -> Figures:
+    """All test and development numbers of a trial; empty where there are too few to tell trials apart."""
+    found = tuple(
+        (task, name, float(value))
+        for task, numbers in sorted(record.scores.items())
+        for name, value in sorted(numbers.items())
+        if name not in ("examples", "seconds", "reason") and isinstance(value, int | float)
+    )
+    return found if len(found) >= FEWEST else ()
+
+
+def _one_in_effect(first: list[Record], second: list[Record]) -> bool:
+    """Whether two recipes with a trial alike did the same training under each seed that both have."""
+    theirs = {record.seed: record for record in second}
+    shared = [(record, theirs[record.seed]) for record in first if record.seed in theirs]
+    return all(
+        figures(a) == figures(b)
+        and a.training.get("loss") == b.training.get("loss")
+        and not (a.cost.get("seconds") == b.cost.get("seconds") is not None and a.finished_at == b.finished_at)
+        for a, b in shared
+    )
+
+
+def _untrained(records: list[Record]) -> str:
+    """Why a recipe's scores are those of parameters that nobody trained; empty where they are not."""
+    recipe = Recipe.from_flat(records[0].recipe)
+    if is_trained(records):
+        if any(record.training.get("steps") == 0 for record in records):
+            return "training took no step"
+        # An adapter freezes what it stands on, and is fresh itself, but trained.
+        fresh = [name for name in _fresh(records) if recipe.encoder.adapter != "none" and name.startswith("backbone.")]
+        return f"{_parameters(fresh)} made fresh under an adapter, which freezes them" if fresh else ""
+    if recipe.encoder.adapter != "none":
+        return f"the adapter {verbatim(recipe.encoder.adapter)} was never trained"
+    fresh = [name for name in _fresh(records) if not name.startswith("mlm_head.")]
+    return f"{_parameters(fresh)} made fresh and never trained" if fresh else ""
+
+
+def _fresh(records: list[Record]) -> list[str]:
+    """Names of the parameters that no checkpoint gave, as far as the records say."""
+    found: dict[str, None] = {}
+    for record in records:
+        encoder: Any = record.data.get("encoder")
+        names = encoder.get("fresh") if isinstance(encoder, Mapping) else None
+        found |= dict.fromkeys(map(str, names if isinstance(names, list | tuple) else []))
+    return list(found)
+
+
+def _parameters(names: list[str]) -> str:
+    """`3 parameters (a, b, …)`: how many, and the first."""
+    return f"{count(len(names), 'parameter')} ({verbatim(names[0])}{', …' if len(names) > 1 else ''})"

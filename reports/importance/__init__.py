@@ -1,0 +1,84 @@
+"""Which hyperparameters matter: a cross-validated forest, and how far its findings are beyond chance.
+
+    found = importance(space.domains, [(recipe, score), ...])
+    for effect in found.keys:
+        print(effect.keys, effect.share.value, effect.share.p, effect.share.above)
+
+Chance is what the same analysis finds in shuffled scores: of 100 studies without any effect at most five name a key,
+whatever the number of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from reports.importance.chance import additive, errors, family_p, one_p, under_chance
+from reports.importance.coding import NOT_ASKED, Coded
+from reports.importance.curve import Curve, curves
+from reports.importance.findings import LEVEL, Effect, Importance, Share
+from reports.importance.forest import Plan
+from search_spaces.space import Domain
+from trainables.recipe import Value
+
+__all__ = ["ENOUGH", "Curve", "Effect", "Importance", "Share", "importance"]
+
+ENOUGH = 20
+"""The fewest recipes: with fewer, a fold holds less than four, which say nothing of a fit."""
+
+Flat = tuple[tuple[str, Value], ...]
+
+
+def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> Importance | None:
+    """What decides the score of these flat recipes; None where nothing varies, or fewer than `ENOUGH` are there.
+
+    The same recipes and scores give the same answer. It takes some seconds, and is remembered.
+    """
+    if len(scored) < ENOUGH:
+        return None
+    names = {name for domain in domains for name in (domain.key, *(domain.when or ())[:1])}
+    recipes = tuple(tuple((name, recipe[name]) for name in sorted(names)) for recipe, _ in scored)
+    return _importance(tuple(domains), recipes, tuple(float(score) for _, score in scored))
+
+
+@lru_cache(maxsize=16)
+def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tuple[float, ...]) -> Importance | None:
+    recipes, scores = [dict(recipe) for recipe in flat], np.array(values)
+    coded = Coded.of(domains, recipes)
+    if not coded.keys or not np.ptp(scores):
+        return None
+    size = len(coded.keys)
+    pairs = [(a, b) for a, b in combinations(range(size), 2) if not (coded.descends(a, b) or coded.descends(b, a))]
+    plan = Plan(coded, pairs)
+    found, error = plan.held(scores), errors(plan, scores)
+    shuffled = under_chance(Plan(coded), scores)
+    key_p = family_p(found.shares, np.array([other.shares for other in shuffled]))
+    explained_p = one_p(found.explained, [other.explained for other in shuffled])
+    asked = coded.values != NOT_ASKED
+
+    def effect(columns: tuple[int, ...], place: int, p: float) -> Effect:
+        share = Share(float(found.figures[place]), float(error[place]), float(p))
+        return Effect(tuple(coded.keys[n] for n in columns), share, int(asked[:, list(columns)].all(axis=1).sum()))
+
+    keys = [effect((n,), 1 + n, key_p[n]) for n in range(size)]
+    joint = []
+    if min(explained_p, *key_p) <= LEVEL:  # where nothing is found, no two keys act together
+        added = under_chance(plan, scores, additive(coded, scores))
+        pair_p = family_p(found.pair_shares, np.array([other.pair_shares for other in added]))
+        joint = [effect(pair, 1 + size + n, pair_p[n]) for n, pair in enumerate(pairs)]
+    above = [n for n, one in enumerate(keys) if one.share.above]
+    tried = [[recipe[key] for recipe in recipes] for key in coded.keys]
+    return Importance(
+        recipes=len(scores),
+        explained=Share(found.explained, float(error[0]), explained_p),
+        keys=_ranked(keys),
+        pairs=_ranked(joint),
+        curves=curves(plan, sorted(above, key=lambda n: -keys[n].share.value), scores, tried),
+    )
+
+
+def _ranked(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+    return tuple(sorted(effects, key=lambda effect: (-effect.share.value, effect.keys)))

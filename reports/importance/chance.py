@@ -1,0 +1,64 @@
+"""What the analysis finds by chance: in shuffled scores, and with other recipes of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reports.importance.coding import Array, Coded
+from reports.importance.forest import LEAF, Held, Plan
+
+SHUFFLES = 99
+"""The smallest p value is one in a hundred."""
+SUBSETS, LEFT_OUT = 25, 0.2
+"""So many subsets for the intervals, each without that part of the recipes."""
+
+
+def under_chance(plan: Plan, scores: Array, kept: Array | None = None) -> list[Held]:
+    """The analysis of scores that were shuffled over the recipes; of what is beyond `kept` where that is given."""
+    chance = np.random.default_rng(1)
+    base = np.zeros_like(scores) if kept is None else kept
+    return [plan.held(base + chance.permutation(scores - base)) for _ in range(SHUFFLES)]
+
+
+def family_p(found: Array, by_chance: Array) -> Array:
+    """(effects,) Of each effect, how often chance gives any effect as strong; `by_chance` is (shuffles, effects).
+
+    Effects are first divided by their own spread under chance, since a key of many values gains more by chance than
+    one of two. The found ones count as one more shuffle, which makes the level exact (Westfall and Young).
+    """
+    if not found.size:
+        return np.ones(0)
+    every = np.vstack([found, by_chance])
+    spread = every.std(axis=0)
+    scaled = (every - every.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.asarray((scaled.max(axis=1)[:, None] >= scaled[0]).mean(axis=0))
+
+
+def one_p(found: float, by_chance: Sequence[float]) -> float:
+    """How often chance gives as much."""
+    return (1 + sum(other >= found for other in by_chance)) / (1 + len(by_chance))
+
+
+def additive(coded: Coded, scores: Array) -> Array:
+    """(recipes,) A fit in which keys only add up: boosted trees of one split each."""
+    from sklearn.ensemble import GradientBoostingRegressor
+
+    stumps = GradientBoostingRegressor(max_depth=1, min_samples_leaf=LEAF, random_state=0)
+    return np.asarray(stumps.fit(coded.values, scores).predict(coded.values))
+
+
+def errors(plan: Plan, scores: Array) -> Array:
+    """(1 + keys + pairs,) Standard errors of `Held.figures`: a jackknife that leaves out a fifth of the recipes.
+
+    An error over the held-out recipes alone would take the fits for given, and be half as large as it should be.
+    """
+    chance = np.random.default_rng(3)
+    size = len(scores)
+    found = []
+    for _ in range(SUBSETS):
+        kept = np.sort(chance.permutation(size)[: size - round(LEFT_OUT * size)])
+        part = Plan(Coded(plan.coded.domains, plan.coded.values[kept]), plan.pairs)
+        found.append(part.held(scores[kept]).figures)
+    return np.asarray(np.sqrt((1 - LEFT_OUT) / LEFT_OUT * np.var(found, axis=0, ddof=1)))

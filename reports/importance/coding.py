@@ -1,0 +1,94 @@
+"""Recipes as a matrix of numbers, and what a recipe looks like once a key takes another recipe's value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from search_spaces.space import Domain
+from trainables.recipe import Value
+
+Array = np.ndarray
+
+NOT_ASKED = -1.0
+"""A conditional key's own value in recipes that it was not asked for; all others are coded from 0 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """The keys of which several values were tried: `values` is (recipes, keys)."""
+
+    domains: tuple[Domain, ...]
+    values: Array
+
+    @classmethod
+    def of(cls, domains: Sequence[Domain], recipes: Sequence[Mapping[str, Value]]) -> Coded:
+        """A key that was asked for with one value only is left out, whatever else it depends on."""
+        columns = {
+            domain.key: [code(domain, one[domain.key]) if domain.is_asked(one) else NOT_ASKED for one in recipes]
+            for domain in domains
+        }
+        varied = [domain for domain in domains if len({*columns[domain.key]} - {NOT_ASKED}) > 1]
+        values = np.array([columns[domain.key] for domain in varied], dtype=np.float32).reshape(len(varied), -1)
+        return cls(tuple(varied), values.T.copy())
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """By column."""
+        return tuple(domain.key for domain in self.domains)
+
+    @cached_property
+    def children(self) -> dict[int, list[tuple[int, Array]]]:
+        """By column, the columns that depend on it, each with the codes under which it is asked."""
+        found: dict[int, list[tuple[int, Array]]] = {}
+        for child, domain in enumerate(self.domains):
+            if domain.when is not None and domain.when[0] in self.keys:
+                parent = self.keys.index(domain.when[0])
+                codes = [code(self.domains[parent], value) for value in domain.when[1]]
+                found.setdefault(parent, []).append((child, np.array(codes, dtype=np.float32)))
+        return found
+
+    def descends(self, child: int, parent: int) -> bool:
+        """Whether one column depends on the other, directly or not."""
+        return any(own == child or self.descends(child, own) for own, _ in self.children.get(parent, []))
+
+    def donors(self, chance: np.random.Generator) -> Array:
+        """(recipes, keys) For each recipe and key a value of another recipe that was asked for it, at random."""
+        columns = []
+        for column in self.values.T:
+            known = column[column != NOT_ASKED]
+            given = chance.choice(known, size=len(column))
+            given[column != NOT_ASKED] = chance.permutation(known)
+            columns.append(given)
+        return np.stack(columns, axis=1)
+
+    def swapped(self, rows: Array, column: int, given: Array) -> Array:
+        """The rows (n, keys) with the column's values taken from `given` (n, keys).
+
+        A row that was not asked for the key stays as it is. Keys that depend on it follow: they are not asked any
+        longer, or take the given value where they are asked only now.
+        """
+        changed = rows.copy()
+        changed[:, column] = np.where(rows[:, column] == NOT_ASKED, NOT_ASKED, given[:, column])
+        self._follow(changed, column, given)
+        return changed
+
+    def _follow(self, rows: Array, parent: int, given: Array) -> None:
+        for child, codes in self.children.get(parent, []):
+            own = np.where(rows[:, child] == NOT_ASKED, given[:, child], rows[:, child])
+            rows[:, child] = np.where(np.isin(rows[:, parent], codes), own, NOT_ASKED)
+            self._follow(rows, child, given)
+
+
+def code(domain: Domain, value: Value) -> float:
+    """From 0 to 1 in the domain's order; a number on its own (log) scale, also a little outside the range."""
+    if domain.choices:
+        return float(np.float32(domain.choices.index(value) / max(len(domain.choices) - 1, 1)))
+    assert domain.low is not None
+    assert domain.high is not None
+    assert isinstance(value, int | float)
+    low, high, own = (float(np.log(x)) if domain.log else float(x) for x in (domain.low, domain.high, value))
+    return float(np.float32((own - low) / (high - low)))

@@ -1,0 +1,64 @@
+"""The score over one key, with all other keys as they are in the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reports.importance.coding import NOT_ASKED, Array, code
+from reports.importance.forest import Plan
+from search_spaces.space import Domain
+from trainables.recipe import Value
+
+POINTS = 9
+"""Of a curve over a range."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What the fits predict on average where the key has each value; `low` and `high` are those of the fits."""
+
+    key: str
+    values: tuple[Value, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    tried: tuple[tuple[Value, float], ...]
+    """The recipes that were asked for the key: its value and their score."""
+    log: bool
+
+
+def curves(plan: Plan, columns: Sequence[int], scores: Array, tried: Sequence[Sequence[Value]]) -> tuple[Curve, ...]:
+    """Of each column; `tried` are its values by recipe, as the recipes have them."""
+    coded = plan.coded
+    given = coded.donors(np.random.default_rng(2))
+    fits = [plan.trees(part, scores) for part in plan.parts] if columns else []
+    found = []
+    for column in columns:
+        domain = coded.domains[column]
+        there = coded.values[:, column] != NOT_ASKED
+        own = [value for value, asked in zip(tried[column], there, strict=True) if asked]
+        values = _grid(domain, own)
+        said = np.empty((len(fits), len(values)))
+        for place, value in enumerate(values):
+            wanted = given[there].copy()
+            wanted[:, column] = code(domain, value)
+            rows = coded.swapped(coded.values[there], column, wanted)
+            said[:, place] = [plan.predict(trees, rows).mean() for trees in fits]
+        mean, low, high = (tuple(line.tolist()) for line in (said.mean(axis=0), said.min(axis=0), said.max(axis=0)))
+        points = tuple(zip(own, scores[there].tolist(), strict=True))
+        found.append(Curve(domain.key, tuple(values), mean, low, high, points, domain.log))
+    return tuple(found)
+
+
+def _grid(domain: Domain, tried: Sequence[Value]) -> list[Value]:
+    """The choices that were tried, or points over the range that was tried, whole numbers where the domain's are."""
+    if domain.choices:
+        return [value for value in domain.choices if value in tried]
+    numbers = [float(value) for value in tried if isinstance(value, int | float)]
+    make = np.geomspace if domain.log else np.linspace
+    points = make(min(numbers), max(numbers), POINTS).tolist()
+    whole = isinstance(domain.low, int) and isinstance(domain.high, int)
+    return list(dict.fromkeys(round(point) for point in points)) if whole else list(points)

@@ -1,0 +1,185 @@
+"""How far a running study is: `RESULTS/progress.json`, and the losses of its trials in `RESULTS/progress/`.
+
+Both are for whoever looks at a study while it runs (`reports.live`). No report is made of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reports.ledger.folders import CURVES, PROGRESS
+from reports.ledger.json_files import known_fields, read_json, write_json
+from trainables.errors import UserError
+
+_WHAT = "a study's progress"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A trial that has not begun."""
+
+    key: str
+    name: str
+    """The row's label, or the search's name for the recipe: `optuna 3`."""
+    changes: str
+    """What its recipe changes of the base recipe: `objective.weight=0.3`."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class Running(Waiting):
+    """A trial that runs. What is not known yet is None."""
+
+    since: str = ""
+    """UTC in ISO format."""
+    step: int | None = None
+    steps: int | None = None
+    """How many its training has."""
+    loss: float | None = None
+    """Of that step."""
+    rung: int | None = None
+    """The last pause of its training at which a scheduler was told a score."""
+    score: float | None = None
+    """That development score."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A study as the process that runs it sees it."""
+
+    written_at: str
+    """UTC in ISO format, as every time here. Long ago, for a study that has not ended: its process is gone."""
+    began_at: str
+    """When this run of the study began."""
+    counts: dict[str, int]
+    """How many trials are `queued`, `running`, `finished`, `stopped` (early) and `failed`."""
+    running: list[Running] = field(default_factory=list)
+    queued: list[Waiting] = field(default_factory=list)
+    """Those that are next; more are counted than listed where there are many, or a search has yet to choose them."""
+    at_once: int = 1
+    """How many may run at the same time."""
+    seconds_left: float | None = None
+    estimate: str = ""
+    """How that is known, or why it is not."""
+    ended: bool = False
+
+    def save(self, results: Path) -> Path:
+        """Write `progress.json`, whole."""
+        path = results / PROGRESS
+        write_json(path, self)
+        return path
+
+    @classmethod
+    def load(cls, results: Path) -> Progress | None:
+        """Read it back; None where the study wrote none, `UserError` where the file is not one."""
+        path = results / PROGRESS
+        if not path.is_file():
+            return None
+        content = read_json(path, _WHAT)
+        try:
+            content["running"] = [Running(**known_fields(Running, item)) for item in content.get("running", [])]
+            content["queued"] = [Waiting(**known_fields(Waiting, item)) for item in content.get("queued", [])]
+            found = cls(**known_fields(cls, content))
+            seconds_since(found.written_at)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"{path} is not {_WHAT} ({error})") from None
+        return found
+
+
+def now() -> str:
+    """The time as these files write it."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def seconds_since(moment: str) -> float:
+    """How long ago a time of these files was; `ValueError` where it is none."""
+    return (datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(moment)).total_seconds()
+
+
+@dataclass
+class Curve:
+    """The losses of a trial."""
+
+    steps: int
+    """How many its training has."""
+    points: list[tuple[int, float]]
+    """Step and loss, about a hundred of a whole training, by step."""
+
+
+def add_losses(results: Path, files_key: str, step: int, steps: int, losses: Mapping[str, float]) -> None:
+    """Note the losses of trials at a step, by trial key, in the file of those that train together.
+
+    A file that cannot be written is passed over: a curve is not worth a trial.
+    """
+    path = results / CURVES / f"{files_key}.jsonl"
+    line = json.dumps({"step": step, "steps": steps, "loss": {key: float(f"{v:.6g}") for key, v in losses.items()}})
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+class Curves:
+    """Reads the losses again and again, each file only when it has grown."""
+
+    def __init__(self, results: Path) -> None:
+        self.folder = results / CURVES
+        self._read: dict[str, tuple[int, dict[str, Curve]]] = {}
+
+    def of(self, files_key: str) -> dict[str, Curve]:
+        """By trial key, the curves of the trials that train together under this name; empty where nothing is noted."""
+        path = self.folder / f"{files_key}.jsonl"
+        try:
+            size = path.stat().st_size
+            if self._read.get(files_key, (-1, {}))[0] != size:
+                self._read[files_key] = (size, _parse(path.read_text(encoding="utf-8", errors="replace")))
+        except OSError:
+            return {}
+        return self._read[files_key][1]
+
+    def all(self) -> dict[str, Curve]:
+        """By trial key, every curve in the folder."""
+        found: dict[str, Curve] = {}
+        for path in sorted(self.folder.glob("*.jsonl")):
+            found |= self.of(path.stem)
+        return found
+
+
+def _parse(text: str) -> dict[str, Curve]:
+    """A trial that went on from a checkpoint repeats some steps: the last time counts."""
+    curves: dict[str, Curve] = {}
+    for line in text.splitlines():
+        for key, step, steps, loss in _losses(line):
+            curve = curves.setdefault(key, Curve(steps, []))
+            curve.steps = steps
+            while curve.points and curve.points[-1][0] >= step:
+                curve.points.pop()
+            curve.points.append((step, loss))
+    return curves
+
+
+def _losses(line: str) -> Iterator[tuple[str, int, int, float]]:
+    """Nothing for a line that is broken, as the last one is while it is being written."""
+    try:
+        content: dict[str, Any] = json.loads(line)
+        step, steps = int(content["step"]), int(content["steps"])
+        found = [(str(key), step, steps, float(loss)) for key, loss in content["loss"].items()]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return
+    yield from (point for point in found if math.isfinite(point[3]))
+
+
+def with_curve(trial: Running, curve: Curve | None) -> Running:
+    """The trial with its last step and loss."""
+    if curve is None or not curve.points:
+        return trial
+    step, loss = curve.points[-1]
+    return dataclasses.replace(trial, step=step, steps=curve.steps, loss=loss)

@@ -1,0 +1,169 @@
+"""Whether a record can be right: its numbers are numbers within their range, and its hash is its recipe's."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reports.ledger.json_files import as_recipe
+from reports.ledger.record import Record
+from trainables.errors import UserError
+from trainables.recipe import Recipe, keys
+
+LARGEST = 1e15
+"""No count, time or size of a trial is larger."""
+ROUNDING = 1e-6
+"""So far, in points, rounding may lift a score above 100."""
+_SHARE = re.compile(r"(^|_)(accuracy|f1|recall|r\d+)$")
+"""Scores that are shares of test items, and so lie between 0 and 100; others are correlations, from -100."""
+_RANK = re.compile(r"_medr$")
+"""Scores that are ranks."""
+_SUMS = re.compile(r"steps|pairs|sentences|tokens|anchors|.*_per_anchor|batches_without_anchor|.*seconds|population")
+"""What a training counts; a loss may be negative, and what a plugin sums up."""
+_PLACE = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
+"""A path below the results folder; a report links to it."""
+_KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap")
+"""What `data` may describe, each by an object."""
+
+
+def checked(record: Record) -> Record:
+    """The record with a whole recipe: keys that are newer than it at their defaults.
+
+    Raises `UserError` with what cannot be right.
+    """
+    for path, value in _leaves(vars(record)):
+        problem = _unusable(value)
+        if problem:
+            raise UserError(f"{path} {problem}")
+    recipe = _recipe(record)
+    for problem in (*_form(record), *_scores(record), *_counts(record), *_data(record)):
+        raise UserError(problem)
+    return dataclasses.replace(record, recipe=recipe)
+
+
+def _recipe(record: Record) -> dict[str, Any]:
+    try:
+        recipe = Recipe.from_flat(as_recipe(record.recipe))
+    except (UserError, TypeError, ValueError) as error:
+        raise UserError(f"its recipe is none: {error}") from None
+    lacking = [name for name, key in keys().items() if not key.since and name not in record.recipe]
+    if lacking:
+        raise UserError(f"its recipe lacks {lacking[0]}")
+    if recipe.hash != record.recipe_hash:
+        raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
+    if record.protocol != recipe.evaluation.protocol:
+        raise UserError(f"its protocol {record.protocol!r} is not its recipe's, {recipe.evaluation.protocol!r}")
+    return dict(recipe.flat())
+
+
+def _form(record: Record) -> Iterator[str]:
+    """Texts that are none, and paths out of the results folder."""
+    if type(record.seed) is not int or record.seed < 0:
+        yield f"its seed is {record.seed!r}"
+    for name in ("hardware", "finished_at"):
+        if not isinstance(getattr(record, name), str):
+            yield f"its {name} is no text"
+    if not all(isinstance(version, str) for version in record.versions.values()):
+        yield "a version is no text"
+    for name in ("checkpoint", "predictions"):
+        place = getattr(record, name)
+        if place is not None and not (isinstance(place, str) and _PLACE.fullmatch(place) and ".." not in place):
+            yield f"its {name} is no path within the results folder"
+
+
+def _scores(record: Record) -> Iterator[str]:
+    for task, numbers in record.scores.items():
+        for name, value in numbers.items():
+            where = f"scores.{task}.{name}"
+            if name == "reason":
+                if not isinstance(value, str | None):
+                    yield f"{where} is no text"
+            elif name == "examples":
+                counts = value if isinstance(value, list | tuple) else [value]
+                if not all(type(count) is int and count >= 0 for count in counts if count is not None):
+                    yield f"{where} is no count"
+            elif value is not None:
+                if not _is_number(value):
+                    yield f"{where} is no number"
+                else:
+                    low, high = _range(name)
+                    if not low - ROUNDING <= value <= high + ROUNDING:
+                        yield f"{where} is {value:g}, which lies outside {low:g} to {high:g}"
+
+
+def _range(name: str) -> tuple[float, float]:
+    """Between which numbers a score of that name lies."""
+    if name == "seconds" or _RANK.search(name):
+        return 0.0, LARGEST
+    return (0.0, 100.0) if _SHARE.search(name) else (-100.0, 100.0)
+
+
+def _counts(record: Record) -> Iterator[str]:
+    for kind, values in (
+        ("training", record.training),
+        ("cost", record.cost),
+        ("geometry", record.geometry),
+    ):
+        for name, value in values.items():
+            where = f"{kind}.{name}"
+            if name == "stopped" or where == "geometry.sentences":
+                if not isinstance(value, str | None):
+                    yield f"{where} is no text"
+            elif value is not None and not _is_number(value):
+                yield f"{where} is no number"
+            elif value is not None and value < 0 and (kind == "cost" or _SUMS.fullmatch(name)):
+                yield f"{where} is {value:g}, which is negative"
+
+
+def _data(record: Record) -> Iterator[str]:
+    for kind in _KINDS:
+        if kind in record.data and not isinstance(record.data[kind], Mapping):
+            yield f"data.{kind} is no object"
+            return
+    for kind in ("corpus", "nli", "senteval", "encoder"):
+        said = record.data.get(kind, {})
+        for name, value in said.items():
+            if name in ("source", "fingerprint", "layout", "name") and not isinstance(value, str | None):
+                yield f"data.{kind}.{name} is no text"
+            if name in ("pairs", "documents") and value is not None and not _is_number(value):
+                yield f"data.{kind}.{name} is no number"
+            if _is_number(value) and value < 0:
+                yield f"data.{kind}.{name} is {value:g}, which is negative"
+    for task, counts in record.data.get("overlap", {}).items():
+        if not isinstance(counts, Mapping) or not all(
+            type(counts.get(name)) is int and counts[name] >= 0 for name in ("items", "seen")
+        ):
+            yield f"data.overlap.{task} has not the counts items and seen"
+        elif counts["seen"] > counts["items"]:
+            yield f"data.overlap.{task} has seen {counts['seen']} of {counts['items']} items"
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key and every value that is no container, with its place."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield path or "a name", key
+            yield from _leaves(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item, path)
+    else:
+        yield path, value
+
+
+def _unusable(value: Any) -> str:
+    """What no part of a record may be."""
+    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+        return "is no text that can be written"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"is {value}, which is no number"
+    if _is_number(value) and abs(value) > LARGEST:
+        return "is larger than anything a trial has"
+    return ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,184 @@
+"""A results folder as the live page shows it. It is only read, and nothing that did not change is read again."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TypeVar
+
+from reports.ledger import (
+    FAILURES,
+    LEDGER,
+    STUDY,
+    Curve,
+    Curves,
+    Ledger,
+    Progress,
+    Record,
+    StudyInfo,
+    read_json,
+    split_key,
+)
+from reports.ledger.folders import is_key
+from reports.ledger.progress import seconds_since, with_curve
+from search_spaces.goals import selection
+from trainables.errors import UserError
+
+T = TypeVar("T")
+Signature = tuple[tuple[str, int, int], ...]
+"""What tells whether the ledger changed: names, times and sizes of the files that a report is made of."""
+SILENT_SECONDS = 60.0
+"""A study that runs writes every few seconds; after so long a silence its process is thought to be gone."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A trial that left no score."""
+
+    name: str
+    seed: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Best:
+    """A recipe by the development score that searches look at, the mean over its seeds."""
+
+    name: str
+    score: float
+    seeds: int
+
+
+@dataclass(frozen=True)
+class View:
+    """All that the page shows, but for what is reckoned from the whole ledger."""
+
+    folder: Path
+    info: StudyInfo | None
+    progress: Progress | None
+    silent: float | None
+    """Seconds since the study was heard of, where that is too long ago."""
+    finished: int
+    stopped: tuple[Ended, ...]
+    failed: tuple[Ended, ...]
+    set_aside: dict[str, str]
+    """Records that cannot be right, by file name, with what is wrong."""
+    best: tuple[Best, ...]
+    """Best first."""
+    names: dict[str, str]
+    """What people call a trial, by its key."""
+    curves: dict[str, Curve]
+    signature: Signature
+    problems: tuple[str, ...]
+    """What could not be read."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether a study works on the folder now, as far as one can tell."""
+        return self.progress is not None and not self.progress.ended and self.silent is None
+
+
+class Folder:
+    """Reads a results folder, from any thread."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self._curves = Curves(results)
+        self._signature: Signature | None = None
+        self._records: list[Record] = []
+        self._set_aside: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def view(self) -> View:
+        """The folder as it is now. What cannot be read becomes a problem, not an error."""
+        with self._lock:
+            problems: list[str] = []
+            info = _or_none(lambda: StudyInfo.load(self.results), problems)
+            progress = _or_none(lambda: Progress.load(self.results), problems)
+            curves = self._curves.all()
+            if progress:  # the losses may be newer than the file
+                running = [with_curve(trial, curves.get(trial.key)) for trial in progress.running]
+                progress = dataclasses.replace(progress, running=running)
+            signature = signature_of(self.results)
+            if signature != self._signature:
+                self._records, self._set_aside = Ledger(self.results / LEDGER).sift()
+                self._signature = signature
+            labels = {value: label for label, value in info.row_hashes.items() if value} if info else {}
+            done = {record.key for record in self._records}
+            names = {record.key: _name(record.recipe_hash, labels) for record in self._records}
+            if progress:
+                names |= {trial.key: trial.name for trial in (*progress.queued, *progress.running)}
+            silence = seconds_since(progress.written_at) if progress and not progress.ended else 0.0
+            return View(
+                folder=self.results,
+                info=info,
+                progress=progress,
+                silent=silence if silence > SILENT_SECONDS else None,
+                finished=sum(record.status == "finished" for record in self._records),
+                stopped=tuple(
+                    Ended(names[record.key], record.seed, str(record.training.get("stopped") or "stopped early"))
+                    for record in self._records
+                    if record.status == "pruned"
+                ),
+                failed=tuple(_failures(self.results, done, labels, problems)),
+                set_aside=self._set_aside,
+                best=tuple(_best(self._records, labels)),
+                names=names,
+                curves=curves,
+                signature=signature,
+                problems=tuple(problems),
+            )
+
+
+def signature_of(results: Path) -> Signature:
+    """Changes whenever a trial ends."""
+    paths = [results / STUDY, *(results / LEDGER).glob("*.json"), *(results / FAILURES).glob("*.json")]
+    found = []
+    for path in sorted(paths):
+        try:
+            status = path.stat()
+        except OSError:  # gone since the folder was listed
+            continue
+        found.append((str(path.relative_to(results)), status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _failures(results: Path, done: set[str], labels: dict[str, str], problems: list[str]) -> list[Ended]:
+    found = []
+    for path in sorted((results / FAILURES).glob("*.json")):
+        if not is_key(path.stem) or path.stem in done:
+            continue
+        content = _or_none(functools.partial(read_json, path, "the reason of a failure"), problems)
+        if content is not None:
+            recipe_hash, seed = split_key(path.stem)
+            name = str(content.get("name") or _name(recipe_hash, labels))
+            found.append(Ended(name, seed, str(content.get("reason") or "no reason was kept")))
+    return found
+
+
+def _best(records: Sequence[Record], labels: dict[str, str]) -> list[Best]:
+    scores: dict[str, list[float]] = {}
+    for record in records:
+        score = selection(record.scores) if record.status == "finished" else None
+        if score is not None:
+            scores.setdefault(record.recipe_hash, []).append(score)
+    found = [Best(_name(key, labels), fmean(values), len(values)) for key, values in scores.items()]
+    return sorted(found, key=lambda best: (-best.score, best.name))
+
+
+def _name(recipe_hash: str, labels: dict[str, str]) -> str:
+    return labels.get(recipe_hash, f"explored {recipe_hash}")
+
+
+def _or_none(read: Callable[[], T], problems: list[str]) -> T | None:
+    """What it returns; where it cannot be read None, and the reason among the problems."""
+    try:
+        return read()
+    except (UserError, OSError) as error:
+        problems.append(str(error))
+        return None

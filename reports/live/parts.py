@@ -1,0 +1,263 @@
+"""The parts of the live page as HTML. Every word from outside is escaped here, and nowhere else is HTML made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from string import Template
+from typing import Any
+
+from reports.ledger import Running
+from reports.ledger.progress import seconds_since
+from reports.live.folder import View
+from reports.live.picture import colours, loss_picture
+from reports.live.texts import PAGE
+from reports.markdown import DASH, count, number, signed
+
+BEST_SHOWN = 5
+QUEUED_SHOWN = 50
+ENDED_CURVES = 40
+"""Losses of so many ended trials lie behind those that run."""
+
+
+def page(view: View, judged: str) -> str:
+    """The whole page, with what is known now: it can be read without its script, too."""
+    places = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
+    return Template(PAGE).substitute(places, title=escape(title(view)))
+
+
+def state(view: View, judged: str) -> str:
+    """What the page's script asks for: a JSON object with the title and, by the id of its place, each part."""
+    return json.dumps({"title": title(view), "parts": parts_of(view, judged)})
+
+
+def title(view: View) -> str:
+    """Of the browser's tab."""
+    name = view.info.space if view.info else "study"
+    if view.progress is None:
+        return name
+    counts = view.progress.counts
+    done, total = view.finished, view.finished + counts.get("running", 0) + counts.get("queued", 0)
+    return f"{done}/{total} {name}"
+
+
+def parts_of(view: View, judged: str) -> dict[str, str]:
+    """By the id of its place, the HTML of each part; `judged` is that of `verdicts`."""
+    of_colour = colours([trial.key for trial in view.progress.running]) if view.progress else {}
+    queued = view.progress.counts.get("queued", 0) if view.progress else 0
+    return {
+        "name": _name(view),
+        "problems": "".join(f'<p class="warning">{escape(problem)}</p>' for problem in view.problems),
+        "state": _state(view),
+        "counts": _counts(view),
+        "running": _running(view, of_colour),
+        "losses": _losses(view, of_colour),
+        "best": _best(view),
+        "verdicts": judged,
+        "failed": _failed(view),
+        "queued-count": f"{count(queued, 'trial')} in the queue",
+        "queued": _queued(view, queued),
+        "foot": _foot(view),
+    }
+
+
+def _name(view: View) -> str:
+    if view.info is None:
+        return escape(f"A study in {view.folder}")
+    return f"{escape(view.info.space)} <span class='soft'>at the scale {escape(view.info.scale)}</span>"
+
+
+def _state(view: View) -> str:
+    progress = view.progress
+    if progress is None:
+        return "<p>No trial has begun yet, or an older version runs this study, which does not tell how far it is.</p>"
+    if progress.ended:
+        left = count(progress.counts.get("queued", 0), "trial")
+        more = f" {left} are left; the same command goes on." if progress.counts.get("queued") else ""
+        return f'<p><span class="badge">ended</span> The study\'s last run ended {_ago(progress.written_at)}.{more}</p>'
+    if view.silent is not None:
+        return (
+            f'<p class="warning">Nothing was heard of the study for {duration(view.silent)}. Its process has been '
+            "stopped, or its machine is busy or away; what ran then is shown. The same command goes on.</p>"
+        )
+    counts = progress.counts
+    ended = view.finished + len(view.stopped) + len(view.failed)
+    total = ended + counts.get("running", 0) + counts.get("queued", 0)
+    left = "time left unknown" if progress.seconds_left is None else f"about {duration(progress.seconds_left)} left"
+    return (
+        f'<p><span class="badge">running</span> for {duration(seconds_since(progress.began_at))}, <b>{left}</b> '
+        f'<span class="soft">({escape(progress.estimate)})</span></p>'
+        f'<progress value="{ended}" max="{max(total, 1)}" aria-label="trials that ended">{ended} of {total}</progress>'
+    )
+
+
+def _counts(view: View) -> str:
+    counts = view.progress.counts if view.progress else {}
+    words = [f"{view.finished} finished"]
+    words += [f"{counts.get(name, 0)} {name}" for name in ("running", "queued") if view.progress]
+    words += [f"{len(view.failed)} failed"]
+    words += [f"{len(view.stopped)} stopped early"] if view.stopped else []
+    return f"Trials: {', '.join(words)}."
+
+
+def _running(view: View, of_colour: dict[str, str]) -> str:
+    if not view.progress or not view.progress.running:
+        return "<p>No trial runs now.</p>"
+    rungs = any(trial.rung for trial in view.progress.running)
+    head = ["trial", "#seed", "for", "step", "#loss", *(["#dev score at rung"] if rungs else [])]
+    rows = []
+    for trial in view.progress.running:
+        dot = f'<span class="dot {of_colour[trial.key]}"></span>'
+        score = [DASH if trial.rung is None else f"{number(trial.score)} at {trial.rung}"] if rungs else []
+        rows.append(
+            [
+                f"{dot}{escape(trial.name)}{_changes(trial.changes)}",
+                str(trial.seed),
+                duration(seconds_since(trial.since)),
+                _step(trial),
+                number(trial.loss, 4),
+                *score,
+            ]
+        )
+    at_once = f"Up to {view.progress.at_once} at once. The loss is that of one step."
+    return table(head, rows, at_once)
+
+
+def _step(trial: Running) -> str:
+    if not trial.step or not trial.steps:
+        return "starting"
+    bar = f'<progress value="{trial.step}" max="{trial.steps}" aria-label="steps"></progress>'
+    scoring = " (scoring)" if trial.step >= trial.steps else ""
+    return f"{bar} {trial.step:,} of {trial.steps:,}{scoring}"
+
+
+def _losses(view: View, of_colour: dict[str, str]) -> str:
+    running = {key: view.curves[key] for key in of_colour if key in view.curves}
+    others = [curve for key, curve in view.curves.items() if key not in running][-ENDED_CURVES:]
+    picture = loss_picture(running, others, of_colour)
+    if not picture:
+        return "<p>No trial has trained yet.</p>"
+    keys = [
+        f'<span class="dot {of_colour[key]}"></span>{escape(view.names.get(key, key))}, seed {key.rpartition("-")[2]}'
+        for key in running
+    ]
+    words = "; ".join([*keys, *(["ended trials in grey"] if others else [])])
+    return f'{picture}<p class="soft">{words}. Losses of different objectives cannot be compared.</p>'
+
+
+def _best(view: View) -> str:
+    if not view.best:
+        return "<p>No trial with a development score is finished yet.</p>"
+    rows = [[escape(best.name), str(best.seeds), number(best.score)] for best in view.best[:BEST_SHOWN]]
+    caption = (
+        f"The first {len(rows)} of {count(len(view.best), 'recipe')} by the development score that searches look at, "
+        "mean over seeds. Who is first now may be so by chance."
+    )
+    return table(["recipe", "#seeds", "#dev score"], rows, caption)
+
+
+def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:
+    """The rows and claims as JSON of `reports.live.provisional` tells them; `finished` trials there are by now."""
+    if not finished:
+        return "<p>They come when a trial is finished.</p>"
+    trouble = f'<p class="warning">They cannot be reckoned: {escape(problem)}</p>' if problem else ""
+    if found is None:
+        return trouble or "<p>They are being reckoned.</p>"
+    content = json.loads(found)
+    state = f"From {count(content['finished'], 'finished trial')}."
+    if content["finished"] != finished and not problem:
+        state += f" There are {finished} by now, which are being reckoned."
+    if runs:
+        state += (
+            " <b>Provisional:</b> they change as trials finish, and who looks often and stops when a verdict pleases "
+            "is wrong more often than one time in twenty."
+        )
+    claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in content["claims"].items())
+    said = f"<p>The paper's claims so far: {claims}.</p>" if claims else ""
+    return f"<p>{state}</p>{trouble}{''.join(_board(board) for board in content['boards'])}{said}"
+
+
+def _board(board: dict[str, Any]) -> str:
+    against = f" against {escape(board['baseline'])}" if board["baseline"] else ""
+    rows = []
+    for row in board["rows"]:
+        gain = signed(row["gain"])
+        if row["low"] is not None and row["high"] is not None:
+            gain += f" [{signed(row['low'])}, {signed(row['high'])}]"
+        flags = f" ⚠ {escape(', '.join(row['flags']))}" if row["flags"] else ""
+        rows.append([escape(row["name"]), str(row["seeds"]), number(row["mean"]), gain, escape(row["verdict"]) + flags])
+    caption = f"{escape(board['name'])}, gains{against} in points with their 95 % intervals."
+    flags = "".join(f"<li>⚠ {escape(guard)}: {sentence}</li>" for guard, sentence in board["flags"].items())
+    return table(["row", "#seeds", "#mean", "#gain", "verdict so far"], rows, caption) + (flags and f"<ul>{flags}</ul>")
+
+
+def _failed(view: View) -> str:
+    rows = [[escape(one.name), str(one.seed), f"failed: {escape(one.reason)}"] for one in view.failed]
+    rows += [[escape(one.name), str(one.seed), escape(one.reason)] for one in view.stopped]
+    rows += [[escape(name), DASH, f"set aside: {escape(why)}"] for name, why in view.set_aside.items()]
+    missing = view.info.missing if view.info else {}
+    rows += [[escape(label), DASH, f"not run: {escape(str(why))}"] for label, why in missing.items()]
+    if not rows:
+        return "<p>None.</p>"
+    return table(["trial", "#seed", "reason"], rows, "The same command tries failed trials again.")
+
+
+def _queued(view: View, total: int) -> str:
+    waiting = view.progress.queued[:QUEUED_SHOWN] if view.progress else []
+    rows = [[f"{escape(one.name)}{_changes(one.changes)}", str(one.seed)] for one in waiting]
+    if not rows:
+        return "<p>The search has yet to choose them.</p>" if total else "<p>Nothing waits.</p>"
+    more = total - len(rows)
+    caption = "They wait for a free place, and run in this order."
+    caption += f" {more:,} more are not listed, or the search has yet to choose them." if more > 0 else ""
+    return table(["trial", "#seed"], rows, caption)
+
+
+def _foot(view: View) -> str:
+    commands = view.info.commands if view.info else []
+    command = f"<p>Command: <code>{escape(commands[-1])}</code></p>" if commands else ""
+    return f"<p>Results: <code>{escape(str(view.folder))}</code></p>{command}"
+
+
+def _changes(words: str) -> str:
+    return f'<span class="changes">{escape(words)}</span>' if words else ""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """Cells are HTML. A column whose head begins with `#` holds numbers; the first cell of a row is its head.
+
+    On a phone the style puts a row's cells below each other, each with its column's name; the roles keep it a table
+    for screen readers.
+    """
+    kinds = [' class="number"' if name.startswith("#") else "" for name in head]
+    names = [name.lstrip("#") for name in head]
+    columns = zip(names, kinds, strict=True)
+    heads = "".join(f'<th scope="col" role="columnheader"{kind}>{name}</th>' for name, kind in columns)
+    lines = []
+    for first, *others in rows:
+        cells = "".join(
+            f'<td role="cell" data-name="{name}"{kind}><span>{cell}</span></td>'
+            for cell, name, kind in zip(others, names[1:], kinds[1:], strict=True)
+        )
+        lines.append(f'<tr role="row"><th scope="row" role="rowheader">{first}</th>{cells}</tr>')
+    return (
+        f'<table role="table"><caption>{caption}</caption><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+        f'<tbody role="rowgroup">{"".join(lines)}</tbody></table>'
+    )
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2 h 5 min`, `3 days 4 h`."""
+    minutes, hours = round(seconds / 60), int(seconds // 3600)
+    if seconds < 100:
+        return f"{max(0, round(seconds))} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{hours // 24} days {hours % 24} h"
+
+
+def _ago(moment: str) -> str:
+    return f"{duration(seconds_since(moment))} ago"

@@ -1,0 +1,146 @@
+"""The server of the live page: on this machine's loopback only, with nothing but GET and five addresses."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from reports.ledger import StudyInfo
+from reports.live import parts
+from reports.live.folder import Folder
+from reports.live.rebuilt import Rebuilt, in_own_process
+from reports.live.texts import SCRIPT, STYLE
+from trainables.errors import UserError
+
+LOOPBACK = "127.0.0.1"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+REPORT_POLICY = "frame-ancestors 'none'"
+"""The report is one file with its script and style within; its own page says which of them may run."""
+HOSTS = re.compile(r"(localhost|127\.0\.0\.1)(:\d{1,5})?", re.IGNORECASE)
+"""What a browser may have been asked for: a foreign name that leads here (DNS rebinding) is refused."""
+HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
+
+
+def serve(results: Path, port: int = 0, *, ready: Callable[[str], object] | None = None) -> None:
+    """Serve a results folder until the process ends or is interrupted.
+
+    Port 0 takes a free one. `ready` is told the page's address once it answers; without one it is printed. `UserError`
+    where the folder is no study's, or where the port is taken.
+    """
+    StudyInfo.load(results).load_space(results)  # with its plugins, whose recipes the records may hold
+    try:
+        server = LiveServer(results.resolve(), port)
+    except (OSError, OverflowError) as error:
+        raise UserError(f"the live page cannot listen on {LOOPBACK}, port {port} ({error})") from None
+    with server:
+        (ready or _print_address)(server.address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+
+
+class LiveServer(ThreadingHTTPServer):
+    """Answers from one results folder."""
+
+    daemon_threads = True
+
+    def __init__(self, results: Path, port: int = 0) -> None:
+        super().__init__((LOOPBACK, port), Handler)
+        self.folder = Folder(results)
+        one_at_a_time = threading.Lock()
+        self.verdicts = Rebuilt(
+            functools.partial(in_own_process, ["reports.live.provisional", str(results)]), one_at_a_time
+        )
+        self.report = Rebuilt(functools.partial(_report, results), one_at_a_time)
+        self.addresses: dict[str, Callable[[], tuple[str, str]]] = {
+            "/": lambda: (HTML, self._page(parts.page)),
+            "/state.json": lambda: (JSON, self._page(parts.state)),
+            "/live.css": lambda: ("text/css; charset=utf-8", STYLE),
+            "/live.js": lambda: ("text/javascript; charset=utf-8", SCRIPT),
+            "/report": lambda: (HTML, self.report.get(self.folder.view().signature)),
+        }
+
+    @property
+    def address(self) -> str:
+        return f"http://{LOOPBACK}:{self.server_address[1]}/"
+
+    def _page(self, write: Callable[..., str]) -> str:
+        view = self.folder.view()
+        found, problem = self.verdicts.latest(view.signature) if view.finished else (None, "")
+        return write(view, parts.verdicts(found, problem, view.finished, view.runs))
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing is printed where a browser hangs up: the study's console is not ours."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: LiveServer
+    server_version, sys_version = "live", ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        if not self._asked_for_this_machine():
+            self._answer(403, "text/plain; charset=utf-8", "Only localhost and 127.0.0.1 are served.\n")
+            return
+        make = self.server.addresses.get(self.path)
+        if make is None:
+            self._answer(404, "text/plain; charset=utf-8", "There is no such page.\n")
+            return
+        try:
+            kind, content = make()
+        except RuntimeError as error:
+            self._answer(503, "text/plain; charset=utf-8", f"The report cannot be made now: {error}\n")
+            return
+        self._answer(200, kind, content, REPORT_POLICY if self.path == "/report" else POLICY)
+
+    def _refuse(self) -> None:
+        self._answer(405, "text/plain; charset=utf-8", "Only GET is answered.\n")
+
+    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse  # noqa: N815
+
+    def _asked_for_this_machine(self) -> bool:
+        hosts = self.headers.get_all("Host") or []
+        return len(hosts) == 1 and HOSTS.fullmatch(hosts[0].strip()) is not None
+
+    def _answer(self, status: int, kind: str, text: str, policy: str = POLICY) -> None:
+        content = text.encode()
+        self.send_response(status)
+        for name, value in (
+            ("Content-Type", kind),
+            ("Content-Length", str(len(content))),
+            ("Content-Security-Policy", policy),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Referrer-Policy", "no-referrer"),
+            ("Cache-Control", "no-store"),
+        ):
+            self.send_header(name, value)
+        if status == 405:
+            self.send_header("Allow", "GET")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing: the console belongs to the study."""
+
+
+def _report(results: Path) -> str:
+    """The report as one HTML file."""
+    in_own_process(["reports", str(results), "--format", "html"])
+    return (results / "report.html").read_text(encoding="utf-8")
+
+
+def _print_address(address: str) -> None:
+    print(f"live page: {address} (ctrl-C ends it)", flush=True)

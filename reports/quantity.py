@@ -1,0 +1,86 @@
+"""What a report compares: figures of a trial as weighted sums of its tasks' scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from search_spaces.averages import AVERAGES
+from search_spaces.paper import Average, Column, Scores, Table
+
+Weights = Mapping[tuple[str, str], float]
+"""By task and number."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure of a trial as a weighted sum of task scores: `{("STS12", "spearman_wmean"): 0.2, ...}`."""
+
+    name: str
+    weights: Weights
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """Whose scores it is made of."""
+        return frozenset(task for task, _ in self.weights)
+
+    @cached_property
+    def key(self) -> tuple[tuple[tuple[str, str], float], ...]:
+        """The weights in one order: two quantities with one key are one figure."""
+        return tuple(sorted((score, round(weight, 12)) for score, weight in self.weights.items()))
+
+    def of(self, scores: Scores) -> float | None:
+        """Its value in a record's scores; None where one of them is missing."""
+        values: list[tuple[float, Any]] = [
+            (weight, scores.get(task, {}).get(number)) for (task, number), weight in self.weights.items()
+        ]
+        if any(value is None for _, value in values):
+            return None
+        return float(sum(weight * value for weight, value in values))
+
+    def minus(self, other: Quantity) -> Quantity:
+        """The difference of two figures of one trial."""
+        return Quantity(f"{self.name} minus {other.name}", _sum([(1.0, self.weights), (-1.0, other.weights)]))
+
+    def by_task(self) -> dict[str, Quantity]:
+        """What each task brings into it, as a figure of its own on the task's scale."""
+        found = {}
+        for task in sorted(self.tasks):
+            weights = {score: weight for score, weight in self.weights.items() if score[0] == task}
+            found[task] = Quantity(task, {score: weight / sum(weights.values()) for score, weight in weights.items()})
+        return found
+
+
+def quantity(table: Table, column: Column, name: str = "") -> Quantity:
+    """A table's column."""
+    return Quantity(name or column.name, _of_column(table, column))
+
+
+def average_quantity(name: str) -> Quantity:
+    """A paper's average; `UserError` for an unknown name."""
+    return Quantity(name, _of_average(AVERAGES[name]))
+
+
+def _of_column(table: Table, column: Column) -> Weights:
+    if column.score is not None:
+        return {column.score: 1.0}
+    if column.average is not None:
+        return _of_average(AVERAGES[column.average])
+    share = 1 / len(column.mean_of)
+    return _sum((share, _of_column(table, table.column(name))) for name in column.mean_of)
+
+
+def _of_average(average: Average) -> Weights:
+    share = 1 / (len(average.cells) + len(average.parts))
+    cells = [(share / len(numbers), {(task, number): 1.0}) for task, numbers in average.cells for number in numbers]
+    return _sum([*cells, *((share, _of_average(part)) for part in average.parts)])
+
+
+def _sum(parts: Iterable[tuple[float, Weights]]) -> Weights:
+    found: dict[tuple[str, str], float] = {}
+    for share, weights in parts:
+        for score, weight in weights.items():
+            found[score] = found.get(score, 0.0) + share * weight
+    return found

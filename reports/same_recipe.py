@@ -1,0 +1,63 @@
+"""Two rows that are one recipe in effect: what they should differ in never came about, so nothing was tested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from reports.ledger import Record
+
+CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "negatives_per_anchor"}
+"""Keys of a recipe that are upper limits, and what training measured of them."""
+MEASURED = (*CAPS.values(), "anchors", "pairs", "sentences", "tokens", "steps")
+"""What tells two trainings apart that differ in limits only."""
+CLOSE = 0.01
+"""Means that differ by no more than this share are equal."""
+
+
+def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
+    """Why two recipes, given by their records, are one in effect; empty where they are not, or it is unknown.
+
+    They are where both differ in limits alone and no limit bound: what training measured is the same. They are, too,
+    where every score is equal under every seed that both have.
+    """
+    if first[0].recipe_hash == second[0].recipe_hash:
+        return "it is one recipe under two names"
+    scores = [{record.seed: _plain(record) for record in records if record.scores} for records in (first, second)]
+    shared = scores[0].keys() & scores[1].keys()
+    if shared and all(scores[0][seed] == scores[1][seed] for seed in shared):
+        return "every score is the same under every seed"
+    recipes = first[0].recipe, second[0].recipe
+    differing = {key for key in recipes[0].keys() | recipes[1].keys() if recipes[0].get(key) != recipes[1].get(key)}
+    if not differing <= CAPS.keys():
+        return ""
+    measured = [[_mean(records, name) for name in MEASURED] for records in (first, second)]
+    caps = [mean for means in measured for mean in means[: len(CAPS)]]
+    if None in caps or not all(map(_close, *measured)):
+        return ""
+    named = zip(MEASURED[: len(CAPS)], ("N+", "N-"), strict=True)
+    said = ", ".join(f"{short} {_mean(first, name):.2f} and {_mean(second, name):.2f}" for name, short in named)
+    return f"the limits on positives and negatives made no difference (measured {said})"
+
+
+def _plain(record: Record) -> dict[str, dict[str, object]]:
+    """The scores without what is no score."""
+    no_score = ("seconds", "examples", "reason")
+    return {
+        task: {name: value for name, value in numbers.items() if name not in no_score}
+        for task, numbers in record.scores.items()
+    }
+
+
+def _mean(records: Sequence[Record], name: str) -> float | None:
+    """Over the records that were trained and measured it."""
+    values = [record.training.get(name) for record in records]
+    there = [float(value) for value in values if isinstance(value, int | float)]
+    return fmean(there) if there else None
+
+
+def _close(first: float | None, second: float | None) -> bool:
+    """What neither measured tells nothing apart."""
+    if first is None or second is None:
+        return first is second
+    return abs(first - second) <= CLOSE * max(abs(first), abs(second))

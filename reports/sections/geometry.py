@@ -1,0 +1,189 @@
+"""How the embeddings of each recipe lie, beside its scores, and which hyperparameter moves what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from reports.evidence import Evidence
+from reports.ledger import Record
+from reports.markdown import DASH, code, count, number, signed, table, text
+from reports.plots.geometry_map import Place, geometry_picture
+from reports.quantity import Quantity
+from reports.results import Results
+from reports.sections.words import SURE, short
+from reports.statistics import holm
+from reports.statistics.ranks import rank_correlations
+from reports.statistics.sample import Array
+from trainables.recipe import Recipe, Value
+
+NUMBERS = ("alignment", "uniformity", "anisotropy")
+SHOWN = 5
+"""So many explored recipes are in the table, those with the highest development scores."""
+FEWEST = 6
+"""Of fewer recipes nothing is correlated."""
+MOST_VALUES = 4
+"""A key of more words than these is no line of the correlations."""
+Line = tuple[str, list[float | None]]
+
+
+@dataclass(frozen=True)
+class Lying:
+    """A recipe with the means over its seeds."""
+
+    name: str
+    records: Sequence[Record]
+    scores: tuple[float | None, ...]
+    is_row: bool
+
+    @cached_property
+    def numbers(self) -> tuple[float | None, ...]:
+        """Alignment, uniformity, anisotropy."""
+        return tuple(_mean([record.geometry.get(name) for record in self.records]) for name in NUMBERS)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has all of them."""
+        return None not in self.numbers
+
+    @property
+    def recipe(self) -> Mapping[str, Value]:
+        """Flat."""
+        return self.records[0].recipe
+
+
+def write(results: Results, pictures: Path) -> str:
+    """What the numbers mean, the table, the picture, the correlations; empty where no record has them."""
+    figures = Evidence.of(results).figures
+    rows = [_lying(label, results.of_row(label), figures, True) for label in results.asked_rows]
+    ranked = sorted(
+        (key for key in results.explored if key in results.recipes),
+        key=lambda key: -(found.mean if (found := results.selection(results.recipes[key])) else 0.0),
+    )
+    explored = [_lying(f"explored {key}", results.recipes[key], figures, False) for key in ranked]
+    rows, explored = ([item for item in items if item.records and item.is_known] for items in (rows, explored))
+    if not rows and not explored:
+        return ""
+    names = [figure.name for figure in figures]
+    parts = [_how(rows + explored), _table([*rows, *explored[:SHOWN]], names)]
+    trained = [item for item in rows + explored if _is_trained(item)]
+    places = [_place(item, results.space.baseline) for item in trained or rows]  # others lie too far off for one scale
+    picture = geometry_picture(places, names, pictures / "geometry.svg")
+    parts.append(f"![Alignment against uniformity, coloured by score]({pictures.name}/{picture.name})")
+    parts.append(_correlations(trained, names))
+    return "\n\n".join(parts)
+
+
+def _lying(name: str, records: Sequence[Record], figures: Sequence[Quantity], is_row: bool) -> Lying:
+    scores = tuple(_mean([figure.of(record.scores) for record in records]) for figure in figures)
+    return Lying(name, records, scores, is_row)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [float(value) for value in values if value is not None]
+    return sum(there) / len(there) if there and len(there) == len(values) else None
+
+
+def _is_trained(item: Lying) -> bool:
+    return Recipe.from_flat(dict(item.recipe)).trains
+
+
+def _place(item: Lying, baseline: str | None) -> Place:
+    alignment, uniformity, _ = (value or 0.0 for value in item.numbers)
+    return Place(alignment, uniformity, item.scores, item.is_row, item.name == baseline)
+
+
+def _how(items: Sequence[Lying]) -> str:
+    tasks = dict.fromkeys(str(record.geometry.get("sentences")) for item in items for record in item.records)
+    return (
+        f"Of the sentences of {text(' or '.join(tasks))}, scaled to length one. Alignment: the mean squared distance "
+        "of sentences that mean the same (lower is closer). Uniformity: how evenly all sentences are spread over the "
+        "sphere (lower is more even). Anisotropy: the mean cosine of two sentences (0 where they look into all "
+        "directions). Means over seeds."
+    )
+
+
+def _table(items: Sequence[Lying], names: Sequence[str]) -> str:
+    lines = [
+        [text(item.name), *(number(value, 3) for value in item.numbers), *(number(value) for value in item.scores)]
+        for item in items
+    ]
+    return table(["recipe", *NUMBERS, *map(text, names)], lines)
+
+
+def _correlations(items: Sequence[Lying], names: Sequence[str]) -> str:
+    """A line for each score and each hyperparameter that varies, a column for each number of the geometry."""
+    if len(items) < FEWEST:
+        return f"Which hyperparameter moves which is not said of fewer than {FEWEST} trained recipes."
+    lines: list[Line] = [(text(name), [item.scores[place] for item in items]) for place, name in enumerate(names)]
+    lines += _varied(items)
+    found = _correlated(items, lines)
+    flat = [float(p) for _, _, _, chances in found for p in chances]
+    adjusted = holm(flat)
+    shown = []
+    for place, (name, there, correlations, _) in enumerate(found):
+        of_line = adjusted[place * len(NUMBERS) : (place + 1) * len(NUMBERS)]
+        cells = [_cell(float(value), p) for value, p in zip(correlations, of_line, strict=True)]
+        shown.append([name, str(there), *cells])
+    clear = sum(p is not None and p < SURE for p in adjusted)
+    said = (
+        f"Rank correlations (Spearman) over the trained recipes. {clear or 'None'} of "
+        f"{count(len(flat), 'correlation')} {'are' if clear > 1 else 'is'} above noise (permutations, at 5 % over all "
+        "of them, Holm); those are bold, the others may be chance. A correlation is no proof of a cause: "
+        "hyperparameters of a study may vary together."
+    )
+    return f"{said}\n\n{table(['with', 'recipes', *NUMBERS], shown)}"
+
+
+def _correlated(items: Sequence[Lying], lines: Sequence[Line]) -> list[tuple[str, int, Array, Array]]:
+    """Of each line: how many recipes have its value, and its correlations with their geometry, with p-values.
+
+    Lines that few recipes have, or with the same value in all of them, are left out. Those of the same recipes are
+    shuffled together.
+    """
+    together: dict[tuple[int, ...], list[str]] = {}
+    values = dict(lines)
+    for name, line in lines:
+        there = tuple(place for place, value in enumerate(line) if value is not None)
+        if len(there) >= FEWEST and len({line[place] for place in there}) > 1:
+            together.setdefault(there, []).append(name)
+    found = {}
+    for there, names in together.items():
+        first = np.array([[values[name][place] for name in names] for place in there], dtype=float)
+        second = np.array([items[place].numbers for place in there], dtype=float)
+        correlations, chances = rank_correlations(first, second)
+        for column, name in enumerate(names):
+            found[name] = (name, len(there), correlations[column], chances[column])
+    return [found[name] for name, _ in lines if name in found]
+
+
+def _varied(items: Sequence[Lying]) -> list[Line]:
+    """Keys that vary: a number as it is, of words one line for each of them, 1 where a recipe has it."""
+    found: list[Line] = []
+    for key in items[0].recipe:
+        values = [item.recipe.get(key) for item in items]
+        distinct = list(dict.fromkeys(map(str, values)))
+        if len(distinct) < 2 or key.startswith("evaluation."):
+            continue
+        numbers = [_number(value) for value in values]
+        if numbers.count(None) == values.count(None) < len(values):
+            found.append((code(key), numbers))
+        elif len(distinct) <= MOST_VALUES:
+            kept = distinct[1:] if len(distinct) == 2 else distinct
+            named = [next(v for v in values if str(v) == word) for word in kept]
+            found += [(code(f"{key}={short(v)}"), [float(str(other) == str(v)) for other in values]) for v in named]
+    return found
+
+
+def _number(value: Value) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _cell(correlation: float, p: float | None) -> str:
+    if p is None:
+        return DASH
+    return f"**{signed(correlation)}**" if p < SURE else signed(correlation)

@@ -1,0 +1,37 @@
+"""Every row's own command, and where its ledger entries, predictions and models lie: folded behind the main table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.commands import study_command
+from reports.ledger import LEDGER, Record
+from reports.markdown import bullets, code, text, verbatim
+from reports.results import Results
+
+
+def write(results: Results, pictures: Path) -> str:
+    """A list for each row that was run or can be."""
+    asked = [label for label in results.asked_rows if results.info.row_hashes[label]]
+    return "\n\n".join(f"### {text(label)}\n\n{bullets(_facts(results, label))}" for label in asked)
+
+
+def _facts(results: Results, label: str) -> list[str]:
+    records = results.of_row(label)
+    said = [
+        f"Run it: {verbatim(study_command(results.info, [label]))}",
+        f"Recipe: {code(results.info.row_hashes[label])}",
+    ]
+    if not records:
+        return [*said, f"No figures: {text(results.why_missing(label))}"]
+    return [*said, *(f"Seed {record.seed}: {', '.join(_links(record))}" for record in records)]
+
+
+def _links(record: Record) -> list[str]:
+    """Relative to the results folder, where the report lies."""
+    files = {
+        "ledger": f"{LEDGER}/{record.key}.json",
+        "predictions": record.predictions,
+        "model": record.checkpoint,
+    }
+    return [f"[{name}]({path})" for name, path in files.items() if path]

@@ -1,0 +1,121 @@
+"""The one main table: every row's figure, its gain over the baseline, and what may be concluded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.evidence import Board, Evidence, Standing
+from reports.markdown import DASH, number, spread, table, text
+from reports.plots.forest import FLAG
+from reports.results import Results
+from reports.sections.words import best_rows, interval, order, order_sentence, probability
+from reports.statistics import Measured
+
+HEAD = ("gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "steps", "hours", "flags")
+
+
+def write(results: Results, pictures: Path) -> str:
+    """How to read it, and a table for each figure that sums the study up; empty without any."""
+    boards = Evidence.of(results).boards
+    if not boards:
+        return ""
+    parts = [how_to_read(boards)]
+    for board in boards:
+        parts.append(f"### {text(board.quantity.name)}\n\n{board_table(results, board)}")
+        found = order(board)
+        if found is not None:
+            said = order_sentence(found)
+            parts.append(f"{said[0].upper()}{said[1:]}. A tau of 1 is the same order, 0 an unrelated one.")
+    return "\n\n".join(parts)
+
+
+def how_to_read(boards: list[Board]) -> str:
+    """What the columns mean, in plain words."""
+    standings = [item for board in boards for item in board.standings]
+    said = ["`mean` is over seeds, ± their standard deviation."]
+    if any(item.gain for item in standings):
+        said.append(
+            "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for "
+            "these tasks and each row by itself; `p` is that of no difference, corrected for the number of rows in the "
+            "table (Holm). Wins, ties and losses count tasks on which the row differs from the baseline by more than "
+            "chance."
+        )
+    if any(item.gain and item.gain.one_seed for item in standings):
+        said.append(
+            "**With one seed the interval counts the test items only: it says how this one trial compares, not the "
+            "recipe, and there is no verdict.**"
+        )
+    if any(item.gain and item.gain.basis == "seeds only" for item in standings):
+        said.append("Where predictions were not kept the interval counts the seeds only and is too narrow.")
+    if any(best_rows(board) for board in boards):
+        said.append(
+            "The best set holds every row that may be the best at 95 %; `rank` is from the best to the worst place "
+            "that a row may have."
+        )
+    said.append("`steps` and `hours` are those of one trial.")
+    if any(item.flags for item in standings):
+        said.append(f"{FLAG} names the flags that touch a row; what they mean stands above.")
+    return " ".join(said)
+
+
+def board_table(results: Results, board: Board) -> str:
+    """A line a row, the highest mean first."""
+    lines = [_line(results, board, item) for item in board.standings]
+    head = ("row", "seeds", "mean", *HEAD)
+    kept = [place for place, name in enumerate(head) if name in ("row", "seeds", "mean") or _says(lines, place)]
+    return table([head[place] for place in kept], [[line[place] for place in kept] for line in lines])
+
+
+def _says(lines: list[list[str]], place: int) -> bool:
+    """Whether a column has anything but dashes."""
+    return any(line[place] not in (DASH, "") for line in lines)
+
+
+def _line(results: Results, board: Board, item: Standing) -> list[str]:
+    sample = item.sample
+    values = [] if sample is None else [float(value) for value in sample.values]
+    baseline = item.name == board.baseline
+    tally = None if item.wins is None else f"{item.wins}, {item.ties}, {item.losses}"
+    judged = bool(best_rows(board)) and item.in_best_set is not None
+    best = ("yes" if item.in_best_set else "no") if judged else DASH
+    return [
+        text(item.name),
+        str(len(values)) if values else DASH,
+        spread(Measured.of(values, fixed=bool(sample and sample.fixed))),
+        "baseline" if baseline else interval(item.gain),
+        probability(item.p_holm),
+        tally or DASH,
+        best,
+        ranks_in_words(item.ranks if judged else None),
+        number(_mean(results, item.recipe_hash, "steps"), 0),
+        number(_hours(results, item.recipe_hash)),
+        flags_in_words(item),
+    ]
+
+
+def ranks_in_words(ranks: tuple[int, int] | None) -> str:
+    """`2 to 5`, or the one that is possible."""
+    if ranks is None:
+        return DASH
+    return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
+
+
+def flags_in_words(item: Standing) -> str:
+    """The names of the guards whose flags touch the row; in bold those that forbid a verdict against the baseline."""
+    blocking = {flag.guard for flag in item.blocked_by}
+    guards = dict.fromkeys([*(flag.guard for flag in item.blocked_by), *(flag.guard for flag in item.flags)])
+    named = [f"**{text(guard)}**" if guard in blocking else text(guard) for guard in guards]
+    return f"{FLAG} {', '.join(named)}" if named else ""
+
+
+def _mean(results: Results, recipe_hash: str, name: str) -> float | None:
+    found = [record.training.get(name) for record in results.of_hash(recipe_hash)]
+    values = [float(value) for value in found if value is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _hours(results: Results, recipe_hash: str) -> float | None:
+    """Of a trial: the mean over seeds."""
+    found = [record.cost.get("seconds") for record in results.of_hash(recipe_hash)]
+    values = [float(value) / 3600 for value in found if value is not None]
+    return sum(values) / len(values) if values else None

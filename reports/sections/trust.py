@@ -1,0 +1,92 @@
+"""The trust box: what stands against the figures, what may therefore not be concluded, and what was looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.guards import GUARDS, Flag, find_flags
+from reports.guards.words import listed
+from reports.markdown import bullets, count, text, verbatim
+from reports.results import Results
+
+FEW = 2
+"""So many flags of a guard are shown, more are counted."""
+FEW_RECORDS = 3
+"""So many records that were set aside are shown, more are counted."""
+MOST_TASKS = 3
+"""Where a flag touches more tasks, it touches almost every average."""
+MARK = "⚠"
+
+
+def write(results: Results, pictures: Path) -> str:
+    """A line a flag, those that forbid verdicts first; then what is only said, and what could not be looked at."""
+    flags = find_flags(results).all
+    raised = [flag for flag in flags if flag.recipes]
+    said = _set_aside(results)
+    said += _lines(results, [flag for flag in raised if flag.blocks])
+    said += _lines(results, [flag for flag in raised if not flag.blocks])
+    names = {flag.guard for flag in raised}
+    unknown = {flag.guard for flag in flags if not flag.recipes} - names
+    clean = [guard.label for guard in GUARDS.values() if guard.name not in names | unknown]
+    if not said:
+        return " ".join(["No flags.", *_looked_at("Looked at", clean), *_unknown(unknown)])
+    return "\n\n".join([bullets(said), " ".join([*_looked_at("Nothing was found in", clean), *_unknown(unknown)])])
+
+
+def _lines(results: Results, flags: list[Flag]) -> list[str]:
+    """A line for each of the first flags of a guard, and one for how many more there are."""
+    said = []
+    for guard in dict.fromkeys(flag.guard for flag in flags):
+        own = [flag for flag in flags if flag.guard == guard]
+        more = [f"{MARK} **{guard}**: {count(len(own) - FEW, 'more flag')} of this kind."] if len(own) > FEW else []
+        said += [*(_line(results, flag) for flag in own[:FEW]), *more]
+    return said
+
+
+def _line(results: Results, flag: Flag) -> str:
+    """`⚠ **steps** (3 rows): what, how much, what it means. No verdict …`"""
+    rows = len(flag.recipes & results.labels.keys())
+    explored = len(flag.recipes) - rows
+    touched = [count(rows, "row")] if rows else []
+    touched += [count(explored, "explored recipe")] if explored else []
+    return f"{MARK} **{flag.guard}** ({', '.join(touched)}): {flag.sentence}. {_forbids(results, flag)}"
+
+
+def _forbids(results: Results, flag: Flag) -> str:
+    """What may not be concluded, and how to conclude it all the same."""
+    if not flag.blocks:
+        return "Verdicts stand."
+    if flag.guard in results.info.across:
+        return f"Judged all the same, as {verbatim(f'--across {flag.guard}')} asks."
+    tasks = sorted(flag.tasks)
+    where = f" in figures with {text(listed(tasks))}" if 0 < len(tasks) <= MOST_TASKS else ""
+    who = {
+        "any": "on these rows against any other",
+        "unequal": "between rows that differ in it",
+        "both": "between these rows",
+    }[flag.crossed_by]
+    return f"**No verdict** {who}{where}; {verbatim(f'--across {flag.guard}')} judges all the same."
+
+
+def _set_aside(results: Results) -> list[str]:
+    """Records that cannot be right, by name."""
+    if not results.set_aside:
+        return []
+    named = [f"{verbatim(name)} {text(why)}" for name, why in list(results.set_aside.items())[:FEW_RECORDS]]
+    more = len(results.set_aside) - FEW_RECORDS
+    named += [f"and {more:,} more"] if more > 0 else []
+    number_of = count(len(results.set_aside), "record")
+    return [
+        f"{MARK} **Set aside: {number_of}** that cannot be right: {'; '.join(named)}. They are in no figure; delete "
+        "them and run the study again to redo these trials."
+    ]
+
+
+def _looked_at(begin: str, labels: list[str]) -> list[str]:
+    return [f"{begin}: {'; '.join(labels)}."] if labels else []
+
+
+def _unknown(names: set[str]) -> list[str]:
+    """Guards that found nothing to look at."""
+    labels = [guard.label for guard in GUARDS.values() if guard.name in names]
+    return _looked_at("These records do not say, so it could not be looked at", labels)

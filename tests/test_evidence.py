@@ -1,0 +1,252 @@
+"""What a results folder proves: figures as samples, rows against the baseline, the best set, how many seeds more."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reports.evidence import Evidence, in_words, order_against_paper
+from reports.guards import Flag, Flags
+from reports.ledger import PREDICTIONS, Record
+from reports.quantity import Quantity, average_quantity, quantity
+from reports.results import Results, score
+from search_spaces import Space, spaces
+from search_spaces.averages import AVERAGES, average
+from tests.populations import Population, write
+from tests.synthetic_results import make_results
+from trainables.senteval.tasks import GROUPS, TASKS
+
+SPACES = spaces()
+SCL = SPACES["scl_ablation"]
+BASELINE, BEST, OTHER = "SBERT baseline", "allpalln-lambda0.3-SCL", "3p3n-lambda0.5-SCL"
+ROWS = (BASELINE, BEST, OTHER, "3p3n-Augment", "allpalln-lambda1.0-SCL")
+STS = Population(rows=ROWS, tasks=GROUPS["sts"])
+
+
+def _scores(chance: random.Random) -> dict[str, dict[str, float]]:
+    return {name: {number: 100 * chance.random() for number in task.numbers} for name, task in TASKS.items()}
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=lambda space: space.name)
+def test_a_quantity_is_the_figure_of_every_column(space: Space):
+    scores = _scores(random.Random(space.name))
+    record = Record({}, "0" * 12, 0, scores=scores)
+    for table in space.tables:
+        for column in table.columns:
+            assert quantity(table, column).of(scores) == pytest.approx(score(record, table, column), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", AVERAGES)
+def test_a_quantity_is_a_papers_average(name: str):
+    scores = _scores(random.Random(name))
+    assert average_quantity(name).of(scores) == pytest.approx(average(name, scores), abs=1e-9)
+    assert sum(average_quantity(name).weights.values()) == pytest.approx(1)
+    task = sorted(average_quantity(name).tasks)[0]
+    assert average_quantity(name).of({**scores, task: {}}) is None
+
+
+def test_a_quantity_by_its_tasks():
+    whole = average_quantity("declutr_downstream")
+    mrpc = whole.by_task()["MRPC"]
+    assert mrpc.weights == {("MRPC", "test_accuracy"): 0.5, ("MRPC", "test_f1"): 0.5}
+    assert whole.minus(whole).of(_scores(random.Random(1))) == pytest.approx(0)
+
+
+# Boards
+
+
+def test_the_best_row_is_looked_for_in_all_tables(tmp_path: Path):
+    """Rows of Tables 6 and 7 have the figure of Table 2; the report named the best row of Table 2 alone."""
+    table_2 = {label for _, label in SCL.table("2").rows}
+    elsewhere = next(row.label for row in SCL.rows if row.label not in table_2)
+    rows = (BASELINE, OTHER, elsewhere)
+    board = Evidence.of(dataclasses.replace(STS, rows=rows, gains={elsewhere: 0.5, OTHER: 0.2}).study(1)).boards[0]
+    assert [standing.name for standing in board.standings] == [elsewhere, OTHER, BASELINE]
+    assert board.standings[0].verdict == "above"
+    assert board.standings[0].published is not None
+
+
+def test_a_board():
+    board = Evidence.of(dataclasses.replace(STS, seeds=5, gains={BEST: 1.0, OTHER: -0.6}).study(1)).boards[0]
+    by_name = {standing.name: standing for standing in board.standings}
+    assert board.baseline == BASELINE
+    assert by_name[BASELINE].verdict == "baseline"
+    assert by_name[BASELINE].gain is None
+    assert by_name[BEST].verdict == "above"
+    assert by_name[OTHER].verdict == "below"
+    assert by_name["3p3n-Augment"].verdict == "undecided"
+    assert [standing.name for standing in board.standings if standing.in_best_set] == [BEST]
+    assert by_name[BEST].ranks == (1, 1)
+    assert by_name[BEST].wins == 5
+    assert by_name[OTHER].losses == 5
+    assert by_name[BEST].gain is not None
+    assert by_name[BEST].gain.basis == "seeds and items"
+    adjusted = [standing.p_holm for standing in board.standings if standing.gain]
+    alone = [standing.gain.p for standing in board.standings if standing.gain]
+    assert all(many >= one for many, one in zip(adjusted, alone, strict=True))
+
+
+def test_one_seed_gives_intervals_over_items_and_no_verdict():
+    results = dataclasses.replace(STS, seeds=1, gains={BEST: 2.0}).study(1)
+    board = Evidence.of(results).boards[0]
+    rows = [standing for standing in board.standings if standing.name != BASELINE]
+    assert {standing.verdict for standing in rows} == {"undecided: one seed"}
+    assert all(standing.gain and standing.gain.basis == "items only" and standing.gain.low for standing in rows)
+    assert {standing.wins for standing in rows} == {None}
+    assert {standing.in_best_set for standing in board.standings} == {None}
+    assert board.seeds_needed == 2
+    assert "one seed" in board.settles
+
+
+def test_more_seeds_settle_what_is_undecided():
+    """A gain that seeds alone hide; with as many more seeds as the board asks for it is found."""
+    loud = dataclasses.replace(STS, rows=(BASELINE, BEST), gains={BEST: 0.4}, items=400, seed_spread=0.3)
+    boards = [Evidence.of(loud.study(seed)).boards[0] for seed in range(8)]
+    asked = [board for board in boards if board.seeds_needed]
+    assert asked
+    for board in asked:
+        assert board.settled == (BEST,)
+        assert f"{board.seeds_needed} more seed" in board.settles
+    more = dataclasses.replace(loud, seeds=loud.seeds + max(board.seeds_needed or 0 for board in asked))
+    found = [Evidence.of(more.study(seed)).boards[0].standings[0].verdict for seed in range(8)]
+    assert found.count("above") >= 5
+
+
+@pytest.mark.parametrize(
+    ("more", "seeds", "said"),
+    [
+        ({}, None, ""),
+        ({"a": None}, 2, "No gain can be decided with one seed"),
+        ({"a": math.inf}, None, "too small for 20 more seeds"),
+        ({"a": 3.0, "b": 5.0, "c": math.inf}, 5, "5 more seeds of each row would settle 2 of 3 undecided gains"),
+        ({"a": 1.0}, 1, "1 more seed of each row would settle the undecided gain, if it is as large"),
+    ],
+)
+def test_seeds_in_words(more: dict[str, float | None], seeds: int | None, said: str):
+    found, words, settled = in_words(more, "gain")
+    assert found == seeds
+    assert said in words
+    assert set(settled) == {name for name, needed in more.items() if needed and needed < 20}
+
+
+def test_explored_recipes_are_compared_when_asked_but_stand_on_no_board(tmp_path: Path):
+    make_results(tmp_path, explored=3, seeds=(1, 2), spread=1.0)
+    results = Results.load(tmp_path)
+    evidence = Evidence.of(results)
+    on_boards = {standing.recipe_hash for board in evidence.boards for standing in board.standings}
+    assert not on_boards & set(results.explored)
+    first, second = results.explored[:2]
+    assert evidence.compare(first, second, evidence.boards[0].quantity) is not None
+
+
+def test_a_space_without_tables_has_a_board_for_each_average(tmp_path: Path):
+    bare = dataclasses.replace(SCL, tables=(), claims=(), figures=())
+    results = dataclasses.replace(STS, space=bare).study(1)
+    assert [board.quantity.name for board in Evidence.of(results).boards] == ["liao_sts"]
+
+
+def test_a_comparison_across_a_flag_gets_no_verdict():
+    results = dataclasses.replace(STS, gains={BEST: 1.0}).study(1)
+    changed = results.info.row_hashes[BEST]
+    flag = Flag("mine", "It ran elsewhere.", frozenset({changed or ""}))
+    vars(results)["evidence"] = evidence = Evidence(results)
+    vars(evidence)["flags"] = Flags((flag,))
+    board = evidence.boards[0]
+    by_name = {standing.name: standing for standing in board.standings}
+    assert by_name[BEST].verdict == "no verdict"
+    assert by_name[BEST].blocked_by == by_name[BEST].flags == (flag,)
+    assert by_name[BEST].p_holm is None
+    assert by_name[BEST].in_best_set is None  # it can be compared with no other row
+    assert by_name[OTHER].in_best_set is not None
+    vars(results)["evidence"] = evidence = Evidence(results)
+    vars(evidence)["flags"] = Flags((flag,), across=frozenset({"mine"}))
+    assert evidence.boards[0].standings[0].verdict == "above"
+
+
+def test_the_order_against_the_paper():
+    printed = {label: SCL.published("2", label, "Avg.") or 0.0 for label in ROWS}
+    lowest = min(printed.values())
+    gains = {label: (value - lowest) / 2 for label, value in printed.items()}
+    board = Evidence.of(dataclasses.replace(STS, gains=gains, seed_spread=0.01, items=400).study(1)).boards[0]
+    order = order_against_paper(board)
+    assert order is not None
+    assert (order.tau, order.rows) == (pytest.approx(1), 5)
+    assert order.p == pytest.approx(2 / math.factorial(5))
+    reverse = Evidence.of(
+        dataclasses.replace(STS, gains={label: -gain for label, gain in gains.items()}, items=400).study(1)
+    ).boards[0]
+    found = order_against_paper(reverse)
+    assert found is not None
+    assert found.tau == pytest.approx(-1)
+
+
+def test_pairs_for_a_page():
+    evidence = Evidence.of(dataclasses.replace(STS, gains={BEST: 1.0}).study(1))
+    page = json.loads(json.dumps(evidence.pairs(ROWS)))
+    assert page["labels"] == list(ROWS)
+    assert page["figures"] == ["STS Avg.", *sorted(GROUPS["sts"])]
+    assert len(page["pairs"]) == 10
+    first, second, cells = page["pairs"][0]
+    gain, low, high, why = cells[0]
+    assert (first, second, why) == (0, 1, "")
+    assert low < gain < high < 0  # the baseline minus the best
+
+
+# Samples
+
+
+def test_the_variance_over_items_is_that_of_new_items():
+    """Many samples of items, one recipe against another: the spread of their differences is what effects foretell."""
+    tasks = {("STS12", "spearman_wmean"): 0.4, ("TREC", "test_accuracy"): 0.3, ("SST2", "test_accuracy"): 0.3}
+    figure = Quantity("mixed", tasks)
+    still = Population(rows=(BASELINE, BEST), seeds=2, seed_spread=0.0, tasks=tuple(sorted(figure.tasks)))
+    gaps, foretold = [], []
+    for study in range(60):
+        results = still.study(study)
+        first, second = (results.info.row_hashes[label] or "" for label in still.rows or ())
+        found = Evidence.of(results).compare(first, second, figure)
+        assert found is not None
+        assert found.items_variance is not None
+        gaps.append(found.gain)
+        foretold.append(found.items_variance)
+    assert np.var(gaps, ddof=1) == pytest.approx(np.mean(foretold), rel=0.35)
+
+
+def test_two_numbers_of_one_task_share_its_items():
+    study = dataclasses.replace(STS, tasks=("MRPC",)).study(1)
+    evidence = Evidence.of(study)
+    recipe = study.info.row_hashes[BEST] or ""
+    both = Quantity("both", {("MRPC", "test_accuracy"): 0.5, ("MRPC", "test_f1"): 0.5})
+    sample = evidence.sample(recipe, both)
+    assert sample is not None
+    assert sample.effects is not None
+    assert sample.effects.shape == (3, STS.items)
+
+
+def test_seeds_that_kept_nothing_leave_the_items_unknown(tmp_path: Path):
+    results = write(STS.study(1), tmp_path)
+    recipe = results.info.row_hashes[BEST] or ""
+    (tmp_path / PREDICTIONS / f"{recipe}-1.npz").unlink()
+    evidence = Evidence.of(Results.load(tmp_path))
+    sample = evidence.sample(recipe, evidence.figures[0])
+    assert sample is not None
+    assert sample.effects is None
+    found = evidence.compare(recipe, results.info.row_hashes[BASELINE] or "", evidence.figures[0])
+    assert found is not None
+    assert found.basis == "seeds only"
+
+
+def test_a_large_report_takes_seconds():
+    large = Population(seeds=5, items=2000).study(1)
+    begin = time.process_time()
+    evidence = Evidence.of(large)
+    assert evidence.boards
+    evidence.pairs(large.asked_rows)
+    assert time.process_time() - begin < 30
