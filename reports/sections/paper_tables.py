@@ -19,8 +19,8 @@ from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import TASKS
 
 HOW_TO_READ = (
-    "`difference` is ours minus published. In this setting (see the top) it says nothing about reproduction; "
-    "the second table of each pair does, which compares differences to the baseline."
+    "`difference` is ours minus published. In this setting (see What may be compared) it says nothing about "
+    "reproduction; the second table of each pair does, which compares differences to the baseline."
 )
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
@@ -151,7 +151,7 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
         why = text(results.why_missing(base))
         return f"Differences to {code(base)} need that row, which is missing: {why}."
     evidence, hashes = Evidence.of(results), results.info.row_hashes
-    lines, printed = [], False
+    lines, printed, one_seed = [], False, False
     for name, label in shown:
         if label == base or not _is_measured(results, paper, label):
             continue
@@ -159,12 +159,14 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
             evidence.compare(hashes[label] or "", hashes[base] or "", quantity(paper, column))
             for column in paper.columns
         ]
+        one_seed = one_seed or any(gain is not None and gain.one_seed for gain in gains)
         published = [signed(results.published_gain(paper, label, column.name)) for column in paper.columns]
         lines.append([text(name), "ours", *map(interval, gains)])
         if any(gain != DASH for gain in published):
             printed = True
             lines.append(["", "published", *published])
-    title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}:"
+    title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}"
+    title += " (one seed: over test items only):" if one_seed else ":"
     return f"{title}\n\n{table([_head(paper), '', *(text(column.name) for column in paper.columns)], lines, left=2)}"
 
 
