@@ -107,7 +107,7 @@ def test_one_seed_gives_intervals_over_items_and_no_verdict():
 
 def test_more_seeds_settle_what_is_undecided():
     """A gain that seeds alone hide; with as many more seeds as the board asks for it is found."""
-    loud = dataclasses.replace(STS, rows=(BASELINE, BEST), gains={BEST: 0.15}, items=400, seed_spread=0.05)
+    loud = dataclasses.replace(STS, rows=(BASELINE, BEST), gains={BEST: 0.4}, items=400, seed_spread=0.3)
     boards = [Evidence.of(loud.study(seed)).boards[0] for seed in range(8)]
     asked = [board for board in boards if board.seeds_needed]
     assert asked

@@ -48,6 +48,7 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
     "-": "-{}", ",": ",{}",  # else two of them would become another letter
+    "[": "{[}", "]": "{]}", "*": "{*}",  # after the end of a table's line they would be its options
     "—": r"\textemdash{}", "–": r"\textendash{}", "…": r"\ldots{}", "‘": "`{}", "’": "'{}", "“": "``{}", "”": "''{}",
     "±": r"\textpm{}", "×": r"\texttimes{}", "·": r"\textperiodcentered{}", "°": r"\textdegree{}", "§": r"\S{}",
     "²": r"\texttwosuperior{}", "³": r"\textthreesuperior{}", "†": r"\dag{}", "‡": r"\ddag{}", "•": r"\textbullet{}",
@@ -100,7 +101,7 @@ def _letter(letter: str) -> str:
         return _LATEX[letter]
     if letter in _LETTERS or (letter.isascii() and letter.isprintable()):
         return letter
-    return " " if letter.isspace() or not letter.isprintable() else f"[U+{ord(letter):04X}]"
+    return " " if letter.isspace() or not letter.isprintable() else f"{{[}}U+{ord(letter):04X}{{]}}"
 
 
 def _blocks(tokens: Sequence[Token]) -> str:

@@ -56,7 +56,6 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 // The tables of the section `rows`. A line there names its place in study.rows; a row may have a line in each table.
 
-const tables = [...document.querySelectorAll("#rows table")];
 const lines = [...document.querySelectorAll("#rows tr[data-row]")].map((line) => ({ line, row: Number(line.dataset.row) }));
 
 // Filtering
@@ -95,7 +94,7 @@ function addFilter() {
   const help = `KEY=VALUE, or with != < > <= >=, or a part of a row's name; several with spaces between them.${keys}`;
   input.addEventListener("input", () => { said.textContent = filterRows(input.value); });
   const label = make("label", { for: "filter" }, "Show only rows with");
-  tables[0].parentElement.before(make("div", { class: "filter" }, label, input, make("p", {}, help), said));
+  document.querySelector("#rows h3, #rows .box").before(make("div", { class: "filter" }, label, input, make("p", {}, help), said));
 }
 
 // Comparing two rows
@@ -187,8 +186,8 @@ function comparison(first, second) {
   const reach = Math.max(0.01, ...found.flatMap(({ gain, low, high }) => [gain, low, high].map(Math.abs)));
   const tasks = Object.keys(study.rows[first].right).map((task) => ({ task, both: flips(first, second, task) }));
   const flipsOf = new Map(tasks.filter(({ both }) => both).map(({ task, both }) => [task, both]));
-  const names_ = [...new Set([...found.map(({ figure }) => figure), ...flipsOf.keys()])];
-  const rows = names_.map((name) => {
+  const all = [...new Set([...found.map(({ figure }) => figure), ...flipsOf.keys()])];
+  const rows = all.map((name) => {
     const gain = found.find(({ figure }) => figure === name);
     const range = gain && gain.low !== null ? ` [${signed(gain.low)}, ${signed(gain.high)}]` : "";
     const counts = flipsOf.has(name) ? flipsOf.get(name).sides.map((items) => String(items.length)) : [DASH, DASH];
@@ -206,12 +205,14 @@ function addChoice() {
     entry.box = make("input", { type: "checkbox", class: "pick", "aria-label": `Compare ${study.rows[entry.row].name}` });
     entry.line.cells[0].prepend(entry.box);
     entry.line.addEventListener("click", (event) => {
-      if (event.target === entry.box || !event.target.closest("a, button, input")) choose(entry.row);
+      if (event.target !== entry.box && event.target.closest("a, button, input")) return;
+      if (panel.previousElementSibling !== entry.line.closest(".box")) entry.line.closest(".box").after(panel);
+      choose(entry.row);
     });
   }
   const help = "Choose two rows to see their difference in every task, and the items that only one of them gets right.";
   document.querySelector("#rows .filter").append(make("p", {}, help));
-  document.getElementById("rows").append(panel);
+  lines[0].line.closest(".box").after(panel);
 }
 
 if (lines.length) {

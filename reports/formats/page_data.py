@@ -64,7 +64,8 @@ def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.
     """A name of the task's test items, and (items,) whether most seeds get each right; None where that is unknown."""
     if task not in TASKS or SCORERS[TASKS[task].kind].target != "classes":
         return None
-    kept = [found for record in records if (found := results.predictions.of_task(record, task)) is not None]
+    read = results.predictions
+    kept = [found for record in records if (found := read.of_task(record, task)) and read.fits(record, task)]
     names = {f"{task} {found.named or found.by_gold}" for found in kept}
     if len(kept) < len(records) or len(names) != 1:
         return None
@@ -78,7 +79,7 @@ def _packed(items: str, right: np.ndarray) -> dict[str, Any]:
 def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[str, dict[str, str]], list[str]]:
     """The texts of the items about which some row is right and some is not, and why others are missing."""
     if folder is None:
-        return {}, ["Items go by their number; `--sentences FOLDER` puts their sentences into this page."]
+        return {}, ["Items go by their number; the option --sentences FOLDER puts their sentences into this page."]
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; give --sentences the folder of SentEval's data")
     by_items: dict[tuple[str, str], list[np.ndarray]] = {}
@@ -110,10 +111,11 @@ def _texts(task: Task, folder: Path, wanted: str) -> list[str]:
     if missing:
         raise UserError(f"{folder} has no {missing[0]}")
     data = read_task(task, folder)
-    if digest(task, data) != wanted:
+    splits = test_splits(task, data)
+    if digest(splits) != wanted:
         raise UserError(f"those in {folder} are not the ones that were scored, or the trials do not say which were")
     texts: list[str] = []
-    for split in test_splits(task, data):
+    for split in splits:
         rights = split.right or [""] * len(split)
         texts += [f"{left} ⟷ {right}" if right else left for left, right in zip(split.left, rights, strict=True)]
     return texts

@@ -75,9 +75,10 @@ def _set_aside(results: Results) -> list[str]:
     named = [f"{verbatim(name)} {text(why)}" for name, why in list(results.set_aside.items())[:FEW_RECORDS]]
     more = len(results.set_aside) - FEW_RECORDS
     named += [f"and {more:,} more"] if more > 0 else []
+    number_of = count(len(results.set_aside), "record")
     return [
-        f"{MARK} **Set aside: {count(len(results.set_aside), 'record')}** that cannot be right: {'; '.join(named)}. They "
-        "are in no figure; delete them and run the study again to redo these trials."
+        f"{MARK} **Set aside: {number_of}** that cannot be right: {'; '.join(named)}. They are in no figure; delete "
+        "them and run the study again to redo these trials."
     ]
 
 

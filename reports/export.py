@@ -1,0 +1,221 @@
+"""One row's model as a folder of its own, with a card that says what it is worth.
+
+    export(Path("results/scl_ablation"), "3palln-lambda1.0-SCL", Path("my-model"))
+
+The folder is what `SentenceTransformer("my-model")` loads, and can be put on the hub as it is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from reports.evidence import Evidence
+from reports.ledger import LEDGER, MODELS, Record
+from reports.markdown import DASH, bullets, code, number, signed, table, text
+from reports.results import Results
+from search_spaces.goals import selection
+from trainables.encoders.model_card import model_card, write_card
+from trainables.errors import UserError
+from trainables.fidelity import resolve
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.senteval.tasks import TASKS
+
+NORMAL = 1.96
+"""An interval at 95 % reaches so many standard errors to both sides; a test set has hundreds of items."""
+LICENCES = {
+    "stanfordnlp/snli": "CC BY-SA 4.0",
+    "nyu-mll/multi_nli": "OANC's, CC BY 3.0 and CC BY-SA 3.0, by genre",
+    SCENES: "made by this project: Apache-2.0",
+    SCENES_ENCODER: "made by this project: Apache-2.0",
+}
+"""Of what is trained on or from, by its name on the hub."""
+
+
+def export(results: Path, row: str, folder: Path | None = None) -> Path:
+    """Copy the model of the row's best seed by development score into `folder`, and give it a card.
+
+    Without `folder` it goes into `RESULTS/export/HASH-SEED`. Returns the folder. Raises `UserError` for a row that is
+    not there, one without a saved model (it says how to get one), and a folder that is not empty.
+    """
+    read = Results.load(results)
+    record = _best(read, row)
+    source = results / (record.checkpoint or "")
+    target = folder or results / "export" / record.key
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UserError(f"{target} is there already; name a folder that does not exist, or remove it")
+    half = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(half, ignore_errors=True)
+    shutil.copytree(source, half, copy_function=shutil.copyfile)  # without rights: a saved base is read-only
+    write_card(half, card(read, row, record))
+    if target.exists():
+        target.rmdir()
+    half.rename(target)
+    return target
+
+
+def _best(results: Results, row: str) -> Record:
+    """Of the row's trials that saved a model, the one with the best development score, else the first seed."""
+    if row not in results.asked_rows:
+        near = difflib.get_close_matches(row, results.asked_rows, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UserError(f"the study has no row {row!r}; {hint}its rows are {', '.join(results.asked_rows)}")
+    records = results.of_row(row)
+    if not records:
+        raise UserError(f"the row {row!r} has no finished trial: {results.why_missing(row)}")
+    if results.is_untrained(row):
+        name = records[0].recipe["encoder.name"]
+        raise UserError(f"the row {row!r} was evaluated and not trained, so its model is the encoder itself: {name}")
+    kept = [record for record in records if record.checkpoint and (results.folder / record.checkpoint).is_dir()]
+    if not kept:
+        raise UserError(_how_to_keep(results, row, records))
+    return max(kept, key=lambda record: (selection(record.scores) or -math.inf, -record.seed))
+
+
+def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
+    folder = results.folder
+    if not any(record.checkpoint for record in records):
+        return (
+            f"no model of the row {row!r} was saved: modules of sentence-transformers cannot give its embeddings "
+            f"(pooling.mode={records[0].recipe['pooling.mode']}, encoder.kind={records[0].recipe['encoder.kind']}); "
+            "a row with a pooling that they have, such as mean or cls, saves one"
+        )
+    files = " ".join(str(folder / LEDGER / f"{record.key}.json") for record in records)
+    command = results.info.commands[0] if results.info.commands else "the study's command"
+    return (
+        f"no model of the row {row!r} is left in {folder / MODELS}; every trial saves one there, so to have it again "
+        f"remove {files} and run {command}"
+    )
+
+
+# The card
+
+
+def card(results: Results, row: str, record: Record) -> str:
+    """The trial's own card, with what the study knows besides: intervals, doubts, licences, what the paper printed."""
+    resolved = resolve(Recipe.from_flat(record.recipe))
+    own = model_card(resolved.flat(), record.seed, record.scores, record.data, record.training)
+    head, body = own.split("\n---\n", 1)
+    parts = [
+        "\n".join([head, *_metadata(results, row, record), "---"]),
+        body.strip(),
+        "## How sure the scores are",
+        *_intervals(results, row, record),
+        *_doubts(results, record),
+        "## The paper's figures",
+        _published(results, row),
+        "## Licences",
+        bullets(_licences(record)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
+    """Task, number and value of the number that stands for each task."""
+    for task, numbers in record.scores.items():
+        metric = TASKS[task].metric if task in TASKS else ""
+        value = numbers.get(metric)
+        if isinstance(value, int | float):
+            yield task, metric, float(value)
+
+
+def _metadata(results: Results, row: str, record: Record) -> list[str]:
+    """What the hub reads: the licence and every task's score. JSON strings are YAML strings."""
+    lines = ["license: other", "license_link: README.md", "model-index:", f"- name: {json.dumps(row)}", "  results:"]
+    for task, metric, value in _tests(record):
+        lines += [
+            "  - task:",
+            "      type: sentence-similarity",
+            "    dataset:",
+            "      type: senteval",
+            f"      name: {json.dumps(task)}",
+            "    metrics:",
+            f"    - type: {json.dumps(metric)}",
+            f"      value: {round(value, 2)}",
+        ]
+    return lines
+
+
+def _intervals(results: Results, row: str, record: Record) -> Iterator[str]:
+    """This model's scores with intervals over test items; the row's means over seeds, and its gains."""
+    lines = []
+    for task, metric, value in _tests(record):
+        found = results.predictions.effects(record, task, metric)
+        half = None if found is None else NORMAL * float(np.linalg.norm(found[0].astype(np.float64)))
+        interval = DASH if half is None else f"{value - half:.2f} to {value + half:.2f}"
+        lines.append([text(task), code(metric), number(value), interval])
+    yield (
+        f"It is the row {code(row)} of the study {code(results.space.name)}, seed {record.seed}: of "
+        f"{len(results.of_row(row))} the one with the best development score among those that kept their model. "
+        "The intervals, at 95 %, say how far a score would move with other test items; another seed moves it, too."
+    )
+    if lines:
+        yield table(["Task", "Number", "This model", "95 % over items"], lines, left=2)
+    evidence, base = Evidence.of(results), results.info.row_hashes.get(results.space.baseline or "")
+    lines = []
+    for figure in evidence.figures:
+        sample = evidence.sample(record.recipe_hash, figure)
+        if sample is None:
+            continue
+        gain = evidence.compare(record.recipe_hash, base, figure) if base and base != record.recipe_hash else None
+        interval = "" if gain is None or gain.low is None else f" [{signed(gain.low)}, {signed(gain.high)}]"
+        spread = "" if sample.std is None else f" ± {sample.std:.2f}"
+        gained = DASH if gain is None else signed(gain.gain) + interval
+        lines.append([text(figure.name), f"{sample.count}", number(sample.mean) + spread, gained])
+    if lines:
+        yield "The row over its seeds, and its gain over the study's baseline with its 95 % interval:"
+        yield table(["Figure", "seeds", "mean", f"gain over {text(results.space.baseline or 'no row')}"], lines)
+
+
+def _doubts(results: Results, record: Record) -> Iterator[str]:
+    flags = Evidence.of(results).flags.of_recipe(record.recipe_hash, frozenset(record.scores))
+    if flags:
+        yield "Reasons for doubt:"
+        yield bullets(flag.sentence for flag in flags)
+    after = record.recipe.get("pooling.after", "none")
+    if after != "none":
+        yield f"The scores were measured with {code(f'pooling.after={after}')}, which is not part of the saved model."
+
+
+def _published(results: Results, row: str) -> str:
+    """That a printed figure is not this model's."""
+    printed = any(results.space.row(row).published.values())
+    if not printed:
+        return "No paper prints figures of this row."
+    if results.comparable:
+        return f"A paper prints figures of the row {code(row)}. They are of its authors' model and not of this one."
+    changed = ", ".join(code(difference.key) for difference in results.differences)
+    return (
+        f"A paper prints figures of the row {code(row)}. They are of its authors' model, and this one was trained in "
+        f"another setting ({changed} differ), so the two must not be set beside each other."
+    )
+
+
+def _licences(record: Record) -> Iterator[str]:
+    """What is known of the licences of what the model is made of."""
+    yield _licence("The encoder that it was trained from", str(record.recipe["encoder.name"]))
+    source = record.data.get("corpus", {}).get("source") or record.recipe.get("corpus.nli")
+    for part in str(source).split(","):
+        yield _licence("The training data", part.strip())
+    yield "SentEval's data sets have licences of their own; no sentence of them is in this folder."
+
+
+def _licence(what: str, name: str) -> str:
+    known = LICENCES.get(name) or _stated(Path(name) / "README.md")
+    said = text(known) if known else "not known to this project; look it up before you pass the model on"
+    return f"{what}, {code(name)}: {said}."
+
+
+def _stated(readme: Path) -> str | None:
+    """The licence in the head of a local model's card."""
+    if not readme.is_file():
+        return None
+    found = re.match(r"---\n.*?^license: *(\S+)", readme.read_text(encoding="utf-8", errors="replace"), re.S | re.M)
+    return found[1] if found else None

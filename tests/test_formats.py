@@ -1,0 +1,313 @@
+"""Formats: one document in four forms, and nothing from outside that any of them would obey."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import dataclasses
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports import report
+from reports.formats import FORMATS, Document, Format
+from reports.formats.latex import escape, latex
+from reports.formats.page import page
+from reports.formats.parsed import parse, plain, tables
+from reports.formats.pictures import inline
+from reports.markdown import code, table, text
+from reports.plots.canvas import make_figure, save
+from reports.report import Part, write_report
+from reports.results import Results
+from reports.sections import SECTIONS, Section
+from reports.testing import make_study
+from trainables.errors import UserError
+
+HOSTILE = (
+    "</script><script>window.pwned=1</script>",
+    '<img src="x" onerror="window.pwned=1"> | # heading',
+    "[click](javascript:window.pwned=1) ![x](../../etc/passwd) `tick`",
+    "\\input{/etc/passwd} \\write18{touch pwned} $x^2$ % & # _ { } ~ ^ ''\n\n\\end{document}",
+    '=HYPERLINK("http://example.org") {{data}} Ünïcode 文 ⚠ — λ',
+)
+"""What a label, a note, a reason or a command may hold."""
+
+
+def hostile_study(folder: Path) -> Results:
+    """Three rows, whose labels are hostile."""
+    results = make_study(folder, rows=3)
+    names = dict(zip(results.asked_rows, HOSTILE, strict=False))
+    rows = [
+        dataclasses.replace(row, label=names[row.label], published={})
+        for row in results.space.rows
+        if row.label in names
+    ]
+    space = dataclasses.replace(
+        results.space, rows=tuple(rows), tables=(), claims=(), baseline=rows[0].label, title=HOSTILE[0]
+    )
+    hashes = {names[label]: recipe for label, recipe in results.info.row_hashes.items()}
+    return Results(folder, dataclasses.replace(results.info, row_hashes=hashes), space, results.records)
+
+
+def document(results: Results) -> Document:
+    """Every kind of markdown, and hostile words both escaped, as sections do, and as a careless section would."""
+    figure, (axis,) = make_figure(1, height=2)
+    axis.plot([1, 2], [3, 4], "o")
+    axis.set_title(HOSTILE[0])
+    save(figure, results.folder / "pictures/one.svg")
+    kinds = (
+        "### Kinds\n\n*a* **b** `c--d`\\\nnew line\n\n> said\n\n1. one\n   - deep\n2. two\n\n---\n\n"
+        "```\ncode %\n\n\\x\n```\n\n"
+        "[site](https://example.org/a_b?c=1&d=%7B) [file](ledger/x.json)\n\n![A picture](pictures/one.svg)\n\n"
+        "#### Four\n\nend"
+    )
+    head = ["row", "gain [95 %]", "steps"]
+    lines = [[text(row), f"{place - 1:+.2f} [{place - 3:+.2f}, 1.00]", "—"] for place, row in enumerate(HOSTILE[:3])]
+    notes = "\n".join(f"- {text(one)} and {code(one)}" for one in HOSTILE)
+    return Document(
+        results,
+        results.space.title,
+        (
+            Part("in_short", "In short", notes, False),
+            Part("rows", "Rows", table(head, lines), False),
+            Part("careless", HOSTILE[1], "\n\n".join(HOSTILE), True),
+            Part("kinds", "Kinds", kinds, False),
+            Part(
+                "formulas", "Formulas", table(["word", "value"], [[text(HOSTILE[4]), "-0.50"], ["\\-x", "+1.2"]]), True
+            ),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    return document(hostile_study(tmp_path_factory.mktemp("study")))
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the text within scripts and styles."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[str, list[str]] = {"script": [], "style": []}
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag in self.inside:
+            self.inside[tag].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.found and self.found[-1][0] in self.inside and self.cdata_elem:
+            self.inside[self.found[-1][0]][-1] += data
+
+
+@pytest.fixture(scope="module")
+def elements(made: Document) -> Elements:
+    return Elements(page(made))
+
+
+class TestPage:
+    def test_only_its_own_script_may_run(self, elements: Elements):
+        kinds = [attributes.get("type") for tag, attributes in elements.found if tag == "script"]
+        assert kinds == ["application/json", None]
+        policy = next(
+            a["content"]
+            for tag, a in elements.found
+            if tag == "meta" and "content" in a and "default" in str(a["content"])
+        )
+        digests = {
+            kind: base64.b64encode(hashlib.sha256(elements.inside[kind][-1].encode()).digest()).decode()
+            for kind in ("script", "style")
+        }
+        assert policy == (
+            f"default-src 'none'; script-src 'sha256-{digests['script']}'; style-src 'sha256-{digests['style']}'; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        )
+
+    def test_nothing_from_outside_becomes_an_element(self, elements: Elements):
+        assert not [tag for tag, _ in elements.found if tag in ("img", "iframe", "object", "form", "base", "link")]
+        for tag, attributes in elements.found:
+            assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
+            assert not str(attributes.get("href") or "").startswith(("javascript:", "data:text")), tag
+
+    def test_it_needs_no_other_file(self, made: Document, elements: Elements):
+        assert not [a for tag, a in elements.found if "src" in a or tag == "link"]
+        assert 'role="img"' in page(made)
+        assert "<title>A picture</title>" in page(made)
+
+    def test_a_placeholder_from_outside_is_not_filled(self, made: Document):
+        assert "{{data}}" in page(made)
+
+    def test_a_picture_outside_the_folder_is_not_read(self, made: Document):
+        (made.results.folder.parent / "secret.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>')
+        parts = (Part("one", "One", "![words](../secret.svg)", False),)
+        assert "<em>words</em>" in page(dataclasses.replace(made, parts=parts))
+
+    def test_tables_are_for_screen_readers_too(self, elements: Elements):
+        heads = [a for tag, a in elements.found if tag == "th"]
+        assert {a.get("scope") for a in heads} == {"col", "row"}
+        assert [tag for tag, _ in elements.found].count("caption") == [tag for tag, _ in elements.found].count("table")
+        assert [a["data-row"] for tag, a in elements.found if "data-row" in a] == ["0", "1", "2"]
+
+    def test_the_data_are_the_rows(self, elements: Elements, made: Document):
+        data = json.loads(elements.inside["script"][0])
+        assert [row["name"] for row in data["rows"]] == list(HOSTILE[:3])
+        assert set(data["pairs"]) == {"0-1", "0-2", "1-2"}
+        assert "objective.name" in data["varied"]
+        assert {**data["base"], **data["rows"][1]["changes"]} == {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in made.results.of_row(HOSTILE[1])[0].recipe.items()
+        }
+
+    def test_which_items_are_right(self, elements: Elements, made: Document):
+        """Held against the files of predictions, seed by seed."""
+        data = json.loads(elements.inside["script"][0])
+        kept = [made.results.predictions.of_task(record, "MR") for record in made.results.of_row(HOSTILE[0])]
+        hits = [[p == g for p, g in zip(one.predicted, one.gold, strict=True)] for one in kept if one]
+        wanted = [sum(of_item) > len(hits) / 2 for of_item in zip(*hits, strict=True)]
+        right = data["rows"][0]["right"]["MR"]
+        bits = "".join(f"{byte:08b}" for byte in base64.b64decode(right["bits"]))[: right["count"]]
+        assert [bit == "1" for bit in bits] == wanted
+        assert "STS12" not in data["rows"][0]["right"]
+
+    def test_sentences_need_data_that_fit(self, made: Document, tmp_path: Path):
+        def data(folder: Path) -> dict[str, Any]:
+            script = Elements(page(dataclasses.replace(made, sentences=folder))).inside["script"][0]
+            return dict(json.loads(script))
+
+        with pytest.raises(UserError, match="there is no folder"):
+            data(tmp_path / "none")
+        files = tmp_path / "downstream/MR"
+        files.mkdir(parents=True)
+        for name in ("rt-polarity.pos", "rt-polarity.neg"):
+            (files / name).write_text("a secret sentence\n" * 30)
+        found = data(tmp_path)
+        assert found["sentences"] == {}
+        assert any("no sentences of MR: those in" in note for note in found["notes"])
+        assert any("no sentences of CR" in note and "has no downstream/CR" in note for note in found["notes"])
+
+    def test_sentences_on_which_rows_differ(self, made: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        from trainables.senteval import items
+
+        files = tmp_path / "downstream/MR"
+        files.mkdir(parents=True)
+        for name, word in (("rt-polarity.pos", "good"), ("rt-polarity.neg", "bad")):
+            (files / name).write_text("".join(f"{word} film number {n}\n" for n in range(30)))
+        monkeypatch.setattr(items, "digest", lambda splits: "made up MR")
+        found = json.loads(Elements(page(dataclasses.replace(made, sentences=tmp_path))).inside["script"][0])
+        texts = found["sentences"]["MR made up MR"]
+        assert 0 < len(texts) < 60  # those about which all rows agree are left out
+        assert all(" film number " in sentence for sentence in texts.values())
+
+
+def test_a_style_becomes_attributes(tmp_path: Path):
+    (tmp_path / "a.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><style>*{}</style>'
+        '<script>alert(1)</script><defs><path id="m" d="M0 0"/></defs><foreignObject/>'
+        '<use xlink:href="#m" style="fill: red; stroke-width: 2" onclick="alert(1)" clip-path="url(#m)"/>'
+        '<image href="https://example.org/x.png"/></svg>'
+    )
+    found = inline(tmp_path / "a.svg", 'a "title"', 7)
+    assert '<use clip-path="url(#picture7-m)" fill="red" stroke-width="2" href="#picture7-m" />' in found
+    for word in ("style", "script", "alert", "onclick", "foreign", "example.org"):
+        assert word not in found
+    assert inline(tmp_path / "none.svg", "t", 1) == ""
+
+
+class TestLatex:
+    def test_nothing_from_outside_is_a_command(self, made: Document):
+        written = latex(made)
+        assert not re.findall(r"\\(input|write|include|openin|read|immediate|catcode|def)\b", written)
+        assert written.count("\\end{document}") == 1
+        assert written.count("\\toprule") == 4  # two tables, each with the head of its first and its further pages
+
+    def test_words_survive(self):
+        assert escape("a--b_c & 5 % ≤ Šā 文") == r"a-{}-{}b\_c \& 5 \% \ensuremath{\leq} Š{[}U+0101{]} {[}U+6587{]}"
+
+    def test_it_compiles(self, made: Document, tmp_path: Path):
+        if shutil.which("pdflatex") is None:
+            pytest.skip("there is no pdflatex on this machine")
+        written = FORMATS["latex"].write(made)
+        shutil.copy(written, tmp_path)
+        command = [
+            "pdflatex",
+            "-no-shell-escape",
+            "-interaction=nonstopmode",
+            "-halt-on-error",
+            "-draftmode",
+            written.name,
+        ]
+        for _ in range(2):
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+            assert done.returncode == 0, done.stdout[-2000:]
+        assert not (tmp_path / "pwned").exists()
+
+
+class TestCsv:
+    def test_every_table_is_a_file(self, made: Document):
+        folder = made.results.folder / "tables"
+        folder.mkdir(exist_ok=True)
+        (folder / "old-1.csv").write_text("of an earlier report")
+        assert FORMATS["csv"].write(made) == folder
+        assert sorted(path.name for path in folder.iterdir()) == ["formulas-1.csv", "rows-1.csv"]
+        with open(folder / "rows-1.csv", newline="") as file:
+            lines = list(csv.reader(file))
+        assert lines[0] == ["row", "gain [95 %]", "steps"]
+        assert [line[0] for line in lines[1:]] == [" ".join(one.split()) for one in HOSTILE[:3]]
+        assert lines[1][1:] == ["-1.00 [-3.00, 1.00]", ""]
+
+    def test_a_formula_is_text(self, made: Document):
+        FORMATS["csv"].write(made)
+        content = (made.results.folder / "tables/formulas-1.csv").read_text()
+        assert "\"'=HYPERLINK" in content
+        assert "'-x,+1.2" in content
+        assert ",-0.50" in content
+
+
+def test_the_same_document_gives_the_same_bytes(made: Document):
+    for form in FORMATS.values():
+        if form.name != "csv":
+            assert form.write(made).read_bytes() == form.write(made).read_bytes()
+
+
+def test_tables_of_markdown():
+    found = tables(parse("| a | b |\n| - | -: |\n| *x* `y` | 1 |\n\ntext\n\n| c |\n| - |\n"))
+    assert [[plain(cell) for cell in row] for row in (found[0].head, *found[0].rows)] == [["a", "b"], ["x y", "1"]]
+    assert (found[0].numeric, len(found), list(found[1].rows)) == ([False, True], 2, [])
+
+
+@pytest.fixture
+def of_a_stranger() -> Iterator[None]:
+    """A section and a format that a plugin adds."""
+    lines = [["one", "1.5"], ["two", "—"]]
+    SECTIONS.add(Section("mine", "My section", lambda results, pictures: table(["what", "how much"], lines)))
+    FORMATS.add(
+        Format("titles", "titles.txt", lambda made, path: path.write_text("\n".join(p.heading for p in made.parts)))
+    )
+    yield
+    SECTIONS.remove("mine")
+    FORMATS.remove("titles")
+
+
+@pytest.mark.usefixtures("of_a_stranger")
+def test_a_strangers_section_is_in_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(report, "in_order", lambda: [SECTIONS["mine"]])  # the others take their time
+    folder = make_study(tmp_path).folder
+    assert write_report(folder, ["html", "latex", "csv", "md", "titles"]) == folder / "report.html"
+    assert '<section id="mine"><h2>My section</h2>' in (folder / "report.html").read_text()
+    assert "\\section*{My section}" in (folder / "report.tex").read_text()
+    assert (folder / "tables/mine-1.csv").read_text() == "what,how much\none,1.5\ntwo,\n"
+    assert "## My section" in (folder / "report.md").read_text()
+    assert (folder / "titles.txt").read_text().endswith("My section")
+    with pytest.raises(UserError, match="did you mean 'html'"):
+        write_report(folder, ["htm"])

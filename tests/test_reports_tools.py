@@ -1,0 +1,248 @@
+"""What reads a results folder besides the report: the check, two studies side by side, a model that is given away."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports import check as checking
+from reports.check import check, differences
+from reports.diff import diff
+from reports.export import export
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.report import write_report
+from reports.results import Results
+from reports.testing import make_study
+from search_spaces.goals import selection
+from tests.synthetic_results import PLOTS, undraw
+from trainables.errors import UserError
+from trainables.senteval.protocol import PROTOCOLS
+
+ROW = "3p3n-Augment"
+EXAMPLE = Path(__file__).resolve().parents[1] / "docs/examples/scl_ablation"
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+    """Two rows under two seeds, without pictures."""
+    undraw(monkeypatch, PLOTS)
+    return make_study(tmp_path / "study")
+
+
+def rewrite(results: Results, record: Record, **changes: Any) -> None:
+    Ledger(results.folder / LEDGER).write(dataclasses.replace(record, **changes))
+
+
+class TestCheck:
+    def test_a_folder_that_holds_together(self, results: Results) -> None:
+        write_report(results.folder)
+        before = {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()}
+        assert check(results.folder) == []
+        assert {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()} == before
+
+    def test_a_score_that_its_predictions_do_not_give(self, results: Results) -> None:
+        write_report(results.folder)
+        record = results.of_row(ROW)[0]
+        honest = record.scores["MR"]["test_accuracy"]
+        scores = {**record.scores, "MR": {**record.scores["MR"], "test_accuracy": honest + 0.01}}
+        rewrite(results, record, scores=scores)
+        problems = check(results.folder)
+        assert problems[0] == (
+            f"The trial {record.key} (row {ROW}, seed {record.seed}): test_accuracy of MR is {honest + 0.01:.4f} "
+            f"in the ledger, but its predictions give {honest:.4f}."
+        )
+        assert not any("STS12" in problem for problem in problems if problem.startswith("The trial"))
+
+    def test_predictions_that_are_gone(self, results: Results) -> None:
+        record = results.of_row(ROW)[0]
+        assert record.predictions is not None
+        (results.folder / record.predictions).unlink()
+        (problem,) = checking._scores(Results.load(results.folder))
+        assert problem.startswith(f"The trial {record.key}")
+        assert record.predictions in problem
+
+    def test_a_number_that_was_changed_in_the_report(self, results: Results) -> None:
+        path = write_report(results.folder)
+        text = path.read_text(encoding="utf-8")
+        line = next(line for line in text.splitlines() if line.startswith("|") and re.search(r"\d\d\.\d\d", line))
+        number = re.findall(r"\d\d\.\d\d", line)[0]
+        path.write_text(text.replace(line, line.replace(number, "99.98", 1)), encoding="utf-8")
+        (problem,) = check(results.folder)
+        assert problem.startswith(f"report.md, line {text.splitlines().index(line) + 1} (")
+        assert problem.endswith(f"says 99.98, but the folder gives {number}.")
+
+    def test_no_report(self, results: Results) -> None:
+        (problem,) = check(results.folder)
+        assert "holds no report.md" in problem
+
+    def test_accuracies_over_folds_of_a_real_study(self) -> None:
+        """SentEval's folds are not of one size, so a mean over items would not do."""
+        read = Results.load(EXAMPLE)
+        assert list(checking._scores(read)) == []
+        over_items = [
+            abs(read.predictions.again(record, "CR")["test_accuracy"] - record.scores["CR"]["test_accuracy"])
+            for record in read.records
+            if read.predictions.has(record, "CR")
+        ]
+        assert max(over_items) > checking.EXACT
+
+    def test_right_answers_that_fit_no_folds(self) -> None:
+        hits = np.zeros(12, dtype=np.int8)
+        few = checking.Kept(hits, np.arange(12, dtype=np.int8), np.array([12]), None, "")
+        assert checking._over_folds(few, PROTOCOLS["full"].folds) is None
+
+    @pytest.mark.parametrize(
+        ("there", "again", "said"),
+        [
+            ("# A\n\n45.93, 2", "# A\n\n45.90, 2", ["report.md, line 3 (A), says 45.93, but the folder gives 45.90."]),
+            (
+                "# A\n| r | **1.5** |",
+                "# A\n| r |   —   |",
+                ["report.md, line 2 (A), row r, says 1.5, but the folder gives —."],
+            ),
+            ("a +1.0\nb", "a -1.0\nb", ["report.md, line 1, says +1.0, but the folder gives -1.0."]),
+            ("a\nb", "a\nc", ["report.md, line 2, says 'b', but the folder gives 'c'"]),
+            ("a\nb", "a", ["report.md, line 2, has a line that the folder does not give: 'b'"]),
+            ("a", "a\nb", ["report.md lacks a line that the folder gives: 'b'"]),
+            ("| a | 1 |\n| - | --: |", "| a | 1 |\n| - | ---: |", []),
+            ("1,234 trials of 3p3n", "1,234 trials of 3p3n", []),
+        ],
+    )  # fmt: skip
+    def test_two_texts(self, there: str, again: str, said: list[str]) -> None:
+        assert list(differences(there, again)) == said
+
+
+class TestDiff:
+    def test_a_study_and_itself(self, results: Results) -> None:
+        text = diff(results.folder, results.folder)
+        assert "There is no difference." in text
+        assert "only" not in text
+        assert not re.search(r"\| +(higher|lower) \|", text)
+        assert re.search(r"\b(\d+) of \1 claims have the same verdict", text)
+
+    def test_what_differs_is_said(self, results: Results, tmp_path: Path) -> None:
+        other = make_study(tmp_path / "other", rows=3, seeds=3)
+        info = dataclasses.replace(other.info, base={**other.info.base, "optimisation.epochs": 7})
+        info.save(other.folder)
+        for record in other.records:
+            versions, data = {**record.versions, "torch": "9.9"}, {"corpus": {"fingerprint": "feedbeef"}}
+            rewrite(other, record, versions=versions, data={**record.data, **data})
+        text = diff(results.folder, other.folder)
+        assert re.search(r"\| seeds +\| `0,1` +\| `0,1,2` +\|", text)
+        assert re.search(r"\| `optimisation.epochs` +\| `1` +\| `7` +\|", text)
+        assert re.search(r"\| version of torch +\| .*`9.9` +\|", text)
+        assert re.search(r"\| fingerprint of corpus +\| .*`feedbeef` +\|", text)
+        assert "## Rows in `other` only\n\n- `allpalln-Augment`" in text
+        assert "## Rows in `study` only" not in text
+        assert re.search(rf"\| `{ROW}` +\| +[\d.]+ \(2 seeds\) \| +[\d.]+ \(3 seeds\) \| +\S+ \[\S+, \S+\]", text)
+        assert re.search(r"## Claims\n\n\d+ of \d+ claims have the same verdict in both\.\n\n\| Claim", text)
+
+    def test_a_row_that_is_higher_for_sure(self, results: Results, tmp_path: Path) -> None:
+        """Without predictions, so that scores may be what the test wants: seeds alone, far apart."""
+        other = make_study(tmp_path / "other", seeds=2)
+        for study, level in ((results, 50.0), (other, 60.0)):
+            for record in study.of_row(ROW):
+                scores = {
+                    task: {"spearman_wmean": level + 0.01 * record.seed} if task.startswith("STS1") else numbers
+                    for task, numbers in record.scores.items()
+                }
+                rewrite(study, record, scores=scores, predictions=None)
+                (study.folder / f"predictions/{record.key}.npz").unlink()
+        text = diff(results.folder, other.folder)
+        assert re.search(
+            rf"\| `{ROW}` +\| +50\.0\d \(2 seeds\) \| +60\.0\d \(2 seeds\) \| \+10\.00 .*\| +higher \|", text
+        )
+        back = diff(other.folder, results.folder)
+        assert re.search(rf"\| `{ROW}` .*-10\.00 .*\| +lower \|", back)
+
+    def test_one_seed_decides_nothing(self, results: Results, tmp_path: Path) -> None:
+        other = make_study(tmp_path / "other", seeds=1)
+        assert "undecided: one seed" in diff(results.folder, other.folder)
+
+
+class TestExport:
+    @pytest.fixture
+    def kept(self, results: Results, make_encoder: Any) -> tuple[Results, Record]:
+        """The row's second seed is better on the development part; each saved its model."""
+        best = None
+        for record in results.of_row(ROW):
+            scores = {**record.scores, "STSBenchmark": {"dev_spearman_cosine": 55.0 + record.seed}}
+            folder = f"models/{record.key}"
+            make_encoder("mean").save(results.folder / folder)
+            (results.folder / folder / "seed").write_text(str(record.seed))
+            rewrite(results, record, scores=scores, checkpoint=folder)
+            best = dataclasses.replace(record, scores=scores, checkpoint=folder)
+        assert best is not None
+        assert best.seed == 1
+        return Results.load(results.folder), best
+
+    def test_the_best_seed_by_development_score(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        import yaml
+        from sentence_transformers import SentenceTransformer
+
+        results, best = kept
+        folder = export(results.folder, ROW, tmp_path / "mine" / "model")
+        assert folder == tmp_path / "mine" / "model"
+        assert (folder / "seed").read_text() == "1"
+        assert selection(best.scores) == max(selection(record.scores) or 0 for record in results.of_row(ROW))
+        assert [path.name for path in folder.parent.iterdir()] == ["model"]
+        ours, theirs = (
+            SentenceTransformer(str(path), device="cpu").encode(["two dogs run"])
+            for path in (folder, results.folder / f"models/{best.key}")
+        )
+        np.testing.assert_array_equal(ours, theirs)
+
+        card = (folder / "README.md").read_text(encoding="utf-8")
+        head = yaml.safe_load(card.split("---\n")[1])
+        assert head["library_name"] == "sentence-transformers"
+        assert head["license"] == "other"
+        (entry,) = head["model-index"]
+        values = {found["dataset"]["name"]: found["metrics"][0]["value"] for found in entry["results"]}
+        assert values["MR"] == round(best.scores["MR"]["test_accuracy"], 2)
+        assert "| objective.temperature |" in card  # the recipe
+        assert f"seed {best.seed}" in card
+        assert re.search(r"\| MR +\| `test_accuracy` +\| +[\d.]+ \| +[\d.]+ to [\d.]+ \|", card)
+        assert re.search(r"\| STS Avg\. +\| +2 \| .* \[[-+][\d.]+, [-+][\d.]+\] \|", card)
+        assert "They are of its authors' model" in card
+        assert "Apache-2.0" in card  # of the built-in corpus and encoder
+        assert not re.search(r"\bnan\b", card)
+
+    def test_an_interval_is_that_of_its_items(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        """An accuracy of one test part: the binomial's standard error."""
+        results, best = kept
+        card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+        found = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| +([\d.]+) to ([\d.]+) \|", card)
+        assert found is not None
+        value, low, high = map(float, found.groups())
+        share = value / 100
+        expected = 196 * (share * (1 - share) / (best.scores["TREC"]["examples"] - 1)) ** 0.5
+        assert (high - low) / 2 == pytest.approx(expected, abs=0.02)
+
+    def test_into_the_results_folder_where_none_is_named(self, kept: tuple[Results, Record]) -> None:
+        results, best = kept
+        assert export(results.folder, ROW) == results.folder / "export" / best.key
+        with pytest.raises(UserError, match="is there already"):
+            export(results.folder, ROW)
+
+    def test_a_row_without_a_model_says_how_to_keep_one(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        import shutil
+
+        results, best = kept
+        info = json.loads((results.folder / "study.json").read_text())
+        StudyInfo(**{**info, "commands": ["python study/run.py --space x"]}).save(results.folder)
+        shutil.rmtree(results.folder / "models")
+        with pytest.raises(UserError) as caught:
+            export(results.folder, ROW, tmp_path / "model")
+        assert f"{best.key}.json" in str(caught.value)
+        assert "python study/run.py --space x" in str(caught.value)
+        assert not (tmp_path / "model").exists()
+        with pytest.raises(UserError, match=r"no row '3p3n-Augmnt'; did you mean '3p3n-Augment'\?"):
+            export(results.folder, "3p3n-Augmnt", tmp_path / "model")
+        with pytest.raises(UserError, match="cannot give its embeddings"):
+            export(results.folder, "SBERT baseline", tmp_path / "model")

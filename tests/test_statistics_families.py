@@ -1,0 +1,136 @@
+"""Many rows at once: Holm, the best set, ranks, and whether rows pair by seed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reports.statistics.families import Field, best_set, holm, rank_intervals
+from reports.statistics.pairing import pair_by_seed, same_seeds, seed_effect_p
+from reports.statistics.sample import Sample
+
+
+def row(mean: float, std: float = 0.5, seeds: int = 5, fixed: bool = False) -> Sample:
+    """A row with exactly this mean and standard deviation."""
+    values = np.linspace(-1, 1, seeds) if seeds > 1 else np.zeros(1)
+    spread = values / values.std(ddof=1) * std if seeds > 1 else values
+    return Sample(mean + spread, tuple(range(seeds)), fixed)
+
+
+def scored(mean: float, items: int, seed: int, own: float = 0.2, std: float = 0.3, seeds: int = 4) -> Sample:
+    """A row on items that are hard or easy for all rows, and a little for itself."""
+    shared = np.random.default_rng(99).normal(0, 40, items) / items
+    mine = np.random.default_rng(seed).normal(0, 40 * own, (1, items)) / items
+    return Sample(row(mean, std, seeds).values, tuple(range(seeds)), False, np.tile(shared + mine, (seeds, 1)), "a")
+
+
+def test_holm_as_statsmodels_has_it():
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    random = np.random.default_rng(0)
+    for count in (1, 2, 7, 20):
+        p_values = [float(p) for p in random.random(count) ** 3]
+        assert holm(p_values) == pytest.approx(list(multitest.multipletests(p_values, method="holm")[1]))
+
+
+def test_holm_leaves_out_what_is_missing():
+    assert holm([0.01, None, 0.04, 0.03, None]) == [pytest.approx(0.03), None, *[pytest.approx(0.06)] * 2, None]
+    assert holm([]) == []
+
+
+def test_the_best_set_leaves_out_who_is_surely_worse():
+    assert best_set([row(60), row(65), row(65.2), row(50)]) == [False, True, True, False]
+
+
+def test_a_row_of_one_seed_is_not_judged():
+    rows = [row(60), row(90, seeds=1), row(70)]
+    assert best_set(rows) == [False, None, True]
+    assert rank_intervals(rows) == [(2, 2), None, (1, 1)]
+    assert best_set([row(90, seeds=1)]) == [None]
+    assert rank_intervals([]) == []
+    bare = Sample(np.array([60.0]), (0,), True)
+    assert best_set([bare, row(70)]) == [None, True]  # nor is one that nothing makes uncertain
+
+
+def test_a_noisy_row_stays_and_does_not_keep_the_others():
+    """With one spread pooled over rows the noisy one would keep all in, or be out itself."""
+    rows = [row(64.5, std=2.5), row(65.0, std=0.1), row(64.0, std=0.1), row(64.9, std=0.1)]
+    assert best_set(rows) == [True, True, False, True]
+
+
+def test_items_that_all_rows_share_do_not_blur_the_set():
+    """Negative control: rows that take the items each in its own way cannot be told apart."""
+    shared = [scored(60 + 3 * place, 400, place, std=0.3) for place in range(3)]
+    assert best_set(shared) == [False, False, True]
+    own = [scored(60 + 3 * place, 400, place, own=2.0, std=0.3) for place in range(3)]
+    assert best_set(own) == [True, True, True]
+
+
+def test_ranks_are_intervals():
+    assert rank_intervals([row(60), row(65), row(65.2), row(50)]) == [(3, 3), (1, 2), (1, 2), (4, 4)]
+
+
+def test_the_best_mean_is_always_in_the_set_and_ranks_hold_their_own():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        rows = [
+            scored(random.normal(60, 1), 200, int(random.integers(100)), std=abs(random.normal())) for _ in range(6)
+        ]
+        means = np.array([one.mean for one in rows])
+        assert best_set(rows)[int(means.argmax())] is True
+        places = stats.rankdata(-means)
+        assert all(low <= place <= high for (low, high), place in zip(rank_intervals(rows), places, strict=True))
+
+
+def test_the_same_rows_give_the_same_answer_and_equal_rows_are_equal():
+    rows = [scored(60, 200, 1), scored(60, 200, 1), scored(60.1, 200, 1)]
+    assert best_set(rows) == best_set(rows) == [True, True, True]
+    assert rank_intervals(rows) == [(1, 3)] * 3
+    fixed = [Sample(one.values[:1], (0,), True, one.effects[:1], "a") for one in rows[:2]]
+    assert best_set(fixed) == [True, True]
+
+
+def test_bars_are_dunnetts_and_tukeys_where_these_hold():
+    """Equal spreads over very many seeds: the studentised range, and the largest of correlated normals."""
+    rows, seeds = 5, 400
+    field = Field.of([row(60, std=2.0, seeds=seeds) for _ in range(rows)])
+    scale = field.widths[0, 1] / (2.0 * math.sqrt(2 / seeds))
+    largest = np.max([np.abs(field.leads(field.errors, place)).max(axis=1) for place in range(rows)], axis=0)
+    tukey = stats.studentized_range.ppf(0.95, rows, 1e4) / math.sqrt(2)
+    assert np.quantile(largest, 0.95) * scale == pytest.approx(tukey, rel=0.03)
+    against_one = np.quantile(field.leads(field.errors, 0).max(axis=1), 0.95) * scale
+    assert against_one == pytest.approx(2.16, rel=0.03)  # Dunnett's table, one-sided, 4 comparisons
+
+
+def trained(rows: int, seeds: int, together: float, seed: int, spreads: tuple[float, ...] = (1.0,)) -> list[Sample]:
+    random = np.random.default_rng(seed)
+    common = random.normal(size=seeds)
+    spread = np.resize(spreads, rows)[:, None]
+    values = spread * (together * common + math.sqrt(1 - together**2) * random.normal(size=(rows, seeds)))
+    return [Sample(60 + one, tuple(range(seeds)), False) for one in values]
+
+
+def test_rows_pair_where_seeds_move_them_together():
+    rows = trained(8, 5, together=0.95, seed=1)
+    assert pair_by_seed(rows[0], rows[1:])
+    shuffled = [Sample(one.values, tuple(np.roll(one.seeds, place)), False) for place, one in enumerate(rows)]
+    assert not pair_by_seed(shuffled[0], shuffled[1:])  # the same figures under the wrong seeds
+
+
+def test_no_pairing_where_it_does_not_pay_or_cannot_be():
+    rows = trained(30, 4, together=0.5, seed=1)
+    assert seed_effect_p(rows) < 0.01
+    assert not pair_by_seed(rows[0], rows[1:])  # what it takes off the spread costs more in degrees of freedom
+    assert not pair_by_seed(rows[0], [])
+    other = Sample(rows[1].values, (7, 8, 9, 10, 11), False)
+    assert not same_seeds(rows[0], other)
+    assert not pair_by_seed(rows[0], [other])
+    assert not same_seeds(rows[0], Sample(rows[1].values, rows[1].seeds, True))
+
+
+def test_chance_seldom_looks_like_seeds_that_move_rows_together():
+    """Exact whatever the spreads: an F test of the seeds would be wrong more often than it says here."""
+    found = [seed_effect_p(trained(5, 4, together=0.0, seed=seed, spreads=(5.0, 0.1))) <= 0.05 for seed in range(300)]
+    assert np.mean(found) < 0.09

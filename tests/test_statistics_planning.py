@@ -1,0 +1,121 @@
+"""Power and the seeds it takes; orders of rows."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reports.statistics.order import kendall
+from reports.statistics.power import Spread, pooled_spread, power, seeds_needed
+from reports.statistics.sample import Sample
+
+
+def trained(std: float, seeds: int, effects: np.ndarray | None = None) -> Sample:
+    values = np.linspace(-1, 1, seeds) if seeds > 1 else np.zeros(1)
+    values = 60 + (values / values.std(ddof=1) * std if seeds > 1 else values)
+    of_seeds = None if effects is None else np.tile(effects, (seeds, 1))
+    return Sample(values, tuple(range(seeds)), False, of_seeds, "" if effects is None else "a")
+
+
+def on_items(variance: float, seed: int, items: int = 500) -> np.ndarray:
+    effects = np.random.default_rng(seed).normal(size=items)
+    effects -= effects.mean()
+    return effects / np.sqrt((effects**2).sum()) * np.sqrt(variance)
+
+
+@pytest.mark.parametrize(("effect", "seeds"), [(0.5, 20), (1.0, 10), (1.0, 5)])
+def test_power_of_a_spread_known_well_as_statsmodels_has_it(effect, seeds):
+    models = pytest.importorskip("statsmodels.stats.power")
+    first, second = trained(1.0, 300), trained(1.0, 300)
+    oracle = models.TTestIndPower().power(effect, seeds, 0.05)
+    assert power(first, second, effect, seeds) == pytest.approx(oracle, abs=0.03)
+    wanted = models.TTestIndPower().solve_power(effect, power=0.8, alpha=0.05)
+    assert seeds_needed(first, second, effect) == pytest.approx(wanted, abs=2)
+
+
+def test_power_grows_with_the_effect_and_with_seeds():
+    first, second = trained(1.0, 3), trained(0.4, 3)
+    by_effect = [power(first, second, effect, 5) for effect in (0.2, 0.5, 1.0, 3.0)]
+    by_seeds = [power(first, second, 1.0, seeds) for seeds in (2, 4, 8, 16, 32)]
+    assert by_effect == sorted(by_effect)
+    assert by_seeds == sorted(by_seeds)
+    assert power(first, second, -1.0, 5) == power(first, second, 1.0, 5)
+    assert power(first, second, 1.0, 8, alpha=0.01) < power(first, second, 1.0, 8)
+    assert power(first, second, 1.0, 1) == 0.0
+
+
+def test_the_seeds_advised_are_the_fewest():
+    first, second = trained(1.0, 4, on_items(0.01, 1)), trained(0.5, 4, on_items(0.01, 2))
+    advised = seeds_needed(first, second, 1.0)
+    assert advised is not None
+    assert power(first, second, 1.0, advised) >= 0.8 > power(first, second, 1.0, advised - 1)
+
+
+def test_no_number_of_seeds_helps_where_items_are_too_few():
+    first, second = trained(0.5, 4, on_items(0.5, 1)), trained(0.5, 4, on_items(0.5, 2))
+    assert seeds_needed(first, second, 1.0) is None
+    assert seeds_needed(first, second, 4.0) is not None
+    bare = [trained(0.5, 4) for _ in range(2)]
+    assert seeds_needed(bare[0], bare[1], 1.0) is not None  # negative control: by seeds alone it would seem so
+
+
+def test_one_seed_plans_by_the_spread_of_others():
+    single, others = trained(0.0, 1), [trained(1.0, 3), trained(3.0, 2), trained(0.0, 1)]
+    with pytest.raises(ValueError, match="spread of other rows"):
+        seeds_needed(single, others[0], 1.0)
+    spread = pooled_spread(others)
+    assert spread == Spread(pytest.approx(np.sqrt((2 * 1 + 1 * 9) / 3)), 3)
+    assert pooled_spread([single]) is None
+    assert seeds_needed(single, others[0], 2.0, spread=spread) is not None
+
+
+def test_a_recipe_that_no_seed_changes_needs_none():
+    fixed = Sample(np.array([50.0]), (0,), True, on_items(0.01, 3)[None], "a")
+    other = Sample(np.array([55.0]), (0,), True, on_items(0.01, 4)[None], "a")
+    assert power(fixed, other, 5.0) > 0.99
+    assert power(fixed, trained(0.2, 3, on_items(0.01, 5)), 5.0) > 0.99
+
+
+def test_paired_seeds_need_fewer():
+    common = np.array([-1.2, 0.3, 0.9, 0.1, -0.4])
+    first = Sample(60 + common + [0.1, -0.1, 0.05, 0.0, -0.02], tuple(range(5)))
+    second = Sample(60 + common, tuple(range(5)))
+    assert seeds_needed(first, second, 0.5, paired=True) < seeds_needed(first, second, 0.5)
+
+
+def test_kendall_by_enumeration():
+    first, second = [3.0, 1.0, 4.0, 1.5, 5.0], [2.0, 1.0, 5.0, 3.0, 4.0]
+    order = kendall(first, second)
+    assert order is not None
+    taus = [stats.kendalltau(first, shuffled).statistic for shuffled in itertools.permutations(second)]
+    assert order.tau == pytest.approx(stats.kendalltau(first, second).statistic)
+    assert order.p == pytest.approx(np.mean(np.abs(taus) >= order.tau - 1e-9))
+    assert order.low < order.tau < order.high <= 1
+
+
+def test_kendall_with_ties():
+    first, second = [1.0, 2.0, 3.0, 4.0, 4.0], [1.0, 2.0, 3.0, 5.0, 4.0]
+    order = kendall(first, second)
+    assert order is not None
+    taus = [stats.kendalltau(first, shuffled).statistic for shuffled in itertools.permutations(second)]
+    assert order.p == pytest.approx(np.mean(np.abs(taus) >= order.tau - 1e-9))
+
+
+def test_half_of_the_pairs_in_order_is_no_order():
+    """What the old count of pairs said "by chance about half" about: a p for it."""
+    random = np.random.default_rng(0)
+    found = [kendall(list(random.normal(size=12)), list(range(12))) for _ in range(300)]
+    assert np.mean([order is not None and order.p <= 0.05 for order in found]) <= 0.09
+    assert np.mean([order is not None and order.low <= 0 <= order.high for order in found]) >= 0.93
+
+
+def test_orders_that_say_nothing():
+    assert kendall([1.0], [2.0]) is None
+    assert kendall([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]) is None
+    few = kendall([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert few is not None
+    assert (few.tau, few.low) == (pytest.approx(1.0), None)
+    assert few.p == pytest.approx(1 / 3)
