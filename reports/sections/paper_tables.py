@@ -42,8 +42,8 @@ def write(results: Results, pictures: Path) -> str:
 
 def paper_table(results: Results, paper: Table) -> str:
     """One table of the paper, whole: levels, differences to the baseline, footnotes, reasons of its dashes."""
-    parts = [f"### Table {paper.number}. {paper.title}", _caption(results, paper)]
-    notes = [*paper.footnotes, *_reasons(results, paper)]
+    parts = [f"### Table {text(paper.number)}. {text(paper.title)}", _caption(results, paper)]
+    notes = [*map(text, paper.footnotes), *_reasons(results, paper)]
     shown = _with_a_line(results, paper)
     parts.append(_levels(results, paper, shown) if shown else "No row has a figure for this table.")
     if any(_is_measured(results, paper, label) for _, label in shown):
@@ -73,23 +73,23 @@ def _is_printed(results: Results, paper: Table, label: str) -> bool:
 def plain_table(results: Results) -> str:
     """Rows and averages of a space that has no tables of its own, and what they are averages of."""
     lines = [
-        [label, *(spread(measure(results.of_row(label))) for _, measure in results.summaries)]
+        [text(label), *(spread(measure(results.of_row(label))) for _, measure in results.summaries)]
         for label in results.asked_rows
     ]
     names = [name for name, _ in results.summaries]
-    means = bullets(f"`{name}`: the mean of {describe(name)}." for name in names)
-    how = f"Test scores x 100 under SentEval's protocol `{results.protocol}`:"
-    return "\n\n".join([table(["Row", *names], lines), how, means] if names else [table(["Row"], lines)])
+    means = bullets(f"{code(name)}: the mean of {describe(name)}." for name in names)
+    how = f"Test scores x 100 under SentEval's protocol {code(results.protocol)}:"
+    return "\n\n".join([table(["Row", *map(text, names)], lines), how, means] if names else [table(["Row"], lines)])
 
 
 def _caption(results: Results, paper: Table) -> str:
     """What the figures are, and whether ours were measured under the paper's protocol."""
-    said = [f"{paper.aggregation[0].upper()}{paper.aggregation[1:]}."]
+    said = [f"{text(paper.aggregation[:1].upper() + paper.aggregation[1:])}."]
     if results.protocol == paper.protocol:
-        said.append(f"SentEval protocol `{paper.protocol}`, as in the paper.")
+        said.append(f"SentEval protocol {code(paper.protocol)}, as in the paper.")
     elif any(_is_fitted(paper, column) for column in paper.columns):
         said.append(
-            f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
+            f"Ours is measured under the protocol {code(results.protocol)}, the paper's under {code(paper.protocol)}: "
             "the levels are not comparable."
         )
     return " ".join(said)
@@ -192,16 +192,16 @@ def _reasons(results: Results, paper: Table) -> list[str]:
     for name, label in paper.rows:
         records = results.of_row(label)
         if not records:
-            found.setdefault(results.why_missing(label), []).append(f"`{name}`")
+            found.setdefault(text(results.why_missing(label)), []).append(code(name))
         elif not results.is_complete(label):
-            found.setdefault("some seeds have not finished yet", []).append(f"`{name}`")
+            found.setdefault("some seeds have not finished yet", []).append(code(name))
         for column in paper.columns:
             if records and column.score and results.cell(paper, label, column.name) is None:
                 task = column.score[0]
                 why = records[0].scores.get(task, {}).get("reason") or "this score was not measured"
-                tasks.setdefault(str(why), []).append(task)
+                tasks.setdefault(text(why), []).append(text(task))
             if records and column.average and results.cell(paper, label, column.name) is None:
-                averages.setdefault(_without(records), []).append(f"`{column.name}`")
+                averages.setdefault(_without(records), []).append(code(column.name))
     said = [f"{', '.join(names)}: {why}." for why, names in found.items()]
     return said + [
         f"{', '.join(dict.fromkeys(names))}: {why.rstrip('.')}." for why, names in [*tasks.items(), *averages.items()]
@@ -211,7 +211,7 @@ def _reasons(results: Results, paper: Table) -> list[str]:
 def _without(records: Sequence[Record]) -> str:
     """Why these records lack an average: tasks that have no score, else tasks that nobody asked for."""
     reasons = [
-        f"{task}: {str(numbers['reason']).rstrip('.')}"
+        f"{text(task)}: {text(str(numbers['reason']).rstrip('.'))}"
         for record in records
         for task, numbers in record.scores.items()
         if numbers.get("reason")
