@@ -18,7 +18,7 @@ from reports.live.server import LiveServer
 from tests.live_folder import running_study
 
 SIZES = {
-    "live": ({"width": 1000, "height": 1200}, "light"),
+    "live": ({"width": 1000, "height": 1200}, "light"),  # the whole page
     "live-dark": ({"width": 1000, "height": 640}, "dark"),
     "live-phone": ({"width": 390, "height": 844}, "light"),
 }
@@ -60,7 +60,7 @@ def take(to: Path) -> None:
                 page = browser.new_page(viewport=size, color_scheme=scheme)
                 page.goto(server.address)
                 page.wait_for_selector("#losses svg")
-                page.screenshot(path=to / f"{name}.png")
+                page.screenshot(path=to / f"{name}.png", full_page=name == "live")
 
 
 if __name__ == "__main__":
