@@ -40,9 +40,13 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class TrueScores:
-    """`draws` (draws, recipes, goals): what the recipes' scores over very many seeds may be, all goals to be high."""
+    """`draws` (draws, recipes, goals): what the recipes' scores over very many seeds may be, all goals to be high.
+
+    `widths` (recipes, goals): half the 95 % interval around each measured mean, by spread and number of seeds alone.
+    """
 
     draws: Array
+    widths: Array
 
     @cached_property
     def on_front(self) -> Array:
@@ -60,6 +64,8 @@ class TrueScores:
 
 def true_scores(recipes: Sequence[Scored]) -> TrueScores | None:
     """None where the noise between seeds is unknown for some recipe. The same scores give the same draws."""
+    from scipy.stats import t
+
     seeds = np.array([len(recipe.values) for recipe in recipes])
     fixed = np.array([recipe.fixed for recipe in recipes])
     means = np.array([recipe.values.mean(axis=0) for recipe in recipes])
@@ -70,7 +76,7 @@ def true_scores(recipes: Sequence[Scored]) -> TrueScores | None:
     chance = np.random.default_rng(0)
     draws = np.broadcast_to(means, (DRAWS, *means.shape)).copy()
     if fixed.all():
-        return TrueScores(draws)
+        return TrueScores(draws, np.zeros_like(means))
     variances = np.array([recipe.values.var(axis=0, ddof=1) if more else 0 * mean
                           for recipe, more, mean in zip(recipes, several, means, strict=True)])  # fmt: skip
     freedom = np.where(several, seeds - 1, 0)
@@ -84,7 +90,9 @@ def true_scores(recipes: Sequence[Scored]) -> TrueScores | None:
     usual = (typical[..., :, None] * typical[..., None, :] * alike / seeds[trained, None, None]).mean(axis=0)
     own = means[trained]
     draws[:, trained] = _believed(own, noise, usual, chance) if common else own + _normal(noise, chance)
-    return TrueScores(draws)
+    widths = np.zeros_like(means)
+    widths[trained] = t.ppf(0.975, total[trained]) * typical / np.sqrt(seeds[trained])[:, None]
+    return TrueScores(draws, widths)
 
 
 def _moderated(variances: Array, freedom: Array, several: Array, common: bool) -> tuple[Array, Array]:

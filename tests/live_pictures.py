@@ -52,7 +52,7 @@ def take(to: Path) -> None:
     """Write `live.png`, `live-dark.png` and `live-phone.png` into the folder."""
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch) / "results"
-        running_study(results)
+        running_study(results, predictions=True)
         with served(results) as server, chromium() as browser:
             server.verdicts.get(server.folder.view().signature)
             for name, (size, scheme) in SIZES.items():

@@ -54,8 +54,8 @@ class TestCheck:
         rewrite(results, record, scores=scores)
         problems = check(results.folder)
         assert problems[0] == (
-            f"The trial {record.key} (row {ROW}, seed {record.seed}): test_accuracy of MR is {honest + 0.01:.4f} in the "
-            f"ledger, but its predictions give {honest:.4f}."
+            f"The trial {record.key} (row {ROW}, seed {record.seed}): test_accuracy of MR is {honest + 0.01:.4f} "
+            f"in the ledger, but its predictions give {honest:.4f}."
         )
         assert not any("STS12" in problem for problem in problems if problem.startswith("The trial"))
 
@@ -63,7 +63,7 @@ class TestCheck:
         record = results.of_row(ROW)[0]
         assert record.predictions is not None
         (results.folder / record.predictions).unlink()
-        problem = next(iter(checking._scores(Results.load(results.folder))))
+        (problem,) = checking._scores(Results.load(results.folder))
         assert problem.startswith(f"The trial {record.key}")
         assert record.predictions in problem
 
@@ -100,8 +100,12 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("there", "again", "said"),
         [
-            ("# A\n\n45.93 and 2", "# A\n\n45.90 and 2", ["report.md, line 3 (A), says 45.93, but the folder gives 45.90."]),
-            ("# A\n| r | **1.5** |", "# A\n| r |   —   |", ["report.md, line 2 (A), row r, says 1.5, but the folder gives —."]),
+            ("# A\n\n45.93, 2", "# A\n\n45.90, 2", ["report.md, line 3 (A), says 45.93, but the folder gives 45.90."]),
+            (
+                "# A\n| r | **1.5** |",
+                "# A\n| r |   —   |",
+                ["report.md, line 2 (A), row r, says 1.5, but the folder gives —."],
+            ),
             ("a +1.0\nb", "a -1.0\nb", ["report.md, line 1, says +1.0, but the folder gives -1.0."]),
             ("a\nb", "a\nc", ["report.md, line 2, says 'b', but the folder gives 'c'"]),
             ("a\nb", "a", ["report.md, line 2, has a line that the folder does not give: 'b'"]),
@@ -203,7 +207,7 @@ class TestExport:
         assert values["MR"] == round(best.scores["MR"]["test_accuracy"], 2)
         assert "| objective.temperature |" in card  # the recipe
         assert f"seed {best.seed}" in card
-        assert re.search(r"\| MR +\| `test_accuracy` +\| +[\d.]+ \| [\d.]+ to [\d.]+ \|", card)
+        assert re.search(r"\| MR +\| `test_accuracy` +\| +[\d.]+ \| +[\d.]+ to [\d.]+ \|", card)
         assert re.search(r"\| STS Avg\. +\| +2 \| .* \[[-+][\d.]+, [-+][\d.]+\] \|", card)
         assert "They are of its authors' model" in card
         assert "Apache-2.0" in card  # of the built-in corpus and encoder
@@ -213,7 +217,7 @@ class TestExport:
         """An accuracy of one test part: the binomial's standard error."""
         results, best = kept
         card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
-        found = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| ([\d.]+) to ([\d.]+) \|", card)
+        found = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| +([\d.]+) to ([\d.]+) \|", card)
         assert found is not None
         value, low, high = map(float, found.groups())
         share = value / 100

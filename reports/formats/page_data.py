@@ -64,7 +64,8 @@ def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.
     """A name of the task's test items, and (items,) whether most seeds get each right; None where that is unknown."""
     if task not in TASKS or SCORERS[TASKS[task].kind].target != "classes":
         return None
-    kept = [found for record in records if (found := results.predictions.of_task(record, task)) is not None]
+    read = results.predictions
+    kept = [found for record in records if (found := read.of_task(record, task)) and read.fits(record, task)]
     names = {f"{task} {found.named or found.by_gold}" for found in kept}
     if len(kept) < len(records) or len(names) != 1:
         return None

@@ -19,7 +19,7 @@ import numpy as np
 from reports.importance.chance import additive, errors, family_p, one_p, under_chance
 from reports.importance.coding import NOT_ASKED, Coded
 from reports.importance.curve import Curve, curves
-from reports.importance.findings import Effect, Importance, Share
+from reports.importance.findings import LEVEL, Effect, Importance, Share
 from reports.importance.forest import Plan
 from search_spaces.space import Domain
 from trainables.recipe import Value
@@ -55,9 +55,8 @@ def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tup
     plan = Plan(coded, pairs)
     found, error = plan.held(scores), errors(plan, scores)
     shuffled = under_chance(Plan(coded), scores)
-    added = under_chance(plan, scores, additive(coded, scores))
     key_p = family_p(found.shares, np.array([other.shares for other in shuffled]))
-    pair_p = family_p(found.pair_shares, np.array([other.pair_shares for other in added]))
+    explained_p = one_p(found.explained, [other.explained for other in shuffled])
     asked = coded.values != NOT_ASKED
 
     def effect(columns: tuple[int, ...], place: int, p: float) -> Effect:
@@ -65,12 +64,16 @@ def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tup
         return Effect(tuple(coded.keys[n] for n in columns), share, int(asked[:, list(columns)].all(axis=1).sum()))
 
     keys = [effect((n,), 1 + n, key_p[n]) for n in range(size)]
-    joint = [effect(pair, 1 + size + n, pair_p[n]) for n, pair in enumerate(pairs)]
+    joint = []
+    if min(explained_p, *key_p) <= LEVEL:  # where nothing is found, no two keys act together
+        added = under_chance(plan, scores, additive(coded, scores))
+        pair_p = family_p(found.pair_shares, np.array([other.pair_shares for other in added]))
+        joint = [effect(pair, 1 + size + n, pair_p[n]) for n, pair in enumerate(pairs)]
     above = [n for n, one in enumerate(keys) if one.share.above]
     tried = [[recipe[key] for recipe in recipes] for key in coded.keys]
     return Importance(
         recipes=len(scores),
-        explained=Share(found.explained, float(error[0]), one_p(found.explained, [o.explained for o in shuffled])),
+        explained=Share(found.explained, float(error[0]), explained_p),
         keys=_ranked(keys),
         pairs=_ranked(joint),
         curves=curves(plan, sorted(above, key=lambda n: -keys[n].share.value), scores, tried),

@@ -54,6 +54,7 @@ class Importance:
     """R2 of held-out recipes; below zero where the fit is worse than the mean."""
     keys: tuple[Effect, ...]
     pairs: tuple[Effect, ...]
+    """Empty where nothing at all is above noise."""
     curves: tuple[Curve, ...]
     """Of the keys above noise."""
 

@@ -185,11 +185,11 @@ def _board(board: dict[str, Any]) -> str:
         gain = signed(row["gain"])
         if row["low"] is not None and row["high"] is not None:
             gain += f" [{signed(row['low'])}, {signed(row['high'])}]"
-        flags = f" ⚠ {count(row['flags'], 'flag')}" if row["flags"] else ""
-        verdict = "baseline" if row["name"] == board["baseline"] else row["verdict"]
-        rows.append([escape(row["name"]), str(row["seeds"]), number(row["mean"]), gain, escape(verdict) + flags])
+        flags = f" ⚠ {escape(', '.join(row['flags']))}" if row["flags"] else ""
+        rows.append([escape(row["name"]), str(row["seeds"]), number(row["mean"]), gain, escape(row["verdict"]) + flags])
     caption = f"{escape(board['name'])}, gains{against} in points with their 95 % intervals."
-    return table(["row", "#seeds", "#mean", "#gain", "verdict so far"], rows, caption)
+    flags = "".join(f"<li>⚠ {escape(guard)}: {sentence}</li>" for guard, sentence in board["flags"].items())
+    return table(["row", "#seeds", "#mean", "#gain", "verdict so far"], rows, caption) + (flags and f"<ul>{flags}</ul>")
 
 
 def _failed(view: View) -> str:

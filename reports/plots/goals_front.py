@@ -7,49 +7,68 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.plots.canvas import OURS, PUBLISHED, QUIET, legend, make_figure, save
+from reports.plots.outliers import clip
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A recipe in the picture of two goals. `place` numbers it on the front; `near`: within noise of the front."""
+    """A recipe in the picture of two goals. `place` numbers it on the front."""
 
     x: float
     y: float
-    x_error: float | None
-    y_error: float | None
     row: bool
     place: int | None
-    near: bool
+    probability: float | None
+    """That it belongs to the front; None where that is unknown."""
+    x_ends: tuple[float, float] | None = None
+    """Of its 95 % interval, where that is drawn."""
+    y_ends: tuple[float, float] | None = None
+
+
+KINDS = ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the space"))
 
 
 def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> Path:
-    """All recipes over two goals; the front is joined by steps and numbered, bars are over seeds."""
-    figure, (axis,) = make_figure(1, height=4.6, width=6.4)
+    """All recipes over two goals; the front is joined by steps and numbered.
+
+    The fuller a mark, the more probable it is that its recipe belongs to the front.
+    """
+    figure, (axis,) = make_figure(1, height=4.8, width=6.8)
     on_front = sorted((mark for mark in marks if mark.place), key=lambda mark: mark.x)
     axis.step(
         [m.x for m in on_front], [m.y for m in on_front], where="pre", color=QUIET, linewidth=1.2, zorder=1,
-        label="front",
+        label="measured front",
     )  # fmt: skip
-    for row, shape, colour, name in ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the space")):
-        for kept, size, fill, kind in (
-            ([m for m in marks if m.row == row and not m.place and not m.near], 5, 0.35, ""),
-            ([m for m in marks if m.row == row and not m.place and m.near], 6, 0.75, ", within noise of the front"),
-            ([m for m in marks if m.row == row and m.place], 9, 1.0, ", on the front"),
-        ):
-            if kept:
-                axis.errorbar(
-                    [m.x for m in kept], [m.y for m in kept],
-                    xerr=[m.x_error or 0.0 for m in kept], yerr=[m.y_error or 0.0 for m in kept],
-                    fmt=shape, color=colour, alpha=fill, markersize=size, elinewidth=0.8, label=name + kind,
-                    markeredgecolor="black" if size == 9 else colour, zorder=size,
-                )  # fmt: skip
+    barred = [mark for mark in marks if mark.x_ends and mark.y_ends]
+    for mark in barred:
+        axis.plot(mark.x_ends, (mark.y, mark.y), color=QUIET, linewidth=0.8, zorder=2)
+        axis.plot((mark.x, mark.x), mark.y_ends, color=QUIET, linewidth=0.8, zorder=2)
+    for row, shape, colour, name in KINDS:
+        own = [mark for mark in marks if mark.row == row]
+        if not own:
+            continue
+        fill = [(*_rgb(colour), 0.5 if mark.probability is None else mark.probability) for mark in own]
+        sizes = [60 if mark.place else 28 for mark in own]
+        axis.scatter([m.x for m in own], [m.y for m in own], s=sizes, c=fill, marker=shape, edgecolors=colour, zorder=3)
+        axis.plot([], [], shape, color=colour, label=name)
     for mark in on_front:
         axis.annotate(
             str(mark.place), (mark.x, mark.y), xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=10
         )
+    if any(mark.probability is not None for mark in marks):
+        axis.plot([], [], "o", markerfacecolor="none", color=QUIET, label="the fuller, the more probably on the front")
+    if barred:
+        axis.plot([], [], "-", color=QUIET, linewidth=0.8, label="95 % interval over seeds")
     axis.set_xlabel(axes[0])
     axis.set_ylabel(axes[1])
     axis.margins(0.08)
+    clip(axis, [(m.x, m.y) for m in marks], "x")
+    clip(axis, [(m.x, m.y) for m in marks], "y")
     axis.grid(alpha=0.3)
     legend(figure, [axis])
     return save(figure, path)
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    return red, green, blue

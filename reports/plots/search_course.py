@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.plots.canvas import OURS, PUBLISHED, legend, make_figure, save
+from reports.plots.outliers import clip
 
 
-def search_picture(scores: Sequence[tuple[str, float]], paper_best: float | None, path: Path) -> Path:
+def search_picture(values: Sequence[float], best_row: float | None, path: Path) -> Path:
     """Development score of each explored recipe in the order of exploration, and the best so far."""
     figure, (axis,) = make_figure(1, height=3.4)
-    values = [value for _, value in scores]
     numbers = range(1, len(values) + 1)
-    axis.plot(numbers, values, "o", color=OURS, label="explored recipe")
-    axis.step(
-        numbers, [max(values[: n + 1]) for n in range(len(values))], where="post", color=OURS, label="best so far"
-    )
-    if paper_best is not None:
-        axis.axhline(paper_best, color=PUBLISHED, linestyle="--", label="best of the space's rows")
-    axis.set_xlabel("explored recipe, in order")
+    axis.plot(numbers, values, "o", color=OURS, alpha=0.8, label="explored recipe")
+    best = [max(values[: n + 1]) for n in range(len(values))]
+    axis.step(numbers, best, where="post", color=OURS, label="best so far")
+    if best_row is not None:
+        axis.axhline(best_row, color=PUBLISHED, linestyle="--", label="best of the space's rows")
+    axis.set_xlabel("explored recipe with a score, in order")
     axis.set_ylabel("development score")
     axis.set_xlim(0.5, max(len(values), 2) + 0.5)
+    clip(axis, list(zip(numbers, values, strict=True)), "y")
     axis.grid(alpha=0.3)
     legend(figure, [axis])
     return save(figure, path)

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from reports.ledger import Record
-from reports.markdown import count, number, spread, table
+from reports.markdown import DASH, code, count, number, spread, table
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.results import Results
 from reports.sections.words import changes
-from reports.statistics import Measured, Noise
+from reports.statistics import Measured
+from reports.true_scores import Scored, TrueScores, true_scores
 from search_spaces.goals import GOALS
 
-SHOWN_NEAR = 10
-"""So many recipes within noise of the front are in the table."""
+SHOWN_OFF, NOTABLE, DOUBTFUL, BARRED = 10, 0.1, 0.5, 20
+"""So many recipes off the measured front are in the table, from this probability on; below that one a recipe on it is
+marked as doubtful; with more recipes in the table than that, the picture has no intervals."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """A recipe with a development score for each goal. `name` is the row's label, empty for an explored recipe."""
 
@@ -26,10 +30,11 @@ class Point:
     recipe_hash: str
     records: list[Record]
     scores: tuple[Measured, ...]
+    values: Scored
 
 
 def write(results: Results, pictures: Path) -> str:
-    """The front over the space's goals: a table, a picture, and how much of it is beyond noise."""
+    """The front over the space's goals: a table, a picture, and how probably each recipe belongs to it."""
     if not results.space.goals:
         return ""
     goals = _measured_goals(results)
@@ -40,17 +45,19 @@ def write(results: Results, pictures: Path) -> str:
     points = _points(results, goals)
     if not points:
         return " ".join([*parts, "No finished trial has a development score for every goal."])
-    noises = [Noise.of(results.goal(records, goal) for records in results.recipes.values()) for goal in goals]
+    known = true_scores([point.values for point in points])
     chosen = front(points)
-    near = near_front(points, noises)
+    off = _notable(points, chosen, known)
     parts.append(_said(results, goals, points))
     if lacking:
         parts.append("On one goal the front is the single best recipe.")
-    parts.append(_table(results, goals, chosen, near[:SHOWN_NEAR]))
+    parts.append(_chance(points, chosen, off, known))
+    parts.append(_table(results, goals, points, [*chosen, *off[:SHOWN_OFF]], len(chosen), known))
     if len(goals) == 2:
-        path = pareto_picture([_mark(point, chosen, near) for point in points], _axes(goals), pictures / "pareto.svg")
+        shown = [*chosen, *off[:SHOWN_OFF]]
+        marks = [_mark(place, point, chosen, shown, known) for place, point in enumerate(points)]
+        path = pareto_picture(marks, _axes(goals), pictures / "pareto.svg")
         parts.append(f"![Development scores of all recipes on the two goals]({path.parent.name}/{path.name})")
-    parts.append(_noise(goals, points, noises, len(near)))
     return "\n\n".join(parts)
 
 
@@ -75,28 +82,17 @@ def front(points: Sequence[Point]) -> list[Point]:
     return sorted(kept, key=lambda point: (*(-score.mean for score in point.scores), point.recipe_hash))
 
 
-def near_front(points: Sequence[Point], noises: Sequence[Noise | None]) -> list[Point]:
-    """Dominated points that no other beats by more than the noise between seeds on any goal.
-
-    Empty where the noise is unknown.
-    """
-    if any(noise is None for noise in noises):
+def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores | None) -> list[Point]:
+    """Points off the measured front that may well belong to it, the most probable first."""
+    if known is None:
         return []
-    known = [noise for noise in noises if noise is not None]
-
-    def clearly(better: Point, worse: Point) -> bool:
-        return _dominates(better, worse) and any(
-            a.mean - b.mean > noise.threshold(a.draws, b.draws)
-            for a, b, noise in zip(better.scores, worse.scores, known, strict=True)
-        )
-
-    on_front = {point.recipe_hash for point in front(points)}
-    kept = [
-        point
-        for point in points
-        if point.recipe_hash not in on_front and not any(clearly(other, point) for other in points)
+    on_front = {point.recipe_hash for point in chosen}
+    pairs = [
+        (float(probability), point)
+        for point, probability in zip(points, known.on_front, strict=True)
+        if point.recipe_hash not in on_front and probability >= NOTABLE
     ]
-    return sorted(kept, key=lambda point: (*(-score.mean for score in point.scores), point.recipe_hash))
+    return [point for _, point in sorted(pairs, key=lambda pair: (-pair[0], pair[1].recipe_hash))]
 
 
 def _dominates(better: Point, worse: Point) -> bool:
@@ -111,8 +107,15 @@ def _points(results: Results, goals: Sequence[str]) -> list[Point]:
         records = results.recipes.get(recipe_hash, [])
         scores = [score for goal in goals if (score := results.goal(records, goal)) is not None]
         if len(scores) == len(goals):
-            points.append(Point(results.labels.get(recipe_hash, ""), recipe_hash, records, tuple(scores)))
+            label = results.labels.get(recipe_hash, "")
+            points.append(Point(label, recipe_hash, records, tuple(scores), _values(records, goals, scores[0].fixed)))
     return points
+
+
+def _values(records: Sequence[Record], goals: Sequence[str], fixed: bool) -> Scored:
+    """Of the seeds that have every goal."""
+    found = [[GOALS[goal].of(record.scores) for goal in goals] for record in records]
+    return Scored(np.array([values for values in found if None not in values], dtype=float), fixed)
 
 
 def _measured_goals(results: Results) -> list[str]:
@@ -134,37 +137,63 @@ def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> st
     )
 
 
-def _table(results: Results, goals: Sequence[str], chosen: Sequence[Point], near: Sequence[Point]) -> str:
+def _chance(points: Sequence[Point], chosen: Sequence[Point], off: Sequence[Point], known: TrueScores | None) -> str:
+    """How far the measured front is to be believed."""
+    if known is None:
+        return (
+            "**How probable it is that a recipe belongs to the front is unknown: one seed.** It may be on the front, "
+            "or off it, by chance. Two seeds or more of every recipe would tell."
+        )
+    on_front = [known.on_front[place] for place, point in enumerate(points) if point in chosen]
+    one = len(chosen) == 1
+    said = (
+        f"The measured front has {count(len(chosen), 'recipe')}; {float(sum(on_front)):.1f} of "
+        f"{'it' if one else 'them'} can be expected to belong to the front that very many seeds would show. The "
+        "probability of each is computed from the spread between seeds (shrunken where the spreads are alike; see "
+        "docs/statistics.md), on the same development items; `?` marks a recipe on the measured front that more "
+        "probably is not on the true one."
+    )
+    if off:
+        more = f", of which the first {SHOWN_OFF} are in the table" if len(off) > SHOWN_OFF else ", in the table below"
+        noun = "recipe off it has" if len(off) == 1 else "recipes off it have"
+        said += f" {len(off)} {noun} a probability of {100 * NOTABLE:.0f} % or more{more}."
+    return said
+
+
+def _table(
+    results: Results,
+    goals: Sequence[str],
+    points: Sequence[Point],
+    shown: Sequence[Point],
+    on_front: int,
+    known: TrueScores | None,
+) -> str:
     lines = []
-    for place, point in enumerate([*chosen, *near], start=1):
+    for place, point in enumerate(shown, start=1):
+        probability = None if known is None else float(known.on_front[points.index(point)])
+        doubtful = " ?" if probability is not None and probability < DOUBTFUL else ""
         lines.append(
             [
-                str(place) if place <= len(chosen) else "within noise of it",
-                f"row: {point.name}" if point.name else "explored",
+                f"{place}{doubtful}" if place <= on_front else "off it",
+                f"row: {code(point.name)}" if point.name else "explored",
                 f"`{point.recipe_hash}`",
                 changes(results, point.records[0]),
+                _percent(probability),
                 *map(spread, point.scores),
                 *(spread(figure(point.records)) for _, figure in results.summaries),
             ]
         )
-    head = ["Front", "Recipe", "Hash", "Differs from the base in", *(f"development: {_short(goal)}" for goal in goals)]
+    head = ["Front", "Recipe", "Hash", "Differs from the base in", "on the front with"]
+    head += [f"development: {_short(goal)}" for goal in goals]
     return table([*head, *(f"test: {name}" for name, _ in results.summaries)], lines, left=4)
 
 
-def _noise(goals: Sequence[str], points: Sequence[Point], noises: Sequence[Noise | None], near: int) -> str:
-    known = [(goal, noise) for goal, noise in zip(goals, noises, strict=True) if noise is not None]
-    if len(known) < len(goals):
-        return (
-            "There is one seed a recipe, so the noise between seeds is unknown: a recipe may be on the front, or off "
-            "it, by chance."
-        )
-    seeds = max(score.seeds for point in points for score in point.scores)
-    limits = " and ".join(f"{noise.threshold(seeds, seeds):.2f} points of {_short(goal)}" for goal, noise in known)
-    said = (
-        f"Differences below {limits} are within the noise between seeds (95 %, {count(seeds, 'seed')} a recipe). "
-        f"{count(near, 'recipe')} off the front {'is' if near == 1 else 'are'} beaten by less than that on every goal"
-    )
-    return said + (f"; the first {SHOWN_NEAR} are in the table." if near > SHOWN_NEAR else ".")
+def _percent(probability: float | None) -> str:
+    if probability is None:
+        return DASH
+    if probability > 0.99:
+        return ">99 %"
+    return "<1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
 
 
 def _short(goal: str) -> str:
@@ -177,15 +206,19 @@ def _axes(goals: Sequence[str]) -> tuple[str, str]:
     return first, second
 
 
-def _mark(point: Point, chosen: Sequence[Point], near: Sequence[Point]) -> Mark:
-    place = next((n for n, other in enumerate(chosen, start=1) if other.recipe_hash == point.recipe_hash), None)
-    x, y = point.scores
+def _mark(place: int, point: Point, chosen: Sequence[Point], shown: Sequence[Point], known: TrueScores | None) -> Mark:
+    x, y = (score.mean for score in point.scores)
+    number_on_front = next((n for n, other in enumerate(chosen, start=1) if other is point), None)
+    if known is None:
+        return Mark(x, y, bool(point.name), number_on_front, None)
+    barred = len(shown) <= BARRED and any(other is point for other in shown) and not point.values.fixed
+    wide, high = known.widths[place].tolist()
     return Mark(
-        x=x.mean,
-        y=y.mean,
-        x_error=x.std,
-        y_error=y.std,
+        x,
+        y,
         row=bool(point.name),
-        place=place,
-        near=any(other.recipe_hash == point.recipe_hash for other in near),
+        place=number_on_front,
+        probability=float(known.on_front[place]),
+        x_ends=(x - wide, x + wide) if barred else None,
+        y_ends=(y - high, y + high) if barred else None,
     )
