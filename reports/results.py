@@ -12,7 +12,7 @@ from typing import Any
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.predictions import Predictions
 from reports.quantity import quantity
-from reports.statistics import Measured, Noise
+from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, average, averages
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
@@ -203,10 +203,6 @@ class Results:
             return None
         ours, base = self.published(table, label, column), self.published(table, self.space.baseline, column)
         return None if ours is None or base is None else ours - base
-
-    def noise(self, table: Table, column: str) -> Noise | None:
-        """The spread between seeds of that score, pooled over all rows and explored recipes."""
-        return Noise.of(self.measured(records, table, table.column(column)) for records in self.recipes.values())
 
     @cached_property
     def topics(self) -> list[tuple[Table, Column]]:
