@@ -218,8 +218,8 @@ def _of_encoder(recipe: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _of_corpus(key: str) -> bool:
-    """Whether a key of the recipe decides what is read for training."""
-    return key.startswith(("corpus.", "spans."))
+    """Whether a key of the recipe decides what is read for training; documents are kept as an encoder's tokens."""
+    return key.startswith(("corpus.", "spans.", "encoder."))
 
 
 def _code(record: Record) -> str | None:
