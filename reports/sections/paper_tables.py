@@ -19,8 +19,8 @@ from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import TASKS
 
 HOW_TO_READ = (
-    "`difference` is ours minus published. In this setting (see the top) it says nothing about reproduction; "
-    "the second table of each pair does, which compares differences to the baseline."
+    "`difference` is ours minus published. In this setting (see What may be compared) it says nothing about "
+    "reproduction; the second table of each pair does, which compares differences to the baseline."
 )
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
@@ -51,10 +51,12 @@ def paper_table(results: Results, paper: Table) -> str:
             parts.append(_gains(results, paper, shown))
         if any(results.is_untrained(label) for _, label in shown):
             notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
-        found = [
+        everywhere = _everywhere(results, paper, shown)
+        found = {
             said for _, label in shown for column in paper.columns for said in _sentences(results, paper, label, column)
-        ]
-        notes = [*(f"{FLAG} {said}" for said in dict.fromkeys(found)), *notes]
+        }
+        notes = [*(f"{FLAG} Every figure of ours: {said}" for said in sorted(everywhere)), *notes]
+        notes = [*(f"{FLAG} {said}" for said in sorted(found - everywhere)), *notes]
     if notes:
         parts.append(bullets(notes))
     return "\n\n".join(parts)
@@ -104,12 +106,13 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
     A model that only the paper or only we have has one line: of some tables they are most rows. No figure is bold:
     which rows may be the best is said where it is tested.
     """
+    everywhere = _everywhere(results, paper, shown)
     lines: list[list[str]] = []
     for name, label in shown:
         ours, published, difference = [], [], []
         for column in paper.columns:
             cell, figure = results.cell(paper, label, column.name), results.published(paper, label, column.name)
-            mark = f" {FLAG}" if cell is not None and _sentences(results, paper, label, column) else ""
+            mark = f" {FLAG}" if cell is not None and _sentences(results, paper, label, column) - everywhere else ""
             ours.append(f"{spread(cell)}{mark}")
             published.append(number(figure))
             difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
@@ -124,11 +127,22 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
     return table([_head(paper), "", *(text(column.name) for column in paper.columns)], lines, left=2)
 
 
-def _sentences(results: Results, paper: Table, label: str, column: Column) -> list[str]:
+def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
     """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
     tasks = quantity(paper, column).tasks
     found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", tasks)
-    return [flag.sentence for flag in found if flag.tasks]
+    return {flag.sentence for flag in found if flag.tasks}
+
+
+def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> set[str]:
+    """What flags say of every figure of ours in the table: a mark at each of them would tell nothing."""
+    cells = [
+        _sentences(results, paper, label, column)
+        for _, label in shown
+        for column in paper.columns
+        if results.cell(paper, label, column.name) is not None
+    ]
+    return set.intersection(*cells) if cells else set()
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
@@ -151,7 +165,7 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
         why = text(results.why_missing(base))
         return f"Differences to {code(base)} need that row, which is missing: {why}."
     evidence, hashes = Evidence.of(results), results.info.row_hashes
-    lines, printed = [], False
+    lines, printed, one_seed = [], False, False
     for name, label in shown:
         if label == base or not _is_measured(results, paper, label):
             continue
@@ -159,12 +173,14 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
             evidence.compare(hashes[label] or "", hashes[base] or "", quantity(paper, column))
             for column in paper.columns
         ]
+        one_seed = one_seed or any(gain is not None and gain.one_seed for gain in gains)
         published = [signed(results.published_gain(paper, label, column.name)) for column in paper.columns]
         lines.append([text(name), "ours", *map(interval, gains)])
         if any(gain != DASH for gain in published):
             printed = True
             lines.append(["", "published", *published])
-    title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}:"
+    title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}"
+    title += " (one seed: over test items only):" if one_seed else ":"
     return f"{title}\n\n{table([_head(paper), '', *(text(column.name) for column in paper.columns)], lines, left=2)}"
 
 

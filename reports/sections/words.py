@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from reports.evidence import Board, Standing
 from reports.ledger import Record
-from reports.markdown import DASH, count, signed, text
+from reports.markdown import DASH, signed, text
 from reports.results import Results
-from reports.statistics import Noise
 from reports.statistics.comparison import Comparison
 from reports.statistics.order import Order, kendall
 from trainables.recipe import Value
@@ -62,16 +61,6 @@ def order_sentence(found: Order) -> str:
         meaning = "is the paper's reversed, more than chance would make it"
     p = "below 0.001" if found.p < 0.001 else f"{found.p:.3f}"
     return f"our order of {found.rows} rows {meaning} (Kendall's tau {found.tau:.2f}, p {p})"
-
-
-def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:
-    """How large a difference must be, in plain words."""
-    if noise is None:
-        return f"One seed only: how far {what} moves from seed to seed is unknown, so small differences mean nothing."
-    return (
-        f"Differences in {what} below {noise.threshold(seeds, seeds):.2f} points are within the noise between seeds "
-        f"(95 %, {count(seeds, 'seed')} a row, pooled standard deviation {noise.std:.2f})."
-    )
 
 
 def changes(results: Results, record: Record) -> str:
