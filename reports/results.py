@@ -143,11 +143,11 @@ class Results:
         recipe_hash = self.info.row_hashes[label]
         if recipe_hash is None:
             if row.needs == "word_vectors":
-                return "no word vectors were given (`--word-vectors`)"
+                return "no word vectors were given (--word-vectors)"
             reason = self.info.missing.get(label) or "an input is missing"
             return reason.replace(f"'{label}=", "'ROW=")  # so that rows with one reason are named together
         if self.of_hash(recipe_hash):
-            return f"measured under another protocol than `{self.protocol}`"
+            return f"measured under another protocol than {self.protocol}"
         stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
         if stopped is not None:
             return str(stopped.training.get("stopped") or "stopped early")

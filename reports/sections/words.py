@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.evidence import Board, Standing, order_against_paper
 from reports.ledger import Record
-from reports.markdown import DASH, signed
+from reports.markdown import DASH, signed, text
 from reports.results import Results
 from reports.statistics.comparison import Comparison
 from reports.statistics.order import Order
@@ -69,7 +69,7 @@ def changes(results: Results, record: Record) -> str:
         for domain in results.space.domains
         if record.recipe[domain.key] != base[domain.key]
     ]
-    return ", ".join(changed) or "as the base"
+    return text(", ".join(changed)) or "as the base"
 
 
 def _name(key: str) -> str:
