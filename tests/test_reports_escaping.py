@@ -22,8 +22,9 @@ from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.files import write_whole
 
 HOSTILE = (
-    " x\n# Heading\n\n<script>alert(1)</script> <!-- <b> | a | b `tick` ``two`` **bold** _em_ ~~gone~~ [link](http://e.x)"
-    " ![p](http://e.x/p.png) <http://e.x> https://e.x &amp; $x$ \\| \\\n- item\n1. one\n> quote\n```\nfence\n---\n</details>"
+    " x\n# Heading\n\n<script>alert(1)</script> <!-- <b> | a | b `tick` ``two`` **bold** _em_ ~~gone~~"
+    " [link](http://e.x) ![p](http://e.x/p.png) <http://e.x> https://e.x &amp; $x$ \\| \\\n- item\n1. one\n> quote\n"
+    "```\nfence\n---\n</details>"
 )
 PLAIN = " x"
 SPACE = """
@@ -217,8 +218,9 @@ def shown(markdown: str) -> str:
 
 
 OUTSIDE = [
-    HOSTILE, "# a", "- a", "+ a", "12. a", "3) a", "= a", "===", "---", "> a", "a | b", "`", "``a`", "`a` `b`", "<b>", "&lt;", "\\",
-    "a\\|b", "snake_case_name", "_a_", "*a*", "~~~", "[a]: b", "![a](b)", "www.a.b", "https://a.b", "a@b.c", "$a$", "a\tb", "\u2028a", "",
+    HOSTILE, "# a", "- a", "+ a", "12. a", "3) a", "= a", "===", "---", "> a", "a | b", "`", "``a`", "`a` `b`", "<b>",
+    "&lt;", "\\", "a\\|b", "snake_case_name", "_a_", "*a*", "~~~", "[a]: b", "![a](b)", "www.a.b", "https://a.b",
+    "a@b.c", "$a$", "a\tb", "\u2028a", "",
 ]  # fmt: skip
 
 
