@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
 
 from reports.ledger import PREDICTIONS, Record
 from reports.statistics.influence import accuracy_effects, correlation_effects, f1_effects
@@ -212,10 +211,16 @@ def _similarity(kept: Kept) -> dict[str, float]:
 
 def _correlation(kind: str, predicted: Array, gold: Array) -> float:
     """0 where one side is constant, as SentEval has it."""
-    x, y = (rankdata(side) if kind == "spearman" else side.astype(float) for side in (predicted, gold))
+    x, y = (_ranks(side) if kind == "spearman" else side.astype(float) for side in (predicted, gold))
     x, y = x - x.mean(), y - y.mean()
     scale = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / scale if scale > 0 else 0.0
+
+
+def _ranks(values: Array) -> Array:
+    """(items,) From 1; equal values share the mean of their ranks."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group])
 
 
 def _f1(kept: Kept) -> float:

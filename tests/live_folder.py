@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from reports.ledger import FAILURES, Progress, Running, StudyInfo, Waiting, add_losses, trial_key
@@ -15,15 +16,16 @@ from tests.synthetic_results import SPACES, make_results
 from trainables.files import write_whole
 
 DONE, RUNNING, QUEUED = 9, 2, 6
+MINUTES = 24.0
 STEPS = 90
 
 
-def running_study(folder: Path, *, seeds: tuple[int, ...] = (0, 1, 2), minutes: float = 24.0) -> Progress:
+def running_study(folder: Path, *, seeds: Sequence[int] = (0, 1, 2), predictions: bool = False) -> Progress:
     """Nine rows are finished under every seed, two run, six wait, one has failed, and one recipe was stopped."""
     space = SPACES["scl_ablation"]
     labels = [row.label for row in space.rows if row.needs is None]
-    info = make_results(folder, space, seeds=seeds, rows=labels[:DONE], spread=0.3, pruned=1)
-    begun = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=minutes)
+    info = make_results(folder, space, seeds=seeds, rows=labels[:DONE], spread=0.3, pruned=1, predictions=predictions)
+    begun = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=MINUTES)
     hashes = {label: info.row_hashes[label] or "" for label in labels}
     for label in labels[:DONE]:
         add_curve(folder, trial_key(hashes[label], 0), STEPS)
@@ -31,7 +33,7 @@ def running_study(folder: Path, *, seeds: tuple[int, ...] = (0, 1, 2), minutes: 
     for number, label in enumerate(labels[DONE : DONE + RUNNING]):
         key = trial_key(hashes[label], 0)
         add_curve(folder, key, 60 - 25 * number)
-        since = begun + datetime.timedelta(minutes=minutes - 1.5 + number)
+        since = begun + datetime.timedelta(minutes=MINUTES - 1.5 + number)
         running.append(Running(key, label, changes(space, label), 0, since.isoformat(timespec="seconds")))
     failed = labels[DONE + RUNNING]
     fail(folder, trial_key(hashes[failed], 0), failed, "CUDA out of memory; lower optimisation.batch_size")
@@ -44,7 +46,7 @@ def running_study(folder: Path, *, seeds: tuple[int, ...] = (0, 1, 2), minutes: 
         queued=[Waiting(trial_key(hashes[label], 0), label, changes(space, label), 0) for label in waiting],
         at_once=RUNNING,
         seconds_left=430.0,
-        estimate=f"from {DONE * len(seeds)} trials that ended in {minutes:.1f} minutes of this run; those that run "
+        estimate=f"from {DONE * len(seeds)} trials that ended in {MINUTES:.1f} minutes of this run; those that run "
         "count by their steps, and all are taken to be equally long",
     )
     progress.save(folder)

@@ -27,6 +27,7 @@ class InMemory(Predictions):
     def __init__(self, kept: Mapping[str, dict[str, Kept]]) -> None:
         super().__init__(Path())
         self._read = dict(kept)
+        self._again = {(key, task): numbers_of(one, task) for key, tasks in kept.items() for task, one in tasks.items()}
 
     def _load(self, key: str) -> dict[str, Kept]:
         return {}
@@ -68,11 +69,9 @@ class Population:
                     for task, (gold, ease) in tests.items()
                 }
                 record = make_record(recipe, seed, {})
-                scores: dict[str, Any] = {task: numbers_of(one, task) for task, one in answers.items()}
                 records.append(
                     dataclasses.replace(
                         record,
-                        scores=scores,
                         versions={"trainables": "abc", "torch": "2", "transformers": "5"},
                         training=record.training | {"positives_per_anchor": float(recipe.objective.positives or 5)},
                         data=record.data | {"corpus": {"fingerprint": "abc"}},
@@ -80,7 +79,12 @@ class Population:
                 )
                 kept[record.key] = answers
         info = StudyInfo(self.space.name, seeds=list(range(self.seeds)), base=dict(base.flat()), row_hashes=hashes)
-        return with_predictions(Results(Path("nowhere"), info, self.space, records), InMemory(kept))
+        predictions = InMemory(kept)
+        scored = [
+            dataclasses.replace(record, scores={task: dict(predictions.again(record, task)) for task in self.tasks})
+            for record in records
+        ]
+        return with_predictions(Results(Path("nowhere"), info, self.space, scored), predictions)
 
 
 def with_predictions(results: Results, predictions: Predictions) -> Results:

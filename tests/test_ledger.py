@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from reports.ledger import Ledger, Record, StudyInfo, split_key, trial_key
 from reports.trials_csv import write_trials_csv
 from trainables.errors import UserError
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, keys
 
 numbers = st.one_of(st.none(), st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False))
 names = st.text(string.ascii_letters + string.digits + "_-. é", min_size=1, max_size=8)
@@ -220,3 +220,96 @@ def test_not_a_study(tmp_path: Path, text: str | None, said: str):
         StudyInfo.load(tmp_path)
     with pytest.raises(UserError, match="does not exist"):
         StudyInfo.load(tmp_path / "absent")
+
+
+def valid(folder: Path) -> Path:
+    """The file of a record that can be right."""
+    recipe = Recipe()
+    return Ledger(folder).write(
+        Record(
+            recipe=dict(recipe.flat()),
+            recipe_hash=recipe.hash,
+            seed=1,
+            scores={"MR": {"test_accuracy": 60.0, "examples": [10, 10]}, "STS12": {"spearman_wmean": -3.5}},
+            training={"steps": 90, "loss": -0.5, "stopped": None},
+            cost={"seconds": 1.0},
+            data={"overlap": {"MR": {"items": 10, "seen": 1}}, "encoder": {"fingerprint": "feed", "fresh": []}},
+        )
+    )
+
+
+def test_a_record_that_can_be_right_is_kept(tmp_path: Path):
+    valid(tmp_path)
+    (kept,), set_aside = Ledger(tmp_path).sift()
+    assert (kept.seed, set_aside) == (1, {})
+    assert Ledger(tmp_path / "absent").sift() == ([], {})
+
+
+WRONG: list[tuple[tuple[str, ...], object, str]] = [
+    (("scores", "MR", "test_accuracy"), math.nan, "scores.MR.test_accuracy is nan"),
+    (("scores", "MR", "test_accuracy"), math.inf, "is inf, which is no number"),
+    (("scores", "MR", "test_accuracy"), 640.0, "is 640, which lies outside 0 to 100"),
+    (("scores", "MR", "test_accuracy"), -1.0, "is -1, which lies outside 0 to 100"),
+    (("scores", "STS12", "spearman_wmean"), -100.5, "outside -100 to 100"),
+    (("scores", "MR", "test_accuracy"), "60", "is no number"),
+    (("scores", "MR", "test_accuracy"), True, "is no number"),
+    (("scores", "MR", "examples"), -3, "is no count"),
+    (("scores", "MR"), 60.0, "a task of its scores is not an object"),
+    (("recipe", "objective.colour"), "red", "'objective.colour'"),
+    (("recipe", "objective.temperature"), 0.05, "its hash is not its recipe's"),
+    (("recipe", "objective.temperature"), "warm", "must be a number"),
+    (("recipe", "objective.temperature"), None, "must be a number"),
+    (("recipe",), {}, "its recipe lacks encoder.kind"),
+    (("recipe",), None, "'recipe' is not an object"),
+    (("seed",), "1", "its seed"),
+    (("seed",), 1.0, "holds the trial"),
+    (("protocol",), "fast", "its protocol 'fast' is not its recipe's"),
+    (("training", "steps"), -90, "is -90, which is negative"),
+    (("training", "loss"), "low", "training.loss is no number"),
+    (("cost", "seconds"), -1, "is negative"),
+    (("cost", "seconds"), 1e300, "larger than anything"),
+    (("versions",), {"torch": 2}, "a version is no text"),
+    (("hardware",), 2, "hardware is no text"),
+    (("hardware",), "\ud800", "no text that can be written"),
+    (("checkpoint",), "/etc", "no path within"),
+    (("predictions",), "../x.npz", "no path within"),
+    (("data", "corpus"), ["x"], "data.corpus is no object"),
+    (("data", "encoder", "fingerprint"), 3, "data.encoder.fingerprint is no text"),
+    (("data", "overlap", "MR", "seen"), 11, "seen 11 of 10 items"),
+    (("data", "overlap", "MR"), 3, "has not the counts"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "said"), WRONG)
+def test_a_record_that_cannot_be_right_is_set_aside(tmp_path: Path, place: tuple[str, ...], value: object, said: str):
+    path = valid(tmp_path)
+    content = json.loads(path.read_text())
+    inner = content
+    for key in place[:-1]:
+        inner = inner[key] if key in inner else inner.setdefault(key, {})
+    inner[place[-1]] = value
+    path.write_text(json.dumps(content))
+    records, set_aside = Ledger(tmp_path).sift()
+    assert records == []
+    assert list(set_aside) == [path.name]
+    assert said in set_aside[path.name]
+
+
+@pytest.mark.parametrize("key", ["recipe", "recipe_hash", "seed"])
+def test_a_record_without_what_it_is_of_is_set_aside(tmp_path: Path, key: str):
+    path = valid(tmp_path)
+    content = json.loads(path.read_text())
+    del content[key]
+    path.write_text(json.dumps(content))
+    assert list(Ledger(tmp_path).sift()[1]) == [path.name]
+
+
+def test_a_record_from_before_a_key_is_whole_again(tmp_path: Path):
+    path = valid(tmp_path)
+    content = json.loads(path.read_text())
+    for key in [name for name, entry in keys().items() if entry.since]:
+        del content["recipe"][key]
+    path.write_text(json.dumps(content))
+    (kept,), set_aside = Ledger(tmp_path).sift()
+    assert set_aside == {}
+    assert kept.recipe == Recipe().flat()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.evidence import Evidence
 from reports.ledger import LEDGER, Curve, Curves, Ledger, Progress, StudyInfo, add_losses, trial_key
 from reports.ledger.progress import with_curve
 from reports.live import parts, serve
@@ -19,6 +20,7 @@ from reports.live.folder import Folder, signature_of
 from reports.live.picture import loss_picture, marks
 from reports.live.rebuilt import Rebuilt, in_own_process
 from reports.live.server import LiveServer
+from reports.results import Results
 from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
 from tests.live_pictures import served
 from trainables.errors import UserError
@@ -196,8 +198,8 @@ class TestWhatIsShown:
         view = Folder(tmp_path).view()
         view = dataclasses.replace(view, problems=(NASTY,), folder=Path(NASTY), set_aside={NASTY: NASTY})
         row = {"name": NASTY, "seeds": 1, "mean": 1.0, "gain": 1.0, "low": None, "high": None, "verdict": NASTY,
-               "flags": 1}  # fmt: skip
-        board = {"name": NASTY, "baseline": NASTY, "rows": [row, {**row, "name": "other"}]}
+               "flags": [NASTY]}  # fmt: skip
+        board = {"name": NASTY, "baseline": NASTY, "rows": [row], "flags": {NASTY: "markdown, <code>escaped</code>"}}
         found = json.dumps({"finished": 1, "boards": [board], "claims": {NASTY: 1}})
         judged = parts.verdicts(found, NASTY, view.finished, view.runs)
         for content in (parts.page(view, judged), *json.loads(parts.state(view, judged))["parts"].values()):
@@ -253,6 +255,22 @@ class TestWhatIsShown:
         assert folder.view().finished == 2 * DONE - 1
         hidden.write_text(content)
         assert folder.view().finished == 2 * DONE
+
+
+def test_provisional_verdicts_are_those_of_the_evidence(tmp_path: Path) -> None:
+    running_study(tmp_path, seeds=(0, 1))
+    found = json.loads(in_own_process(["reports.live.provisional", str(tmp_path)]))
+    evidence = Evidence.of(Results.load(tmp_path))
+    board, told = evidence.boards[0], found["boards"][0]
+    assert found["finished"] == 2 * DONE
+    assert (told["name"], told["baseline"]) == (board.quantity.name, "SBERT baseline")
+    there = [standing for standing in board.standings if standing.sample is not None]
+    assert [(row["name"], row["verdict"]) for row in told["rows"]] == [(one.name, one.verdict) for one in there]
+    assert len(there) == DONE
+    assert sum(found["claims"].values()) == len(evidence.results.space.claims)
+    content = parts.verdicts(json.dumps(found), "", 2 * DONE + 1, True)
+    assert "There are 19 by now, which are being reckoned." in content
+    assert told["rows"][0]["name"] in content
 
 
 class TestRebuilt:

@@ -16,7 +16,6 @@ from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
-from reports.verdicts import judge
 from search_spaces import Domain, Row, Space, spaces
 from tests.synthetic_results import PLOTS, make_record, make_results, undraw
 from trainables.errors import UserError
@@ -102,19 +101,10 @@ class TestLaptop:
 
     def test_one_seed_claims_little(self, laptop: tuple[Path, str]):
         report = laptop[1]
-        assert "the noise between seeds is unknown" in report
         assert " ± " not in report
-        for line in report.split("## The paper's claims")[1].splitlines():
-            if "**agrees**" in line or "**disagrees**" in line:
-                assert "by sign, noise unknown" in line
-
-    def test_verdicts_of_the_papers_own_figures(self, laptop: tuple[Path, str]):
-        """Scores that are the published ones agree with every claim but those that the paper itself contradicts."""
-        results = Results.load(laptop[0])
-        for claim in results.space.claims:
-            asked = all(results.info.row_hashes[label] for label in claim.labels)
-            agrees = "agrees" if asked else "agrees in part"
-            assert judge(results, claim).verdict == ("disagrees" if claim.contradicted else agrees)
+        claims = report.split("## The paper's claims")[1]
+        assert "**agrees" not in claims
+        assert "**disagrees**" not in claims
 
     def test_claims_say_which_rows_they_leave_out(self, laptop: tuple[Path, str]):
         line = next(line for line in laptop[1].splitlines() if "The majority of SCL models" in line)
@@ -168,15 +158,6 @@ class TestPaper:
         mean = sum(values) / 3
         std = (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
         assert cells(report, "### Table 2.", BEST, "ours")[1].strip("*") == f"{mean:.2f} ± {std:.2f}"
-
-    def test_noise_is_stated_and_used(self, paper: tuple[Path, str]):
-        report = paper[1]
-        stated = re.search(r"Differences in Avg. below ([\d.]+) points are within the noise", report)
-        assert stated is not None
-        assert 0.1 < float(stated[1]) < 0.6  # 0.4 / sqrt(5) a row, three seeds
-        claim = next(line for line in report.splitlines() if "2.8% improvement" in line and line.startswith("|"))
-        assert claim.split("|")[-2].strip() == "**agrees** (judged by direction; the text says +2.80)"
-        assert "noise unknown" not in report
 
     def test_training_time(self, paper: tuple[Path, str]):
         heading = "## What was run"

@@ -54,16 +54,23 @@ class TestCheck:
         rewrite(results, record, scores=scores)
         problems = check(results.folder)
         assert problems[0] == (
-            f"The trial {record.key} (row {ROW}, seed {record.seed}): test_accuracy of MR is {honest + 0.01:.4f} in the "
-            f"ledger, but its predictions give {honest:.4f}."
+            f"The trial {record.key} (row {ROW}, seed {record.seed}): test_accuracy of MR is {honest + 0.01:.4f} "
+            f"in the ledger, but its predictions give {honest:.4f}."
         )
         assert not any("STS12" in problem for problem in problems if problem.startswith("The trial"))
+
+    def test_a_record_that_cannot_be_right(self, results: Results) -> None:
+        record = results.of_row(ROW)[0]
+        rewrite(results, record, scores={**record.scores, "MR": {"test_accuracy": 640.0}})
+        problem = check(results.folder)[0]
+        assert problem.startswith(f"The record {record.key}.json was set aside")
+        assert "640" in problem
 
     def test_predictions_that_are_gone(self, results: Results) -> None:
         record = results.of_row(ROW)[0]
         assert record.predictions is not None
         (results.folder / record.predictions).unlink()
-        problem = next(iter(checking._scores(Results.load(results.folder))))
+        (problem,) = checking._scores(Results.load(results.folder))
         assert problem.startswith(f"The trial {record.key}")
         assert record.predictions in problem
 
@@ -100,8 +107,12 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("there", "again", "said"),
         [
-            ("# A\n\n45.93 and 2", "# A\n\n45.90 and 2", ["report.md, line 3 (A), says 45.93, but the folder gives 45.90."]),
-            ("# A\n| r | **1.5** |", "# A\n| r |   —   |", ["report.md, line 2 (A), row r, says 1.5, but the folder gives —."]),
+            ("# A\n\n45.93, 2", "# A\n\n45.90, 2", ["report.md, line 3 (A), says 45.93, but the folder gives 45.90."]),
+            (
+                "# A\n| r | **1.5** |",
+                "# A\n| r |   —   |",
+                ["report.md, line 2 (A), row r, says 1.5, but the folder gives —."],
+            ),
             ("a +1.0\nb", "a -1.0\nb", ["report.md, line 1, says +1.0, but the folder gives -1.0."]),
             ("a\nb", "a\nc", ["report.md, line 2, says 'b', but the folder gives 'c'"]),
             ("a\nb", "a", ["report.md, line 2, has a line that the folder does not give: 'b'"]),
@@ -203,7 +214,7 @@ class TestExport:
         assert values["MR"] == round(best.scores["MR"]["test_accuracy"], 2)
         assert "| objective.temperature |" in card  # the recipe
         assert f"seed {best.seed}" in card
-        assert re.search(r"\| MR +\| `test_accuracy` +\| +[\d.]+ \| [\d.]+ to [\d.]+ \|", card)
+        assert re.search(r"\| MR +\| `test_accuracy` +\| +[\d.]+ \| +[\d.]+ to [\d.]+ \|", card)
         assert re.search(r"\| STS Avg\. +\| +2 \| .* \[[-+][\d.]+, [-+][\d.]+\] \|", card)
         assert "They are of its authors' model" in card
         assert "Apache-2.0" in card  # of the built-in corpus and encoder
@@ -213,7 +224,7 @@ class TestExport:
         """An accuracy of one test part: the binomial's standard error."""
         results, best = kept
         card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
-        found = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| ([\d.]+) to ([\d.]+) \|", card)
+        found = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| +([\d.]+) to ([\d.]+) \|", card)
         assert found is not None
         value, low, high = map(float, found.groups())
         share = value / 100
@@ -225,6 +236,15 @@ class TestExport:
         assert export(results.folder, ROW) == results.folder / "export" / best.key
         with pytest.raises(UserError, match="is there already"):
             export(results.folder, ROW)
+
+    def test_an_explored_recipe_by_its_hash(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        results, best = kept
+        info = StudyInfo.load(results.folder)
+        hashes = {label: None if label == ROW else key for label, key in info.row_hashes.items()}
+        dataclasses.replace(info, row_hashes=hashes, explored=[best.recipe_hash]).save(results.folder)
+        card = (export(results.folder, best.recipe_hash, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+        assert f"It is the explored recipe `{best.recipe_hash}`" in card
+        assert "No paper prints figures of this row." in card
 
     def test_a_row_without_a_model_says_how_to_keep_one(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
         import shutil

@@ -6,13 +6,12 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 from reports.ledger.json_files import as_recipe
 from reports.ledger.record import Record
 from trainables.errors import UserError
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, keys
 
 LARGEST = 1e15
 """No count, time or size of a trial is larger."""
@@ -24,6 +23,8 @@ _RANK = re.compile(r"_medr$")
 """Scores that are ranks."""
 _SUMS = re.compile(r"steps|pairs|sentences|tokens|anchors|.*_per_anchor|batches_without_anchor|.*seconds|population")
 """What a training counts; a loss may be negative, and what a plugin sums up."""
+_PLACE = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
+"""A path below the results folder; a report links to it."""
 _KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap")
 """What `data` may describe, each by an object."""
 
@@ -33,7 +34,7 @@ def checked(record: Record) -> Record:
 
     Raises `UserError` with what cannot be right.
     """
-    for path, value in _leaves(dataclasses.asdict(record)):
+    for path, value in _leaves(vars(record)):
         problem = _unusable(value)
         if problem:
             raise UserError(f"{path} {problem}")
@@ -48,6 +49,9 @@ def _recipe(record: Record) -> dict[str, Any]:
         recipe = Recipe.from_flat(as_recipe(record.recipe))
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
+    lacking = [name for name, key in keys().items() if not key.since and name not in record.recipe]
+    if lacking:
+        raise UserError(f"its recipe lacks {lacking[0]}")
     if recipe.hash != record.recipe_hash:
         raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
     if record.protocol != recipe.evaluation.protocol:
@@ -66,9 +70,7 @@ def _form(record: Record) -> Iterator[str]:
         yield "a version is no text"
     for name in ("checkpoint", "predictions"):
         place = getattr(record, name)
-        if place is not None and (
-            not isinstance(place, str) or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts
-        ):
+        if place is not None and not (isinstance(place, str) and _PLACE.fullmatch(place) and ".." not in place):
             yield f"its {name} is no path within the results folder"
 
 

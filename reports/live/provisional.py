@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from reports.evidence import Board, Evidence, Standing
+from reports.formats.parsed import parser
 from reports.results import Results
 from reports.verdicts import judged
 from trainables.errors import answer_user_errors
 
 
 def provisional(results: Path) -> dict[str, Any]:
-    """`boards`, each with its rows, and `claims`: how many have which verdict.
+    """`boards`, each with its rows and its flags (in HTML), and `claims`: how many have which verdict.
 
     `UserError` where nothing is finished.
     """
@@ -35,6 +36,9 @@ def _board(board: Board) -> dict[str, Any]:
         "name": board.quantity.name,
         "baseline": board.baseline,
         "rows": [_row(standing) for standing in board.standings if standing.sample is not None],
+        "flags": {
+            flag.guard: parser().renderInline(flag.sentence) for standing in board.standings for flag in standing.flags
+        },
     }
 
 
@@ -48,7 +52,7 @@ def _row(standing: Standing) -> dict[str, Any]:
         "low": gain.low if gain else None,
         "high": gain.high if gain else None,
         "verdict": standing.verdict,
-        "flags": len(standing.flags),
+        "flags": sorted({flag.guard for flag in standing.flags}),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.markdown import code
 from reports.plots.curve_lines import curve_picture
 from reports.results import Results
 from reports.sections.words import bars_in_words
@@ -18,6 +19,6 @@ def write(results: Results, pictures: Path) -> str:
             parts.append(f"![Scores over {key}, ours and published]({pictures.name}/{picture.name})")
             parts.append(f"Over `{key}`{bars_in_words(results)}.")
         else:
-            missing = "its rows" if results.comparable else f"its rows and the `{results.space.baseline}` row"
+            missing = "its rows" if results.comparable else f"its rows and the {code(results.space.baseline)} row"
             parts.append(f"The curve over `{key}` needs {missing}, which have not finished.")
     return "\n\n".join(parts)

@@ -1,61 +1,38 @@
-"""What the trials read, and whether it changed between them: a table in the section `what_was_run`."""
+"""What the trials read: a table in the section `what_was_run`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.ledger import Record
-from reports.markdown import DASH, short_paths, table
+from reports.markdown import DASH, code, short_paths, table, text
 from reports.results import Results
-from trainables.corpora.layouts import LAYOUTS
 
 KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
 """What a record's `data` describes; the oldest records have `nli` in place of `corpus`."""
 ELSEWHERE = {"premises"}
 """Entries of a description that have a section of their own."""
 PHRASES = {
-    "layout": "laid out as `{}`",
-    "fingerprint": "fingerprint `{}`",
+    "layout": "laid out as {}",
+    "fingerprint": "fingerprint {}",
     "shortest": "at least {} tokens a document",
     "read": "{} documents read",
     "too_short": "{} of them too short",
 }
 """How an entry of a description is said; others by their name, with spaces."""
+NAMED = {"layout", "fingerprint"}
+"""Entries that are names, and shown as such."""
 
 
 def data_section(results: Results) -> str:
-    """A line for each content that was read, by its fingerprint; a warning where it changed during the study."""
-    lines, changed = [], []
+    """A line for each content that was read, by its fingerprint."""
+    lines = []
     for kind, name in KINDS.items():
         records = [record for record in results.records if record.data.get(kind)]
-        if _changed(kind, records):
-            changed.append(name)
         contents: dict[object, list[dict[str, object]]] = {}
         for record in records:
             contents.setdefault(record.data[kind].get("fingerprint"), []).append(record.data[kind])
         lines += [[name, words] for descriptions in contents.values() for words in _by_layout(descriptions)]
-    if not lines:
-        return ""
-    warning = f"**The data changed between trials ({', '.join(changed)}): their scores do not compare.**\n\n"
-    return warning * bool(changed) + table(["Data", "What"], lines, left=2)
-
-
-def _changed(kind: str, records: Sequence[Record]) -> bool:
-    """Whether two trials that should have read the same have different fingerprints."""
-    found: dict[tuple[tuple[str, object], ...], set[object]] = {}
-    for record in records:
-        deciding = _deciding_keys(kind, record)
-        same = tuple((key, value) for key, value in sorted(record.recipe.items()) if key.startswith(deciding))
-        found.setdefault(same, set()).add(record.data[kind].get("fingerprint"))
-    return any(len(fingerprints) > 1 for fingerprints in found.values())
-
-
-def _deciding_keys(kind: str, record: Record) -> tuple[str, ...]:
-    """How the keys begin that decide what a trial reads: trials that agree on them must have read the same."""
-    if kind == "senteval":
-        return ("evaluation.",)
-    layout = LAYOUTS[record.recipe.get("corpus.layout", "rows")]
-    return ("corpus.", "spans.", "encoder.", layout.reads) if kind == "corpus" else ("corpus.",)
+    return table(["Data", "What"], lines, left=2) if lines else ""
 
 
 def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
@@ -93,10 +70,10 @@ def _phrase(key: str, values: Sequence[object]) -> str:
     if len(distinct) > 1 and len(numbers) == len(distinct):
         shown = f"{_shown(min(numbers))} to {_shown(max(numbers))}"
     else:
-        shown = " or ".join(map(_shown, distinct))
+        shown = " or ".join(map(code if key in NAMED else _shown, distinct))
     if key in PHRASES:
         return PHRASES[key].format(shown)
-    words = key.replace("_", " ")
+    words = text(key.replace("_", " "))
     return f"{shown} {words}" if len(numbers) == len(distinct) else f"{words}: {shown}"
 
 
@@ -106,7 +83,7 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, dict):
-        return "(" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + ")"
+        return "(" + ", ".join(f"{text(key)}: {_shown(item)}" for key, item in value.items()) + ")"
     if isinstance(value, list | tuple):
         return " ".join(map(_shown, value))
-    return DASH if value is None else short_paths(str(value))
+    return DASH if value is None else text(short_paths(str(value)))

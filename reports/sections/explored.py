@@ -10,7 +10,7 @@ import numpy as np
 
 from reports.evidence import SURE, Evidence
 from reports.ledger import Record
-from reports.markdown import code, count, number, spread, table
+from reports.markdown import code, count, number, spread, table, text
 from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections.importance import write_importance
@@ -126,7 +126,7 @@ def _against(results: Results, best: Candidate, best_row: Candidate | None) -> s
             verdict = "undecided"
         else:
             verdict = "better" if gain.gain > 0 else "worse"
-        said.append(f"{figure.name} {interval(gain)}: {verdict}")
+        said.append(f"{text(figure.name)} {interval(gain)}: {verdict}")
     if not gains:
         return said[0] + " No test figure is there to compare the two by."
     return f"{said[0]} On the test sets, which had no say in the choice, it is against that row: {'; '.join(said[1:])}."
@@ -145,4 +145,4 @@ def _ranking(results: Results, candidates: list[Candidate]) -> str:
         for item in candidates
     ]
     head = ["Recipe", "Hash", "Differs from the base in", "seeds", "development"]
-    return table([*head, *(f"test: {name}" for name, _ in results.summaries)], lines, left=3)
+    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reports.ledger import Record
-from reports.markdown import bullets, spread, table
+from reports.markdown import bullets, code, spread, table, text
 from reports.results import Results
 from trainables.senteval.tasks import GROUPS, TASKS
 
@@ -17,13 +17,13 @@ def write(results: Results, pictures: Path) -> str:
     if not tasks:
         return ""
     lines = [
-        [label, *(spread(results.over_seeds(records, _score(task))) for task in tasks)]
+        [text(label), *(spread(results.over_seeds(records, _score(task))) for task in tasks)]
         for label in results.asked_rows
         if (records := results.of_row(label))
     ]
-    how = f"Test scores under SentEval's protocol `{results.protocol}`, of tasks that no table of the paper has:"
-    numbers = bullets(f"{task}: `{TASKS[task].metric}`" for task in tasks)
-    return "\n\n".join([how, table(["Row", *tasks], lines), numbers])
+    how = f"Test scores under SentEval's protocol {code(results.protocol)}, of tasks that no table of the paper has:"
+    numbers = bullets(f"{text(task)}: {code(TASKS[task].metric)}" for task in tasks)
+    return "\n\n".join([how, table(["Row", *map(text, tasks)], lines), numbers])
 
 
 def _tasks(results: Results) -> list[str]:

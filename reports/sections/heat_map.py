@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.ledger import Record
-from reports.markdown import bullets, spread, table
+from reports.markdown import bullets, code, spread, table, text
 from reports.plots.cosine_panels import heat_map_picture
 from reports.results import Results
 from reports.statistics import Measured
@@ -50,9 +50,10 @@ def write(results: Results, pictures: Path) -> str:
     names = [f"{1 + n // 3}{'abc'[n % 3]}" if topics else f"{n + 1}" for n in range(len(sentences))]
     labels = [f"{name}  {_short(sentence)}" for name, sentence in zip(names, sentences, strict=True)]
     path = heat_map_picture(_panels(shown), labels, pictures / "heat-map.svg")
-    of_best = f" and `{best.label}`, the row with the best development score" if best.label != first.label else ""
+    of_best = f" and {code(best.label)}, the row with the best development score" if best.label != first.label else ""
     parts = [
-        f"Cosines of {len(sentences)} sentences under `{first.label}`{of_best}; of several seeds the first is drawn.",
+        f"Cosines of {len(sentences)} sentences under {code(first.label)}{of_best}; of several seeds the first is "
+        "drawn.",
         f"![Cosines before and after training]({path.parent.name}/{path.name})",
     ]
     if topics:
@@ -62,7 +63,7 @@ def write(results: Results, pictures: Path) -> str:
         )
         parts.append(_table(maps))
     if any(len(sentence) > LONGEST for sentence in sentences):
-        parts.append(bullets(f"{name}: {sentence}" for name, sentence in zip(names, sentences, strict=True)))
+        parts.append(bullets(f"{name}: {text(sentence)}" for name, sentence in zip(names, sentences, strict=True)))
     return "\n\n".join(parts)
 
 
@@ -126,7 +127,7 @@ def _table(maps: list[HeatMap]) -> str:
                 figures = tuple(spread(Measured.of(values)) for values in zip(*found, strict=True))
                 lines.setdefault((words, *figures), []).append(item.label)
     head = ["Mean cosine", "", "anchor and agreeing", "anchor and disagreeing", "across topics"]
-    rows = [[names[0] if len(names) < 2 else f"{len(names)} rows", *cells] for cells, names in lines.items()]
+    rows = [[text(names[0]) if len(names) < 2 else f"{len(names)} rows", *cells] for cells, names in lines.items()]
     return table([*head, "topics with the agreeing one closer"], rows, left=2)
 
 

@@ -11,7 +11,7 @@ from reports.best_model import best_trial
 from reports.commands import study_command
 from reports.evidence import Board, Evidence, Standing
 from reports.ledger import Record
-from reports.markdown import bullets, code, count, number, text
+from reports.markdown import bullets, code, count, fence, number, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
 from reports.sections.words import best_rows, interval, order, order_sentence
@@ -172,7 +172,7 @@ def more_seeds(results: Results, boards: Sequence[Board]) -> str:
     whole = len(rows) in (0, len(movable)) and not results.explored
     chosen = () if whole else [label for label in movable if label in rows or not rows]
     command = study_command(results.info, chosen, len(results.info.seeds) + max(wanted))
-    return f"{' '.join(lines)} To add {count(max(wanted), 'seed')}:\n\n```sh\n{command}\n```"
+    return f"{' '.join(lines)} To add {count(max(wanted), 'seed')}:\n\n{fence(command)}"
 
 
 def _claims(results: Results) -> str:

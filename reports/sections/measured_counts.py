@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.markdown import DASH, number, table
+from reports.markdown import DASH, code, number, table, text
 from reports.results import Results
 from trainables.objectives import OBJECTIVES
 
@@ -38,7 +38,7 @@ def _table(results: Results) -> str:
 
         lines.append(
             [
-                label,
+                text(label),
                 _cap(recipe["objective.positives"]) if capped else DASH,
                 mean("positives_per_anchor", 2),
                 _cap(recipe["objective.negatives"]) if capped else DASH,
@@ -48,7 +48,7 @@ def _table(results: Results) -> str:
                 mean("steps", 0),
                 mean("pairs", 0),
                 mean("last_loss", 4),
-                f"`{results.info.row_hashes[label]}`" if results.info.row_hashes[label] else DASH,
+                code(results.info.row_hashes[label]) if results.info.row_hashes[label] else DASH,
             ]
         )
     head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", "anchors", "batches without anchor"]

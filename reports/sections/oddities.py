@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.markdown import bullets
+from reports.markdown import bullets, text
 from reports.results import Results
 
 
 def write(results: Results, pictures: Path) -> str:
     """The space's own list."""
-    return bullets(results.space.oddities)
+    return bullets(map(text, results.space.oddities))

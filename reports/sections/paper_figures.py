@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger import Record
-from reports.markdown import count, number, short_paths, spread, table
+from reports.markdown import count, number, short_paths, spread, table, text
 from reports.plots.grid_panels import distribution_picture, lines_picture
 from reports.results import Results
 from reports.statistics import Measured
@@ -26,11 +26,11 @@ def write(results: Results, pictures: Path) -> str:
     """Every figure of the space: picture and numbers."""
     parts = []
     for figure in results.space.figures:
-        parts.append(f"### Figure {figure.number}. {figure.title}")
+        parts.append(f"### Figure {text(figure.number)}. {text(figure.title)}")
         scored = _scored(results, figure)
         draw = {"distribution": _distribution, "lines": _lines}[figure.kind]
         parts += draw(figure, scored, pictures / f"figure-{figure.number.lower()}.svg")
-        parts += [figure.note] if figure.note else []
+        parts += [text(figure.note)] if figure.note else []
     return "\n\n".join(parts)
 
 
@@ -59,14 +59,14 @@ def _distribution(figure: Figure, scored: Scored, path: Path) -> list[str]:
         return said
     distribution_picture(drawn, _score(figure), path)
     lines = [
-        [f"`{key}`", value, str(len(scores)), *_summary(scores)]
+        [f"`{key}`", text(value), str(len(scores)), *_summary(scores)]
         for key, values in drawn.items()
         for value, scores in values.items()
     ]
     return [
         f"![Distributions over {', '.join(drawn)}]({path.parent.name}/{path.name})",
-        f"{_score(figure)} of {count(len(scored), 'recipe')}: a dot is a recipe (mean over its seeds), a box spans the "
-        "quartiles of all recipes with that value, whatever their other values; its line is the median.",
+        f"{text(_score(figure))} of {count(len(scored), 'recipe')}: a dot is a recipe (mean over its seeds), a box "
+        "spans the quartiles of all recipes with that value, whatever their other values; its line is the median.",
         table(["Key", "Value", "recipes", "lowest", "median", "highest", "mean"], lines, left=2),
         *said,
     ]
@@ -88,14 +88,14 @@ def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
     for (panel, name, x), scores in points.items():
         point = scores[0] if len(scores) == 1 else Measured(statistics.fmean(s.mean for s in scores), None, 1)
         panels.setdefault(panel, {}).setdefault(name, []).append((x, point.mean, point.std))
-        lines.append([panel or "all", name, _value(x), str(len(scores)), spread(point)])
+        lines.append([text(panel) or "all", text(name), _value(x), str(len(scores)), spread(point)])
     lines_picture(panels, over, _score(figure), path)
     seeds = max(score.seeds for _, score in scored)
     bars = "; bars are the standard deviation over seeds" if seeds > 1 else ", one seed"
     return [
         f"![Lines over {over}]({path.parent.name}/{path.name})",
-        f"{_score(figure)} over `{over}`{bars}. Where several recipes share a point it is their mean.",
-        table(["Panel", "Line", f"`{over}`", "recipes", figure.column], lines, left=2),
+        f"{text(_score(figure))} over `{over}`{bars}. Where several recipes share a point it is their mean.",
+        table(["Panel", "Line", f"`{over}`", "recipes", text(figure.column)], lines, left=2),
     ]
 
 

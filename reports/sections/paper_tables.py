@@ -19,8 +19,8 @@ from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import TASKS
 
 HOW_TO_READ = (
-    "`difference` is ours minus published. In this setting (see the top) it says nothing about reproduction; "
-    "the second table of each pair does, which compares differences to the baseline."
+    "`difference` is ours minus published. In this setting (see What may be compared) it says nothing about "
+    "reproduction; the second table of each pair does, which compares differences to the baseline."
 )
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
@@ -42,8 +42,8 @@ def write(results: Results, pictures: Path) -> str:
 
 def paper_table(results: Results, paper: Table) -> str:
     """One table of the paper, whole: levels, differences to the baseline, footnotes, reasons of its dashes."""
-    parts = [f"### Table {paper.number}. {paper.title}", _caption(results, paper)]
-    notes = [*paper.footnotes, *_reasons(results, paper)]
+    parts = [f"### Table {text(paper.number)}. {text(paper.title)}", _caption(results, paper)]
+    notes = [*map(text, paper.footnotes), *_reasons(results, paper)]
     shown = _with_a_line(results, paper)
     parts.append(_levels(results, paper, shown) if shown else "No row has a figure for this table.")
     if any(_is_measured(results, paper, label) for _, label in shown):
@@ -51,10 +51,12 @@ def paper_table(results: Results, paper: Table) -> str:
             parts.append(_gains(results, paper, shown))
         if any(results.is_untrained(label) for _, label in shown):
             notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
-        found = [
+        everywhere = _everywhere(results, paper, shown)
+        found = {
             said for _, label in shown for column in paper.columns for said in _sentences(results, paper, label, column)
-        ]
-        notes = [*(f"{FLAG} {said}" for said in dict.fromkeys(found)), *notes]
+        }
+        notes = [*(f"{FLAG} Every figure of ours: {said}" for said in sorted(everywhere)), *notes]
+        notes = [*(f"{FLAG} {said}" for said in sorted(found - everywhere)), *notes]
     if notes:
         parts.append(bullets(notes))
     return "\n\n".join(parts)
@@ -71,23 +73,23 @@ def _is_printed(results: Results, paper: Table, label: str) -> bool:
 def plain_table(results: Results) -> str:
     """Rows and averages of a space that has no tables of its own, and what they are averages of."""
     lines = [
-        [label, *(spread(measure(results.of_row(label))) for _, measure in results.summaries)]
+        [text(label), *(spread(measure(results.of_row(label))) for _, measure in results.summaries)]
         for label in results.asked_rows
     ]
     names = [name for name, _ in results.summaries]
-    means = bullets(f"`{name}`: the mean of {describe(name)}." for name in names)
-    how = f"Test scores x 100 under SentEval's protocol `{results.protocol}`:"
-    return "\n\n".join([table(["Row", *names], lines), how, means] if names else [table(["Row"], lines)])
+    means = bullets(f"{code(name)}: the mean of {describe(name)}." for name in names)
+    how = f"Test scores x 100 under SentEval's protocol {code(results.protocol)}:"
+    return "\n\n".join([table(["Row", *map(text, names)], lines), how, means] if names else [table(["Row"], lines)])
 
 
 def _caption(results: Results, paper: Table) -> str:
     """What the figures are, and whether ours were measured under the paper's protocol."""
-    said = [f"{paper.aggregation[0].upper()}{paper.aggregation[1:]}."]
+    said = [f"{text(paper.aggregation[:1].upper() + paper.aggregation[1:])}."]
     if results.protocol == paper.protocol:
-        said.append(f"SentEval protocol `{paper.protocol}`, as in the paper.")
+        said.append(f"SentEval protocol {code(paper.protocol)}, as in the paper.")
     elif any(_is_fitted(paper, column) for column in paper.columns):
         said.append(
-            f"Ours is measured under the protocol `{results.protocol}`, the paper's under `{paper.protocol}`: "
+            f"Ours is measured under the protocol {code(results.protocol)}, the paper's under {code(paper.protocol)}: "
             "the levels are not comparable."
         )
     return " ".join(said)
@@ -104,12 +106,13 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
     A model that only the paper or only we have has one line: of some tables they are most rows. No figure is bold:
     which rows may be the best is said where it is tested.
     """
+    everywhere = _everywhere(results, paper, shown)
     lines: list[list[str]] = []
     for name, label in shown:
         ours, published, difference = [], [], []
         for column in paper.columns:
             cell, figure = results.cell(paper, label, column.name), results.published(paper, label, column.name)
-            mark = f" {FLAG}" if cell is not None and _sentences(results, paper, label, column) else ""
+            mark = f" {FLAG}" if cell is not None and _sentences(results, paper, label, column) - everywhere else ""
             ours.append(f"{spread(cell)}{mark}")
             published.append(number(figure))
             difference.append(signed(cell.mean - figure if cell is not None and figure is not None else None))
@@ -124,11 +127,22 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
     return table([_head(paper), "", *(text(column.name) for column in paper.columns)], lines, left=2)
 
 
-def _sentences(results: Results, paper: Table, label: str, column: Column) -> list[str]:
+def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
     """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
     tasks = quantity(paper, column).tasks
     found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", tasks)
-    return [flag.sentence for flag in found if flag.tasks]
+    return {flag.sentence for flag in found if flag.tasks}
+
+
+def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> set[str]:
+    """What flags say of every figure of ours in the table: a mark at each of them would tell nothing."""
+    cells = [
+        _sentences(results, paper, label, column)
+        for _, label in shown
+        for column in paper.columns
+        if results.cell(paper, label, column.name) is not None
+    ]
+    return set.intersection(*cells) if cells else set()
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
@@ -151,7 +165,7 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
         why = text(results.why_missing(base))
         return f"Differences to {code(base)} need that row, which is missing: {why}."
     evidence, hashes = Evidence.of(results), results.info.row_hashes
-    lines, printed = [], False
+    lines, printed, one_seed = [], False, False
     for name, label in shown:
         if label == base or not _is_measured(results, paper, label):
             continue
@@ -159,12 +173,14 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
             evidence.compare(hashes[label] or "", hashes[base] or "", quantity(paper, column))
             for column in paper.columns
         ]
+        one_seed = one_seed or any(gain is not None and gain.one_seed for gain in gains)
         published = [signed(results.published_gain(paper, label, column.name)) for column in paper.columns]
         lines.append([text(name), "ours", *map(interval, gains)])
         if any(gain != DASH for gain in published):
             printed = True
             lines.append(["", "published", *published])
-    title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}:"
+    title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}"
+    title += " (one seed: over test items only):" if one_seed else ":"
     return f"{title}\n\n{table([_head(paper), '', *(text(column.name) for column in paper.columns)], lines, left=2)}"
 
 
@@ -176,16 +192,16 @@ def _reasons(results: Results, paper: Table) -> list[str]:
     for name, label in paper.rows:
         records = results.of_row(label)
         if not records:
-            found.setdefault(results.why_missing(label), []).append(f"`{name}`")
+            found.setdefault(text(results.why_missing(label)), []).append(code(name))
         elif not results.is_complete(label):
-            found.setdefault("some seeds have not finished yet", []).append(f"`{name}`")
+            found.setdefault("some seeds have not finished yet", []).append(code(name))
         for column in paper.columns:
             if records and column.score and results.cell(paper, label, column.name) is None:
                 task = column.score[0]
                 why = records[0].scores.get(task, {}).get("reason") or "this score was not measured"
-                tasks.setdefault(str(why), []).append(task)
+                tasks.setdefault(text(why), []).append(text(task))
             if records and column.average and results.cell(paper, label, column.name) is None:
-                averages.setdefault(_without(records), []).append(f"`{column.name}`")
+                averages.setdefault(_without(records), []).append(code(column.name))
     said = [f"{', '.join(names)}: {why}." for why, names in found.items()]
     return said + [
         f"{', '.join(dict.fromkeys(names))}: {why.rstrip('.')}." for why, names in [*tasks.items(), *averages.items()]
@@ -195,7 +211,7 @@ def _reasons(results: Results, paper: Table) -> list[str]:
 def _without(records: Sequence[Record]) -> str:
     """Why these records lack an average: tasks that have no score, else tasks that nobody asked for."""
     reasons = [
-        f"{task}: {str(numbers['reason']).rstrip('.')}"
+        f"{text(task)}: {text(str(numbers['reason']).rstrip('.'))}"
         for record in records
         for task, numbers in record.scores.items()
         if numbers.get("reason")

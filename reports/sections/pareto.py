@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.ledger import Record
-from reports.markdown import DASH, code, count, number, spread, table
+from reports.markdown import DASH, code, count, number, spread, table, text
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.results import Results
 from reports.sections.words import changes
@@ -185,7 +185,7 @@ def _table(
         )
     head = ["Front", "Recipe", "Hash", "Differs from the base in", "on the front with"]
     head += [f"development: {_short(goal)}" for goal in goals]
-    return table([*head, *(f"test: {name}" for name, _ in results.summaries)], lines, left=4)
+    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=4)
 
 
 def _percent(probability: float | None) -> str:

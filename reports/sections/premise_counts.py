@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.markdown import DASH, bullets, count, number, short_paths, table
+from reports.markdown import DASH, bullets, count, number, short_paths, table, text
 from reports.results import Results
 from search_spaces.space import PremiseCount
 
@@ -29,9 +29,9 @@ def write(results: Results, pictures: Path) -> str:
         total = sum(n for n in counts if n is not None) if counts and None not in counts else None
         lines.append(
             [
-                item.name,
+                text(item.name),
                 _in_words(item),
-                ", ".join(map(short_paths, matching)) or DASH,
+                ", ".join(text(short_paths(source)) for source in matching) or DASH,
                 number(total, 0),
                 number(item.published, 0),
             ]
@@ -41,7 +41,9 @@ def write(results: Results, pictures: Path) -> str:
     for source in ours:
         if source not in known:
             for both in ranges:
-                lines.append([DASH, words[both], short_paths(source), number(_count(ours[source], *both), 0), DASH])
+                lines.append(
+                    [DASH, words[both], text(short_paths(source)), number(_count(ours[source], *both), 0), DASH]
+                )
     head = ["In print", "Premises with", "Ours are of", "ours", "published"]
     notes = [
         "The paper's words are taken at their word: `exactly` is neither more nor fewer, `two, three, or four "

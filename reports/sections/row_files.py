@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from reports.commands import study_command
 from reports.ledger import LEDGER, Record
@@ -24,14 +25,18 @@ def _facts(results: Results, label: str) -> list[str]:
     ]
     if not records:
         return [*said, f"No figures: {text(results.why_missing(label))}"]
-    return [*said, *(f"Seed {record.seed}: {', '.join(_links(record))}" for record in records)]
+    return [*said, *(f"Seed {record.seed}: {', '.join(_links(results, record))}" for record in records)]
 
 
-def _links(record: Record) -> list[str]:
-    """Relative to the results folder, where the report lies."""
+def _links(results: Results, record: Record) -> list[str]:
+    """Relative to the results folder, where the report lies. What was not copied with it is said."""
     files = {
         "ledger": f"{LEDGER}/{record.key}.json",
         "predictions": record.predictions,
         "model": record.checkpoint,
     }
-    return [f"[{name}]({path})" for name, path in files.items() if path]
+    return [
+        f"[{name}]({quote(path)})" if (results.folder / path).exists() else f"{name} (not in this folder)"
+        for name, path in files.items()
+        if path
+    ]

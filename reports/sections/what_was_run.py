@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, count, number, table
+from reports.markdown import DASH, bullets, code, count, number, table, text, verbatim
 from reports.results import Results
 from reports.sections.data_read import data_section
 from trainables.fidelity import preset, resolve
@@ -17,28 +17,30 @@ FEW = 3
 
 
 def write(results: Results, pictures: Path) -> str:
-    """Facts as bullets, a warning where code or data changed, the data, training times."""
+    """Facts as bullets, the data, training times."""
     info = results.info
     finished = [record for record in results.records if record.status == "finished"]
     pruned = len(results.records) - len(finished)
     facts = [
-        f"Paper: {results.space.paper}",
-        f"Space: `{info.space}`" + (f", from `{info.space_file}`" if info.space_file else ""),
-        f"Search: {info.search}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
+        f"Paper: {text(results.space.paper)}",
+        f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),
+        f"Search: {text(info.search)}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
         f"Seeds: {', '.join(map(str, info.seeds))}",
-        *(f"Command: `{command}`" for command in info.commands),
-        f"Started: {info.created_at}" if info.created_at else "",
+        *(f"Command: {verbatim(command)}" for command in info.commands),
+        f"Started: {text(info.created_at)}" if info.created_at else "",
         f"Trials: {len(finished)} finished, {pruned} stopped early"
         + "".join(
-            f", {n} {name}" for name, n in sorted(info.status_counts.items()) if name not in ("finished", "pruned")
+            f", {n} {text(name)}"
+            for name, n in sorted(info.status_counts.items())
+            if name not in ("finished", "pruned")
         ),
         f"Cost: {_cost(finished + [r for r in results.records if r.status == 'pruned'])}",
-        f"Hardware: {'; '.join(_distinct([info.hardware, *(r.hardware for r in results.records)]))}",
-        f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(info.versions.items()))}",
+        f"Hardware: {'; '.join(map(text, _distinct([info.hardware, *(r.hardware for r in results.records)])))}",
+        f"Versions: {', '.join(text(f'{name} {version}') for name, version in sorted(info.versions.items()))}",
         *_presets(results),
     ]
     said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
-    parts = [said, _mixed_versions(results), data_section(results)]
+    parts = [said, data_section(results)]
     training = _training_time(results)
     return "\n\n".join(part for part in [*parts, training] if part)
 
@@ -53,7 +55,7 @@ def _presets(results: Results) -> list[str]:
         recipe = base.override(results.space.row(label).overrides)
         other = {key: value for key, value in preset(recipe).items() if value != followed[key]}
         if other:
-            rows.setdefault(f"{_fidelity(recipe)} sets {_assignments(other)}", []).append(f"`{label}`")
+            rows.setdefault(f"{_fidelity(recipe)} sets {_assignments(other)}", []).append(code(label))
     for sets, labels in rows.items():
         more = f" and {len(labels) - FEW} more" if len(labels) > FEW else ""
         said.append(f"{sets} in {', '.join(labels[:FEW])}{more}")
@@ -65,22 +67,7 @@ def _fidelity(recipe: Recipe) -> str:
 
 
 def _assignments(values: Mapping[str, Value]) -> str:
-    return ", ".join(f"`{key}={value}`" for key, value in values.items()) or "nothing"
-
-
-def _mixed_versions(results: Results) -> str:
-    """A warning where trials of one study ran different code."""
-    found: dict[str, set[str]] = {}
-    for record in results.records:
-        for name, version in record.versions.items():
-            found.setdefault(name, set()).add(version)
-    mixed = [f"{name} {' and '.join(sorted(those))}" for name, those in sorted(found.items()) if len(those) > 1]
-    if not mixed:
-        return ""
-    return (
-        f"**Trials of this study ran different code ({'; '.join(mixed)}). That can change scores: compare those trials "
-        "with care, or repeat the study in a new folder.**"
-    )
+    return ", ".join(code(f"{key}={value}") for key, value in values.items()) or "nothing"
 
 
 def _cost(records: Sequence[Record]) -> str:
@@ -88,11 +75,11 @@ def _cost(records: Sequence[Record]) -> str:
         return sum(float(record.cost.get(name) or 0) for record in records) / 3600
 
     peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)
-    text = (
+    said = (
         f"{number(total('seconds'))} trial hours ({number(total('train_seconds'))} training, "
         f"{number(total('evaluation_seconds'))} evaluation), {number(total('gpu_seconds'))} GPU hours"
     )
-    return text + (f", at most {number(peak, 0)} MB of memory" if peak else "")
+    return said + (f", at most {number(peak, 0)} MB of memory" if peak else "")
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -115,6 +102,6 @@ def _training_time(results: Results) -> str:
             ours, reference = seconds(row.label), seconds(base.label)
             ratio = ours / reference if ours and reference else None
             printed = f"{number(row.minutes, 0)} min ({number(row.minutes / base.minutes)})"
-            lines.append([row.label, f"{number(ours / 60)} min ({number(ratio)})" if ours else DASH, printed])
+            lines.append([text(row.label), f"{number(ours / 60)} min ({number(ratio)})" if ours else DASH, printed])
     head = ["Training time (multiple of the baseline's)", "ours", "published"]
     return table(head, lines)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from reports.evidence import Board, Standing
+from reports.evidence import Board, Standing, order_against_paper
 from reports.ledger import Record
-from reports.markdown import DASH, count, signed
+from reports.markdown import DASH, signed, text
 from reports.results import Results
-from reports.statistics import Noise
 from reports.statistics.comparison import Comparison
-from reports.statistics.order import Order, kendall
+from reports.statistics.order import Order
 from trainables.recipe import Value
 
 SURE = 0.05
@@ -46,10 +45,8 @@ def best_rows(board: Board) -> list[Standing]:
 
 def order(board: Board) -> Order | None:
     """How our order of rows compares with the paper's; None where fewer than `FEWEST` rows have both figures."""
-    both = [
-        (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
-    ]
-    return kendall([ours for ours, _ in both], [theirs for _, theirs in both]) if len(both) >= FEWEST else None
+    found = order_against_paper(board)
+    return found if found and found.rows >= FEWEST else None
 
 
 def order_sentence(found: Order) -> str:
@@ -64,16 +61,6 @@ def order_sentence(found: Order) -> str:
     return f"our order of {found.rows} rows {meaning} (Kendall's tau {found.tau:.2f}, p {p})"
 
 
-def noise_sentence(noise: Noise | None, what: str, seeds: int) -> str:
-    """How large a difference must be, in plain words."""
-    if noise is None:
-        return f"One seed only: how far {what} moves from seed to seed is unknown, so small differences mean nothing."
-    return (
-        f"Differences in {what} below {noise.threshold(seeds, seeds):.2f} points are within the noise between seeds "
-        f"(95 %, {count(seeds, 'seed')} a row, pooled standard deviation {noise.std:.2f})."
-    )
-
-
 def changes(results: Results, record: Record) -> str:
     """What the record's recipe changes of the base recipe, among the keys that the search may change."""
     base = {**results.space.base.flat(), **results.info.base}
@@ -82,7 +69,7 @@ def changes(results: Results, record: Record) -> str:
         for domain in results.space.domains
         if record.recipe[domain.key] != base[domain.key]
     ]
-    return ", ".join(changed) or "as the base"
+    return text(", ".join(changed)) or "as the base"
 
 
 def _name(key: str) -> str:

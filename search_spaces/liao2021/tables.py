@@ -18,7 +18,7 @@ _CUT_OFF = (
     'The MRPC figure at tau 1.0 is cut off in print ("73.") and is left out here; '
     "Table 3 prints 73.1 for the same model."
 )
-_SPELLING = "`3all3n-lambda1.0-SCL` is the paper's spelling; it is read as 3p3n with lambda 1.0."
+_SPELLING = "3all3n-lambda1.0-SCL is the paper's spelling; it is read as 3p3n with lambda 1.0."
 
 
 def _table(

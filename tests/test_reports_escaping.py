@@ -1,0 +1,256 @@
+"""Nothing from outside can shape a report: with marks of markdown and HTML in every field, its structure is the same.
+
+Labels, notes, reasons, commands, claims, oddities, titles, names of a space and its file, paths, hardware, versions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from reports.ledger import FAILURES, LEDGER, Ledger, Record
+from reports.markdown import bullets, code, table, text, verbatim
+from reports.report import write_report
+from search_spaces import load_space
+from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.files import write_whole
+
+HOSTILE = (
+    " x\n# Heading\n\n<script>alert(1)</script> <!-- <b> | a | b `tick` ``two`` **bold** _em_ ~~gone~~"
+    " [link](http://e.x) ![p](http://e.x/p.png) <http://e.x> https://e.x &amp; $x$ \\| \\\n- item\n1. one\n> quote\n"
+    "```\nfence\n---\n</details>"
+)
+PLAIN = " x"
+SPACE = """
+from dataclasses import replace
+from search_spaces import spaces
+
+H = {mark!r}
+
+
+def named(words):
+    return words + H
+
+
+def many(words):
+    return tuple(map(named, words))
+
+
+base = spaces()[{name!r}]
+SPACE = replace(
+    base,
+    name="mine",
+    title=named(base.title),
+    paper=named(base.paper),
+    baseline=named(base.baseline) if base.baseline else None,
+    oddities=many(base.oddities or ("odd",)),
+    rows=tuple(
+        replace(
+            row,
+            label=named(row.label),
+            note=named(row.note or "note"),
+            published={{t: {{named(c): v for c, v in of.items()}} for t, of in row.published.items()}},
+        )
+        for row in base.rows
+    ),
+    tables=tuple(
+        replace(
+            table,
+            title=named(table.title),
+            columns=tuple(replace(c, name=named(c.name), mean_of=many(c.mean_of)) for c in table.columns),
+            rows=tuple((named(name), named(label)) for name, label in table.rows),
+            aggregation=named(table.aggregation),
+            footnotes=many(table.footnotes or ("foot",)),
+            topic=named(table.topic) if table.topic else "",
+        )
+        for table in base.tables
+    ),
+    claims=tuple(
+        replace(
+            claim,
+            text=named(claim.text),
+            column=named(claim.column),
+            better=many(claim.better),
+            worse=many(claim.worse),
+            chain=many(claim.chain),
+            contradicted=named(claim.contradicted) if claim.contradicted else "",
+            smaller_in=(claim.smaller_in[0], named(claim.smaller_in[1])) if claim.smaller_in else None,
+        )
+        for claim in base.claims
+    ),
+    figures=tuple(
+        replace(
+            figure,
+            title=named(figure.title),
+            column=named(figure.column),
+            note=named(figure.note or "note"),
+            lines={{named(line): of for line, of in figure.lines.items()}},
+        )
+        for figure in base.figures
+    ),
+    premise_counts=tuple(replace(cell, name=named(cell.name)) for cell in base.premise_counts),
+)
+"""
+
+
+def study(folder: Path, mark: str, name: str) -> None:
+    """A made-up study of a person's own space with the mark in every field that comes from outside."""
+    folder.mkdir()
+    (folder / "space.py").write_text(SPACE.format(mark=mark, name=name))
+    space = load_space(str(folder / "space.py"))
+    labels = [row.label for row in space.rows if row.needs is None][:4]
+    info = make_results(folder, space, seeds=(1, 2), rows=labels, spread=1.0, explored=2, pruned=1)
+    missing = next((label for label, value in info.row_hashes.items() if value is None), None)
+    dataclasses.replace(
+        info,
+        space_file="space.py",
+        scale_reason="a reason" + mark,
+        missing={missing: "an input is gone" + mark} if missing else {},
+        versions={**info.versions, "mine": "1" + mark},
+        hardware="2 cores" + mark,
+        notes=["a note" + mark, "another" + mark],
+        commands=["python study/run.py --only 'a'" + mark],
+        created_at="2026" + mark,
+        status_counts={"finished": 1, "odd" + mark: 2},
+    ).save(folder)
+    failed = next(value for label, value in info.row_hashes.items() if value and label not in labels)
+    write_whole(folder / FAILURES / f"{failed}-1.json", f'{{"reason": {_json("it broke" + mark)}}}')
+    ledger = Ledger(folder / LEDGER)
+
+    def change(record: Record) -> Record:
+        corpus = {**record.data["corpus"], "source": "/a/b" + mark, "more" + mark: "words" + mark}
+        changes: dict[str, Any] = {
+            "hardware": f"machine {record.seed}" + mark,
+            "versions": {**record.versions, "trainables": f"v{record.seed}" + mark},
+            "data": {**record.data, "corpus": corpus},
+            "scores": {**record.scores, "MINE" + mark: {"test_accuracy": None, "reason": "no data" + mark}},
+        }
+        if record.status == "pruned":
+            changes["training"] = {**record.training, "stopped": "no number" + mark}
+        else:
+            task = sorted(record.scores)[0]
+            changes["scores"][task] = {"reason": "the task is gone" + mark}
+        return dataclasses.replace(record, **changes)
+
+    for record in ledger.read():
+        ledger.write(change(record))
+    (folder / LEDGER / "0123456789ab-1.json").write_text(
+        _json({"recipe": {"a" + mark: 1}, "recipe_hash": "0123456789ab", "seed": 1})
+    )
+
+
+def _json(value: object) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def structure(markdown: str, html: bool) -> list[tuple[str, str]]:
+    """The kinds of all tokens, in order; running text as one."""
+    return list(_kinds(_parser(html).parse(markdown)))
+
+
+def _parser(html: bool) -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": html}).enable(["table", "strikethrough"])
+
+
+def _kinds(tokens: list[Token]) -> Iterator[tuple[str, str]]:
+    last = ""
+    for token in tokens:
+        if token.type == "inline":
+            yield from _kinds(token.children or [])
+        elif not (token.type == last == "text") and token.type != "softbreak":
+            yield token.type, token.tag
+        last = token.type
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+
+
+@pytest.mark.parametrize("name", ["scl_ablation", "supmpn_objectives", "declutr_objective"])
+def test_nothing_from_outside_shapes_a_report(tmp_path: Path, name: str):
+    reports = {}
+    for kind, mark in (("plain", PLAIN), ("hostile", HOSTILE)):
+        study(tmp_path / kind, mark, name)
+        reports[kind] = write_report(tmp_path / kind).read_text(encoding="utf-8")
+    assert "alert(1)" in reports["hostile"]
+    for html in (False, True):
+        plain, hostile = (structure(reports[kind], html) for kind in ("plain", "hostile"))
+        for place, (expected, found) in enumerate(zip(plain, hostile, strict=False)):
+            assert expected == found, f"html {html}: {_around(reports['hostile'], html, place)}"
+        assert len(plain) == len(hostile)
+
+
+def _around(markdown: str, html: bool, place: int) -> str:
+    """The text near the token of that place."""
+    words = []
+    last = ""
+    count = 0
+    for token in _flat(_parser(html).parse(markdown)):
+        if not (token.type == last == "text") and token.type != "softbreak":
+            count += 1
+        last = token.type
+        if place - 6 <= count <= place + 4:
+            words.append(f"{token.type}:{token.content[:150]}")
+    return "\n".join(words)
+
+
+def _flat(tokens: list[Token]) -> Iterator[Token]:
+    for token in tokens:
+        if token.type == "inline":
+            yield from _flat(token.children or [])
+        else:
+            yield token
+
+
+def shown(markdown: str) -> str:
+    """What a reader sees of one paragraph."""
+    (paragraph,) = [token for token in _parser(True).parse(markdown) if token.type == "inline"]
+    return "".join(token.content for token in paragraph.children or [])
+
+
+OUTSIDE = [
+    HOSTILE, "# a", "- a", "+ a", "12. a", "3) a", "= a", "===", "---", "> a", "a | b", "`", "``a`", "`a` `b`", "<b>",
+    "&lt;", "\\", "a\\|b", "snake_case_name", "_a_", "*a*", "~~~", "[a]: b", "![a](b)", "www.a.b", "https://a.b",
+    "a@b.c", "$a$", "a\tb", "\u2028a", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [words for words in OUTSIDE if words])
+def test_text_is_shown_as_it_is(words: str):
+    assert structure(text(words), True) == [("paragraph_open", "p"), ("text", ""), ("paragraph_close", "p")]
+    assert shown(text(words)) == " ".join(words.split())
+
+
+@pytest.mark.parametrize("words", OUTSIDE)
+def test_code_is_one_span(words: str):
+    kinds = [("paragraph_open", "p"), ("code_inline", "code"), ("paragraph_close", "p")]
+    for spanned in (verbatim(words), code(words)):
+        assert structure(spanned, True) == kinds
+    assert shown(verbatim(words)) == (" ".join(words.split()) or "''")
+
+
+@pytest.mark.parametrize("words", OUTSIDE)
+@pytest.mark.parametrize("how", [text, verbatim])
+def test_a_cell_is_one_cell(words: str, how: Any):
+    tokens = _parser(True).parse(table(["a", "b"], [[how(words), "end"]], left=2))
+    cells = [token for token in tokens if token.type == "inline"]
+    assert [cell.content for cell in cells][-1] == "end"
+    assert len(cells) == 4
+    seen = "".join(token.content for token in cells[2].children or [])
+    assert seen == (" ".join(words.split()) or ("''" if how is verbatim else ""))
+
+
+def test_raw_words_do_shape_a_report():
+    """The tests above can fail."""
+    assert ("heading_open", "h1") in structure(HOSTILE, True)
+    assert any(kind.startswith("html") for kind, _ in structure(HOSTILE, True))
+    assert structure(bullets(["a", HOSTILE]), True) != structure(bullets(["a", text(HOSTILE)]), True)

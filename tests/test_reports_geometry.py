@@ -1,0 +1,101 @@
+"""How the embeddings lie, beside scores and hyperparameters: what is above noise, and what is not said of few."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from reports.ledger import LEDGER, Ledger
+from reports.results import Results
+from reports.sections import geometry
+from reports.statistics.ranks import rank_correlations
+from reports.testing import make_study
+from tests.synthetic_results import PLOTS, make_results, undraw
+
+
+class TestRankCorrelations:
+    def test_as_scipy_has_them(self):
+        random = np.random.default_rng(1)
+        first = random.normal(size=(25, 4))
+        first[:, 3] = first[:, 3] > 0  # ties
+        second = 0.6 * first[:, :2] + random.normal(size=(25, 2))
+        found, chances = rank_correlations(first, second)
+        for a in range(4):
+            for b in range(2):
+                rho, p = spearmanr(first[:, a], second[:, b])
+                assert found[a, b] == pytest.approx(rho)
+                assert chances[a, b] == pytest.approx(p, abs=0.02)
+
+    def test_one_value_is_correlated_with_nothing(self):
+        found, chances = rank_correlations(np.ones((8, 1)), np.arange(8.0)[:, None])
+        assert (found, chances) == (0.0, 1.0)
+
+    def test_noise_is_found_as_often_as_it_should(self):
+        random = np.random.default_rng(2)
+        _, chances = rank_correlations(random.normal(size=(15, 30)), random.normal(size=(15, 30)))
+        assert 0.02 < (chances < 0.05).mean() < 0.08
+
+
+def study(folder: Path, planted: bool) -> Results:
+    """Explored recipes whose alignment follows their temperature, or nothing."""
+    make_results(folder, rows=["SBERT baseline", "allpalln-lambda0.3-SCL"], explored=24, predictions=True)
+    ledger = Ledger(folder / LEDGER)
+    for record in ledger.read():
+        if planted:
+            lies = {**record.geometry, "alignment": float(record.recipe["objective.temperature"])}
+            ledger.write(dataclasses.replace(record, geometry=lies))
+    return Results.load(folder)
+
+
+def line(text: str, first: str) -> list[str]:
+    found = next(line for line in text.splitlines() if line.startswith(f"| {first} "))
+    return [cell.strip() for cell in found.strip("|").split("|")]
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "drawn" not in request.fixturenames:
+        undraw(monkeypatch, PLOTS)
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Asks for real pictures."""
+
+
+def test_what_moves_what_is_told_from_noise(tmp_path: Path, drawn: None):
+    results = study(tmp_path, planted=True)
+    text = geometry.write(results, tmp_path / "pictures")
+    temperature = line(text, "`objective.temperature`")
+    assert temperature[2] == "**+1.00**"
+    assert "**" not in "".join(line(text, "`objective.weight`"))
+    record = results.of_row("SBERT baseline")[0]
+    assert line(text, "SBERT baseline")[1] == f"{record.geometry['alignment']:.3f}"
+    picture = (tmp_path / "pictures/geometry.svg").read_text()
+    assert ">baseline<" in picture
+    assert ">explored recipe<" in picture
+
+
+def test_noise_is_called_noise(tmp_path: Path):
+    text = geometry.write(study(tmp_path, planted=False), tmp_path / "pictures")
+    assert "None of " in text
+    assert "**" not in text
+
+
+def test_few_recipes_are_not_correlated(tmp_path: Path):
+    results = make_study(tmp_path / "results")
+    text = geometry.write(results, results.folder / "pictures")
+    assert "is not said of fewer than 6 trained recipes" in text
+    assert "Rank correlations" not in text
+
+
+def test_old_records_have_no_such_section(tmp_path: Path):
+    results = make_study(tmp_path / "results")
+    ledger = Ledger(results.folder / LEDGER)
+    for record in results.records:
+        ledger.write(dataclasses.replace(record, geometry={}))
+    assert geometry.write(Results.load(results.folder), results.folder / "pictures") == ""
