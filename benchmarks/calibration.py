@@ -122,9 +122,8 @@ class Found:
     equal: Rate = field(default_factory=Rate)
     """Of true gains as large as the margin: called equivalent."""
     foretold: Rate = field(default_factory=Rate)
+    """With as many seeds as the report advises; only where it does not advise more than MOST_SEEDS."""
     detected: Rate = field(default_factory=Rate)
-    foretold_later: Rate = field(default_factory=Rate)
-    detected_later: Rate = field(default_factory=Rate)
     paired: Rate = field(default_factory=Rate)
     old: Rate = field(default_factory=Rate)
     """The control's false verdicts."""
@@ -132,10 +131,9 @@ class Found:
 
 def row_of_table(name: str, found: Found) -> str:
     """A line of the table; what a kind does not measure is a dash."""
-    powers = (found.foretold, found.detected), (found.foretold_later, found.detected_later)
     cells = [
         *map(str, (found.covered, found.false_verdicts, found.best_kept, found.ranks_kept, found.equal)),
-        *(f"{foretold}, {detected}" if detected.shares else "-" for foretold, detected in powers),
+        f"{found.foretold}, {found.detected}" if found.detected.shares else "-",
         str(found.paired),
         str(found.old),
     ]
@@ -170,19 +168,17 @@ def _judge(kind: Kind, study: Study, found: Found) -> None:
 
 
 def _foretell(kind: Kind, study: Study, samples: list[Sample], gains: list[Comparison], found: Found) -> None:
-    """The power foretold for the one planted effect, and whether it was found: now, and with the seeds advised."""
+    """The power that the report foretells for the one planted effect with the seeds it advises, and whether it holds."""
     row = int(np.argmax(kind.truths))
     effect, alpha = kind.truths[row] - kind.truths[0], ALPHA / (len(samples) - 1)
     pair, paired = (samples[row], samples[0]), gains[row - 1].paired
-    found.foretold.add([power(*pair, effect, alpha=alpha, paired=paired)])
-    found.detected.add([_verdicts(gains)[row - 1] > 0])
     advised = seeds_needed(*pair, effect, alpha=alpha, paired=paired)
     if advised is None or advised > MOST_SEEDS:
         return
     later = study.samples([advised if place in (0, row) else 0 for place in range(len(kind.truths))])
-    found.foretold_later.add([power(*pair, effect, advised, alpha=alpha, paired=paired)])
-    pair_later = compare(later[-1], later[0], paired=paired)
-    found.detected_later.add([pair_later.gain > 0 and (pair_later.p or 0.0) <= alpha])
+    found.foretold.add([power(*pair, effect, advised, alpha=alpha, paired=paired)])
+    again = compare(later[-1], later[0], paired=paired)
+    found.detected.add([again.gain > 0 and (again.p or 0.0) <= alpha])
 
 
 def _gains(samples: list[Sample]) -> list[Comparison]:
@@ -317,9 +313,9 @@ def main(arguments: list[str]) -> None:
     started = time.perf_counter()
     print(
         "| studies | interval covers | any false verdict | best in set | ranks hold | called equal at the margin | "
-        "power foretold, found | and with the seeds advised | paired by seed | control: any false verdict |"
+        "power foretold, found | paired by seed | control: any false verdict |"
     )
-    print("| --- |" + " ---: |" * 9)
+    print("| --- |" + " ---: |" * 8)
     for name in [options.only] if options.only else KINDS:
         found = calibrate(KINDS[name], options.studies)
         print(row_of_table(name, found), flush=True)

@@ -22,7 +22,8 @@ EXAMPLES = """examples:
   python -m reports results/x --plugin my_section.py
                                                     with a section of your own
   python -m reports results/x --live                the page of a running study, on this machine only
-  python -m reports results/x --check               compute every number of the ledger again; exit code 1 if one differs
+  python -m reports results/x --check               scores against predictions, the report against the folder; exit
+                                                    code 1 if a number differs
   python -m reports diff results/x results/y        what differs between two studies
   python -m reports export results/x 'my row' model a model for sentence-transformers, with its card
 """
@@ -74,7 +75,9 @@ def _report(arguments: Sequence[str]) -> int:
         help="a Python file that adds a section or a format; a study's own plugins are known without it",
     )
     parser.add_argument("--live", action="store_true", help="serve the page on this machine while the study runs")
-    parser.add_argument("--check", action="store_true", help="compute the ledger's numbers again from the predictions")
+    parser.add_argument(
+        "--check", action="store_true", help="compute scores again from predictions, and the report from both"
+    )
     asked = parser.parse_args(arguments)
     if asked.live and asked.check:
         raise UserError("--live and --check do not go together; give one of them")
@@ -83,7 +86,7 @@ def _report(arguments: Sequence[str]) -> int:
     for plugin in asked.plugin:
         load_plugin(plugin)
     if asked.check:
-        return _check(asked.results)
+        return _check(asked.results, asked.across)
     if asked.live:
         from reports.live import serve
 
@@ -99,14 +102,14 @@ def _report(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _check(results: Path) -> int:
+def _check(results: Path, across: Sequence[str]) -> int:
     from reports.check import check
 
-    problems = check(results)
+    problems = check(results, across)
     for problem in problems:
         print(problem)
     if not problems:
-        print(f"every number of {results} was computed again, and none differs")
+        print(f"{results}: the scores are those of the kept predictions, and the report is what the folder gives")
     return 1 if problems else 0
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
@@ -19,35 +19,37 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
+from reports.formats import FORMATS
 from reports.ledger import Record
 from reports.markdown import DASH
 from reports.predictions import Kept
-from reports.report import write_report
+from reports.report import PICTURES, write_report
 from reports.results import Results
 from trainables.errors import UserError
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS
 
-REPORT = "report.md"
+REPORT = FORMATS["md"].file
+TRIALS = "trials.csv"
 EXACT = 1e-6
 """So far, in points, two computations of one number may lie apart."""
 FOLDS_SEED = 1111
 """Of the outer folds of `nested_cv`, as in `trainables.senteval.score`."""
 
-_WRITTEN = {REPORT, "report.html", "report.tex", "trials.csv", "pictures", "tables"}
-"""What a report writes into the folder, which a copy of it must have of its own."""
 _VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
 _RULE = set("|-: ")
 """What the line under a table's head is made of; its length follows from the widths of the numbers."""
 
 
-def check(results: Path) -> list[str]:
+def check(results: Path, across: Sequence[str] = ()) -> list[str]:
     """Every problem in a sentence that names the place and both numbers; none where the folder holds together.
 
-    Raises `UserError` for a folder that is no study's, or where nothing is finished.
+    `across`: the guards that the report was told to judge across, as `write_report` takes them. Raises `UserError` for
+    a folder that is no study's, or where nothing is finished.
     """
     read = Results.load(results)
-    return [*_scores(read), *_report(results)]
+    aside = (f"The record {name} was set aside: {reason}." for name, reason in read.set_aside.items())
+    return [*aside, *_scores(read), *_report(results, across)]
 
 
 # Scores
@@ -107,18 +109,19 @@ def _over_folds(kept: Kept, folds: int) -> float | None:
 # The report
 
 
-def _report(results: Path) -> list[str]:
+def _report(results: Path, across: Sequence[str]) -> list[str]:
     path = results / REPORT
     if not path.is_file():
         return [f"{results} holds no {REPORT}; `python -m reports {results}` writes one."]
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / results.resolve().name
         copy.mkdir()
+        written = {PICTURES, TRIALS, *(form.file for form in FORMATS.values())}
         for item in results.resolve().iterdir():
-            if item.name not in _WRITTEN:
+            if item.name not in written:
                 (copy / item.name).symlink_to(item)
         try:
-            again = write_report(copy).read_text(encoding="utf-8")
+            again = write_report(copy, across=across).read_text(encoding="utf-8")
         except UserError as error:
             return [f"{REPORT} cannot be written again: {error}."]
     return list(differences(path.read_text(encoding="utf-8"), again))

@@ -155,10 +155,13 @@ def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[
 
 def _claims(first: Results, second: Results, names: tuple[str, str]) -> str:
     """Those of both spaces whose verdicts are not the same."""
-    mine, other = ({item.claim.text: item.verdict for item in judged(results)} for results in (first, second))
+    mine, other = (
+        {(item.claim.text, item.claim.table, item.claim.column): item.verdict for item in judged(results)}
+        for results in (first, second)
+    )
     both = [claim for claim in mine if claim in other]
     if not both:
         return "The two studies share no claim."
-    lines = [[text(claim), mine[claim], other[claim]] for claim in both if mine[claim] != other[claim]]
+    lines = [[text(claim[0]), mine[claim], other[claim]] for claim in both if mine[claim] != other[claim]]
     same = f"{len(both) - len(lines)} of {len(both)} claims have the same verdict in both."
     return f"{same}\n\n{table(['Claim', *names], lines, left=3)}" if lines else same

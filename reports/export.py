@@ -19,7 +19,7 @@ import numpy as np
 
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, MODELS, Record
-from reports.markdown import DASH, bullets, code, number, signed, table, text
+from reports.markdown import DASH, bullets, code, count, number, signed, table, text
 from reports.results import Results
 from search_spaces.goals import selection
 from trainables.encoders.model_card import model_card, write_card
@@ -42,8 +42,9 @@ LICENCES = {
 def export(results: Path, row: str, folder: Path | None = None) -> Path:
     """Copy the model of the row's best seed by development score into `folder`, and give it a card.
 
-    Without `folder` it goes into `RESULTS/export/HASH-SEED`. Returns the folder. Raises `UserError` for a row that is
-    not there, one without a saved model (it says how to get one), and a folder that is not empty.
+    `row` is a row's label or, for a recipe that a search explored, its hash. Without `folder` the model goes into
+    `RESULTS/export/HASH-SEED`. Returns the folder. Raises `UserError` for a row that is not there, one without a saved
+    model (it says how to get one), and a folder that is not empty.
     """
     read = Results.load(results)
     record = _best(read, row)
@@ -54,7 +55,7 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
     half = target.with_name(f"{target.name}.partial")
     shutil.rmtree(half, ignore_errors=True)
     shutil.copytree(source, half, copy_function=shutil.copyfile)  # without rights: a saved base is read-only
-    write_card(half, card(read, row, record))
+    write_card(half, card(read, record))
     if target.exists():
         target.rmdir()
     half.rename(target)
@@ -63,14 +64,14 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
 
 def _best(results: Results, row: str) -> Record:
     """Of the row's trials that saved a model, the one with the best development score, else the first seed."""
-    if row not in results.asked_rows:
+    records = results.recipes.get(row) or results.of_row(row)
+    if not records and row not in results.asked_rows:
         near = difflib.get_close_matches(row, results.asked_rows, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise UserError(f"the study has no row {row!r}; {hint}its rows are {', '.join(results.asked_rows)}")
-    records = results.of_row(row)
     if not records:
         raise UserError(f"the row {row!r} has no finished trial: {results.why_missing(row)}")
-    if results.is_untrained(row):
+    if not records[0].recipe["optimisation.epochs"]:
         name = records[0].recipe["encoder.name"]
         raise UserError(f"the row {row!r} was evaluated and not trained, so its model is the encoder itself: {name}")
     kept = [record for record in records if record.checkpoint and (results.folder / record.checkpoint).is_dir()]
@@ -98,13 +99,14 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
 # The card
 
 
-def card(results: Results, row: str, record: Record) -> str:
+def card(results: Results, record: Record) -> str:
     """The trial's own card, with what the study knows besides: intervals, doubts, licences, what the paper printed."""
     resolved = resolve(Recipe.from_flat(record.recipe))
     own = model_card(resolved.flat(), record.seed, record.scores, record.data, record.training)
     head, body = own.split("\n---\n", 1)
+    row = results.labels.get(record.recipe_hash)
     parts = [
-        "\n".join([head, *_metadata(results, row, record), "---"]),
+        "\n".join([head, *_metadata(row, record), "---"]),
         body.strip(),
         "## How sure the scores are",
         *_intervals(results, row, record),
@@ -126,9 +128,15 @@ def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
             yield task, metric, float(value)
 
 
-def _metadata(results: Results, row: str, record: Record) -> list[str]:
+def _metadata(row: str | None, record: Record) -> list[str]:
     """What the hub reads: the licence and every task's score. JSON strings are YAML strings."""
-    lines = ["license: other", "license_link: README.md", "model-index:", f"- name: {json.dumps(row)}", "  results:"]
+    lines = [
+        "license: other",
+        "license_link: README.md",
+        "model-index:",
+        f"- name: {json.dumps(row or record.recipe_hash)}",
+        "  results:",
+    ]
     for task, metric, value in _tests(record):
         lines += [
             "  - task:",
@@ -143,18 +151,20 @@ def _metadata(results: Results, row: str, record: Record) -> list[str]:
     return lines
 
 
-def _intervals(results: Results, row: str, record: Record) -> Iterator[str]:
+def _intervals(results: Results, row: str | None, record: Record) -> Iterator[str]:
     """This model's scores with intervals over test items; the row's means over seeds, and its gains."""
+    what = f"the row {code(row)}" if row else f"the explored recipe {code(record.recipe_hash)}"
     lines = []
     for task, metric, value in _tests(record):
         found = results.predictions.effects(record, task, metric)
         half = None if found is None else NORMAL * float(np.linalg.norm(found[0].astype(np.float64)))
         interval = DASH if half is None else f"{value - half:.2f} to {value + half:.2f}"
         lines.append([text(task), code(metric), number(value), interval])
+    tried = count(len(results.of_hash(record.recipe_hash)), "seed")
     yield (
-        f"It is the row {code(row)} of the study {code(results.space.name)}, seed {record.seed}: of "
-        f"{len(results.of_row(row))} the one with the best development score among those that kept their model. "
-        "The intervals, at 95 %, say how far a score would move with other test items; another seed moves it, too."
+        f"It is {what} of the study {code(results.space.name)}, seed {record.seed}: of {tried} the one with the best "
+        "development score among those that kept their model. The intervals, at 95 %, say how far a score would move "
+        "with other test items; another seed moves it, too."
     )
     if lines:
         yield table(["Task", "Number", "This model", "95 % over items"], lines, left=2)
@@ -184,10 +194,9 @@ def _doubts(results: Results, record: Record) -> Iterator[str]:
         yield f"The scores were measured with {code(f'pooling.after={after}')}, which is not part of the saved model."
 
 
-def _published(results: Results, row: str) -> str:
+def _published(results: Results, row: str | None) -> str:
     """That a printed figure is not this model's."""
-    printed = any(results.space.row(row).published.values())
-    if not printed:
+    if row is None or not any(results.space.row(row).published.values()):
         return "No paper prints figures of this row."
     if results.comparable:
         return f"A paper prints figures of the row {code(row)}. They are of its authors' model and not of this one."

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports.formats import FORMATS, Document
+from reports.guards import GUARDS
 from reports.results import Results
 from reports.sections import Section, in_order
 from reports.trials_csv import write_trials_csv
@@ -63,8 +64,6 @@ def write_report(
     chosen = [FORMATS[name] for name in formats]
     results = Results.load(folder)
     if across:
-        from reports.guards import GUARDS
-
         guards = [*results.info.across, *(GUARDS[name].name for name in across)]
         results = replace(results, info=replace(results.info, across=guards))
     document = Document(results, results.space.title, tuple(parts(results)), sentences)

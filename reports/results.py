@@ -11,7 +11,8 @@ from typing import Any
 
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
 from reports.predictions import Predictions
-from reports.statistics import Measured, Noise
+from reports.quantity import quantity
+from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, average, averages
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
@@ -164,7 +165,8 @@ class Results:
 
     def measured(self, records: Sequence[Record], table: Table, column: Column) -> Measured | None:
         """A table's figure, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: score(record, table, column))
+        figure = quantity(table, column)
+        return self.over_seeds(records, lambda record: figure.of(record.scores))
 
     def average(self, records: Sequence[Record], name: str) -> Measured | None:
         """A paper's average over tasks, over the seeds of one recipe."""
@@ -201,10 +203,6 @@ class Results:
             return None
         ours, base = self.published(table, label, column), self.published(table, self.space.baseline, column)
         return None if ours is None or base is None else ours - base
-
-    def noise(self, table: Table, column: str) -> Noise | None:
-        """The spread between seeds of that score, pooled over all rows and explored recipes."""
-        return Noise.of(self.measured(records, table, table.column(column)) for records in self.recipes.values())
 
     @cached_property
     def topics(self) -> list[tuple[Table, Column]]:
@@ -300,19 +298,6 @@ def _same_names(paper: Value, ours: Value) -> bool:
     """Whether ours are local folders, or files, of the paper's names: `/data/snli` for `stanfordnlp/snli`."""
     named = [[Path(part.strip()).name for part in str(value).split(",")] for value in (paper, ours)]
     return named[0] == named[1]
-
-
-def score(record: Record, table: Table, column: Column) -> float | None:
-    """A record's figure for a column; a mean is None where a part of it is missing."""
-    if not column.mean_of:
-        task, name = column.score or ("", "")
-        value: Any = record.scores.get(task, {}).get(name)
-        if column.average:
-            value = average(column.average, record.scores)
-        return None if value is None else float(value)
-    parts = [score(record, table, table.column(name)) for name in column.mean_of]
-    present = [part for part in parts if part is not None]
-    return sum(present) / len(parts) if len(present) == len(parts) else None
 
 
 def average_column(table: Table) -> Column:

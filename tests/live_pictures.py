@@ -18,8 +18,8 @@ from reports.live.server import LiveServer
 from tests.live_folder import running_study
 
 SIZES = {
-    "live": ({"width": 1100, "height": 900}, "light"),
-    "live-dark": ({"width": 1100, "height": 900}, "dark"),
+    "live": ({"width": 1000, "height": 1200}, "light"),  # the whole page
+    "live-dark": ({"width": 1000, "height": 640}, "dark"),
     "live-phone": ({"width": 390, "height": 844}, "light"),
 }
 
@@ -50,8 +50,9 @@ def chromium() -> Iterator[Any]:
 
 def take(to: Path) -> None:
     """Write `live.png`, `live-dark.png` and `live-phone.png` into the folder."""
-    with tempfile.TemporaryDirectory() as scratch:
-        results = Path(scratch) / "results"
+    to = to.resolve()
+    results = Path("results/scl_ablation")  # the page shows this path
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         running_study(results, predictions=True)
         with served(results) as server, chromium() as browser:
             server.verdicts.get(server.folder.view().signature)
@@ -59,7 +60,7 @@ def take(to: Path) -> None:
                 page = browser.new_page(viewport=size, color_scheme=scheme)
                 page.goto(server.address)
                 page.wait_for_selector("#losses svg")
-                page.screenshot(path=to / f"{name}.png", full_page=True)
+                page.screenshot(path=to / f"{name}.png", full_page=name == "live")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from reports import report
 from reports.formats import FORMATS, Document, Format
 from reports.formats.latex import escape, latex
 from reports.formats.page import page
+from reports.formats.page_data import page_data
 from reports.formats.parsed import parse, plain, tables
 from reports.formats.pictures import inline
 from reports.markdown import code, table, text
@@ -163,11 +164,21 @@ class TestPage:
         data = json.loads(elements.inside["script"][0])
         assert [row["name"] for row in data["rows"]] == list(HOSTILE[:3])
         assert set(data["pairs"]) == {"0-1", "0-2", "1-2"}
+        assert all(row["figures"] for row in data["rows"])
         assert "objective.name" in data["varied"]
         assert {**data["base"], **data["rows"][1]["changes"]} == {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in made.results.of_row(HOSTILE[1])[0].recipe.items()
         }
+
+    def test_a_row_that_did_not_run_has_its_recipe(self, made: Document):
+        results = made.results
+        label = results.asked_rows[1]
+        fewer = [record for record in results.records if record not in results.of_row(label)]
+        shown = dataclasses.replace(made, results=dataclasses.replace(results, records=fewer))
+        row = page_data(shown)["rows"][1]
+        assert (row["figures"], row["right"], row["changes"]["objective.name"]) == (False, {}, "ce_augment")
+        assert set(page_data(shown)["pairs"]) == {"0-2"}
 
     def test_which_items_are_right(self, elements: Elements, made: Document):
         """Held against the files of predictions, seed by seed."""

@@ -210,6 +210,16 @@ def test_other_encoders_by_the_recipe_are_said_and_forbid_nothing(folder: Path):
     assert between(folder, SCL, BASELINE) == set()
 
 
+@pytest.mark.parametrize(
+    "change", [{"pooling__mode": "cls"}, {"encoder__max_length": 40}, {"objective__fidelity": "released"}]
+)
+def test_an_encoder_is_another_by_its_fingerprint_where_the_recipe_says_so(folder: Path, change: dict[str, Any]):
+    """The digits follow from pooling, length and padding too: rows that differ in these do not differ by mistake."""
+    rename(folder, SCL, **change)
+    rewrite(folder, put(data={"encoder": {"name": "e", "fingerprint": "beef", "fresh": []}}), SCL)
+    assert found(folder, "encoder") == []
+
+
 def test_precision(folder: Path):
     rename(folder, SCL, optimisation__precision="bf16")
     assert between(folder, SCL, BASELINE) == {"precision"}

@@ -112,3 +112,12 @@ def test_the_policy_stops_a_foreign_script(server: LiveServer, page: Any, said: 
     page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.evil = 1'}))")
     assert page.evaluate("window.evil") is None
     assert any("Content Security Policy" in text for text in said)  # so the other tests would see a broken rule
+
+
+def test_the_whole_report_is_served_and_keeps_its_own_policy(server: LiveServer, page: Any, said: list[str]) -> None:
+    page.goto(server.address)
+    page.click("text=The whole report of what is finished", timeout=120_000)
+    page.wait_for_selector("table", timeout=120_000)
+    assert page.url == f"{server.address}report"
+    assert "SBERT baseline" in page.inner_text("body")
+    assert said == []

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from reports.evidence import Evidence
-from reports.guards import Flag, Flags
-from reports.ledger import Record
+from reports.guards import GUARDS, Flag, Flags
+from reports.ledger import Record, StudyInfo
 from reports.results import Results
 from reports.same_recipe import one_in_effect
 from reports.sections.claims import write
 from reports.verdicts import Judged, judge, judged, settled_by_seeds
 from search_spaces import Claim, spaces
 from tests.populations import Population
+from tests.synthetic_results import make_results
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
 
@@ -234,6 +235,16 @@ class TestWhatWasTested:
         assert judge_one(better, missing).verdict == "not run"
         refuted = Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST, "allpalln-lambda0.1-SCL"))
         assert judge_one(better, refuted).verdict == "disagrees"
+
+
+def test_the_papers_own_figures(tmp_path: Path):
+    """Scores that are the published ones show every claim but those that the paper itself contradicts."""
+    make_results(tmp_path, seeds=(1, 2, 3), spread=0.002)
+    info = StudyInfo.load(tmp_path)
+    dataclasses.replace(info, across=list(GUARDS)).save(tmp_path)  # no predictions were kept, among others
+    for item in judged(Results.load(tmp_path)):
+        assert item.direction == ("against" if item.claim.contradicted else "as claimed"), item.claim.text
+        assert (item.verdict == "disagrees") is bool(item.claim.contradicted)
 
 
 def test_more_seeds_for_claims():

@@ -434,18 +434,6 @@ class TestModelsOfOthers:
         assert re.search(r"without \d+ of its rows", line)
 
 
-def test_rows_that_did_not_train_say_nothing_of_the_noise(tmp_path: Path):
-    """Their seeds score alike, which would make the noise look smaller than it is."""
-    make_results(tmp_path, seeds=(1, 2, 3), spread=1.0)
-    before = Results.load(tmp_path)
-    table, column = before.topics[0]
-    untrain(tmp_path, BASELINE)
-    noise, after = before.noise(table, column.name), Results.load(tmp_path).noise(table, column.name)
-    assert noise is not None
-    assert after is not None
-    assert after.freedom == noise.freedom - 2
-
-
 def test_data_in_words(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE, BEST])
     filled = iter([120, 0])

@@ -59,6 +59,13 @@ class TestCheck:
         )
         assert not any("STS12" in problem for problem in problems if problem.startswith("The trial"))
 
+    def test_a_record_that_cannot_be_right(self, results: Results) -> None:
+        record = results.of_row(ROW)[0]
+        rewrite(results, record, scores={**record.scores, "MR": {"test_accuracy": 640.0}})
+        problem = check(results.folder)[0]
+        assert problem.startswith(f"The record {record.key}.json was set aside")
+        assert "640" in problem
+
     def test_predictions_that_are_gone(self, results: Results) -> None:
         record = results.of_row(ROW)[0]
         assert record.predictions is not None
@@ -229,6 +236,15 @@ class TestExport:
         assert export(results.folder, ROW) == results.folder / "export" / best.key
         with pytest.raises(UserError, match="is there already"):
             export(results.folder, ROW)
+
+    def test_an_explored_recipe_by_its_hash(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        results, best = kept
+        info = StudyInfo.load(results.folder)
+        hashes = {label: None if label == ROW else key for label, key in info.row_hashes.items()}
+        dataclasses.replace(info, row_hashes=hashes, explored=[best.recipe_hash]).save(results.folder)
+        card = (export(results.folder, best.recipe_hash, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+        assert f"It is the explored recipe `{best.recipe_hash}`" in card
+        assert "No paper prints figures of this row." in card
 
     def test_a_row_without_a_model_says_how_to_keep_one(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
         import shutil

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.ledger import Curves, Progress
 from search_spaces.goals import selection
 
 pytestmark = pytest.mark.ray
@@ -113,6 +114,13 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     assert (results / finished["checkpoint"] / "modules.json").is_file()
     assert (results / finished["predictions"]).is_file()
     assert list((results / "tensorboard").rglob("events.*"))
+    assert "live page: http://127.0.0.1:" in done.stdout
+    told = Progress.load(results)
+    assert told is not None
+    assert told.ended
+    pruned = statuses.count("pruned")
+    assert told.counts == {"queued": 0, "running": 0, "finished": 4 - pruned, "stopped": pruned, "failed": 1}
+    assert {key for key, curve in Curves(results).all().items() if curve.points} == {path[:-5] for path in found}
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,14 @@ function addFilter() {
 
 // Comparing two rows
 
+const choosable = lines.filter(({ row }) => study.rows[row].figures);
 let chosen = [];
 const panel = make("div", { id: "panel", role: "status" });
 const signed = (value) => (value === null ? DASH : (value > 0 ? "+" : "") + value.toFixed(2));
 
 function choose(row) {
   chosen = chosen.includes(row) ? chosen.filter((other) => other !== row) : [...chosen, row].slice(-2);
-  for (const { line, row, box } of lines) {
+  for (const { line, row, box } of choosable) {
     line.classList.toggle("chosen", chosen.includes(row));
     box.checked = chosen.includes(row);
   }
@@ -201,7 +202,7 @@ function comparison(first, second) {
 }
 
 function addChoice() {
-  for (const entry of lines) {
+  for (const entry of choosable) {
     entry.box = make("input", { type: "checkbox", class: "pick", "aria-label": `Compare ${study.rows[entry.row].name}` });
     entry.line.cells[0].prepend(entry.box);
     entry.line.addEventListener("click", (event) => {

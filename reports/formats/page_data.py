@@ -24,17 +24,17 @@ ABOUT_ITEMS = "A row is right about an item where most of its seeds are; only ta
 
 
 def main_rows(results: Results) -> list[str]:
-    """The labels of the rows that the page can filter and compare, in the order of their numbers in the data."""
-    return [label for label in results.asked_rows if results.of_row(label)]
+    """The labels of the rows that the page can filter, in the order of their numbers in the data."""
+    return list(results.asked_rows)
 
 
 def page_data(document: Document) -> dict[str, Any]:
     """An object for JSON.
 
     `base`: the flat base recipe; `varied`: the keys in which rows differ from it. `rows`: of each its `name`, its
-    `changes` to the base, and `right`: by task `items` (a name of them), `count` and `bits` (base64, the first item
-    first). `figures` and `pairs`, by `FIRST-SECOND`, as `Evidence.pairs` gives them. `sentences`: by the items' name
-    and number. `notes`: sentences for the reader.
+    `changes` to the base, whether it has `figures`, and `right`: by task `items` (a name of them), `count` and `bits`
+    (base64, the first item first). `figures` and `pairs`, by `FIRST-SECOND`, as `Evidence.pairs` gives them.
+    `sentences`: by the items' name and number. `notes`: sentences for the reader.
     """
     results = document.results
     labels = main_rows(results)
@@ -47,7 +47,7 @@ def page_data(document: Document) -> dict[str, Any]:
         "varied": sorted({key for row in rows for key in row["changes"]}),
         "rows": [{**row, "right": {task: _packed(*right) for task, right in row["right"].items()}} for row in rows],
         "figures": found["figures"],
-        "pairs": {f"{first}-{second}": cells for first, second, cells in found["pairs"]},
+        "pairs": {f"{first}-{second}": cells for first, second, cells in found["pairs"] if any(cells)},
         "sentences": sentences,
         "notes": [ABOUT_PAIRS, ABOUT_ITEMS, *notes],
     }
@@ -55,9 +55,10 @@ def page_data(document: Document) -> dict[str, Any]:
 
 def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:
     records = results.of_row(label)
-    changes = {key: value for key, value in records[0].recipe.items() if key not in base or base[key] != value}
-    right = {task: found for task in records[0].scores if (found := _right(results, records, task)) is not None}
-    return {"name": label, "changes": changes, "right": right}
+    changes = {key: value for key, value in results.recipe(label).items() if key not in base or base[key] != value}
+    tasks = records[0].scores if records else {}
+    right = {task: found for task in tasks if (found := _right(results, records, task)) is not None}
+    return {"name": label, "changes": changes, "figures": bool(records), "right": right}
 
 
 def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.ndarray] | None:

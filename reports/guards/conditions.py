@@ -69,7 +69,7 @@ def encoder(results: Results) -> list[Flag]:
     flags = []
     groups = _groups(results, lambda recipe: tuple(recipe.get(f"encoder.{key}") for key in ("kind", "name", "layers")))
     known = any(map(_weights, results.records))
-    for named in groups if known else [results.recipes]:
+    for named in _groups(results, _of_encoder) if known else [results.recipes]:
         flags += _unequal(
             results, "encoder", "encoders differ that the recipes call the same", "a difference may come from them",
             _by_seed(named, _weights),
@@ -207,6 +207,14 @@ def _groups(results: Results, same: Callable[[Mapping[str, Any]], object]) -> li
     for recipe, records in results.recipes.items():
         found.setdefault(same(records[0].recipe), {})[recipe] = records
     return list(found.values())
+
+
+def _of_encoder(recipe: Mapping[str, Any]) -> tuple[object, ...]:
+    """What an encoder's fingerprint follows from besides its weights: `trainables.encoders.contract.BaseEncoder`."""
+    counted = recipe.get("pooling.padding") == "count" or recipe.get("objective.fidelity") == "released"
+    asked = [(key, recipe[key]) for key in sorted(recipe) if key.startswith("encoder.") and key != "encoder.adapter"]
+    pooled = recipe.get("pooling.mode"), recipe.get("evaluation.precision")
+    return (*asked, *pooled, counted and bool(recipe.get("optimisation.epochs")))
 
 
 def _of_corpus(key: str) -> bool:

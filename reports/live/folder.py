@@ -41,6 +41,7 @@ class Ended:
     """A trial that left no score."""
 
     name: str
+    changes: str
     seed: int
     reason: str
 
@@ -50,6 +51,8 @@ class Best:
     """A recipe by the development score that searches look at, the mean over its seeds."""
 
     name: str
+    changes: str
+    """What an explored recipe changes of the base recipe; empty for a row, whose label says it."""
     score: float
     seeds: int
 
@@ -108,9 +111,8 @@ class Folder:
             if signature != self._signature:
                 self._records, self._set_aside = Ledger(self.results / LEDGER).sift()
                 self._signature = signature
-            labels = {value: label for label, value in info.row_hashes.items() if value} if info else {}
             done = {record.key for record in self._records}
-            names = {record.key: _name(record.recipe_hash, labels) for record in self._records}
+            names = {record.key: _name(record, info) for record in self._records}
             if progress:
                 names |= {trial.key: trial.name for trial in (*progress.queued, *progress.running)}
             silence = seconds_since(progress.written_at) if progress and not progress.ended else 0.0
@@ -121,13 +123,18 @@ class Folder:
                 silent=silence if silence > SILENT_SECONDS else None,
                 finished=sum(record.status == "finished" for record in self._records),
                 stopped=tuple(
-                    Ended(names[record.key], record.seed, str(record.training.get("stopped") or "stopped early"))
+                    Ended(
+                        names[record.key],
+                        _changes(record, info),
+                        record.seed,
+                        str(record.training.get("stopped") or "stopped early"),
+                    )
                     for record in self._records
                     if record.status == "pruned"
                 ),
-                failed=tuple(_failures(self.results, done, labels, problems)),
+                failed=tuple(_failures(self.results, done, problems)),
                 set_aside=self._set_aside,
-                best=tuple(_best(self._records, labels)),
+                best=tuple(_best(self._records, info)),
                 names=names,
                 curves=curves,
                 signature=signature,
@@ -148,7 +155,7 @@ def signature_of(results: Path) -> Signature:
     return tuple(found)
 
 
-def _failures(results: Path, done: set[str], labels: dict[str, str], problems: list[str]) -> list[Ended]:
+def _failures(results: Path, done: set[str], problems: list[str]) -> list[Ended]:
     found = []
     for path in sorted((results / FAILURES).glob("*.json")):
         if not is_key(path.stem) or path.stem in done:
@@ -156,23 +163,37 @@ def _failures(results: Path, done: set[str], labels: dict[str, str], problems: l
         content = _or_none(functools.partial(read_json, path, "the reason of a failure"), problems)
         if content is not None:
             recipe_hash, seed = split_key(path.stem)
-            name = str(content.get("name") or _name(recipe_hash, labels))
-            found.append(Ended(name, seed, str(content.get("reason") or "no reason was kept")))
+            reason = str(content.get("reason") or "no reason was kept")
+            found.append(Ended(str(content.get("name") or f"explored {recipe_hash}"), "", seed, reason))
     return found
 
 
-def _best(records: Sequence[Record], labels: dict[str, str]) -> list[Best]:
-    scores: dict[str, list[float]] = {}
+def _best(records: Sequence[Record], info: StudyInfo | None) -> list[Best]:
+    scored: dict[str, list[tuple[Record, float]]] = {}
     for record in records:
         score = selection(record.scores) if record.status == "finished" else None
         if score is not None:
-            scores.setdefault(record.recipe_hash, []).append(score)
-    found = [Best(_name(key, labels), fmean(values), len(values)) for key, values in scores.items()]
+            scored.setdefault(record.recipe_hash, []).append((record, score))
+    found = [
+        Best(_name(those[0][0], info), _changes(those[0][0], info), fmean(score for _, score in those), len(those))
+        for those in scored.values()
+    ]
     return sorted(found, key=lambda best: (-best.score, best.name))
 
 
-def _name(recipe_hash: str, labels: dict[str, str]) -> str:
-    return labels.get(recipe_hash, f"explored {recipe_hash}")
+def _label(record: Record, info: StudyInfo | None) -> str | None:
+    rows = info.row_hashes if info else {}
+    return next((label for label, value in rows.items() if value == record.recipe_hash), None)
+
+
+def _name(record: Record, info: StudyInfo | None) -> str:
+    return _label(record, info) or f"explored {record.recipe_hash}"
+
+
+def _changes(record: Record, info: StudyInfo | None) -> str:
+    if info is None or _label(record, info) is not None:
+        return ""
+    return " ".join(f"{key}={value}" for key, value in record.recipe.items() if info.base.get(key) != value)
 
 
 def _or_none(read: Callable[[], T], problems: list[str]) -> T | None:

@@ -8,15 +8,15 @@ from html import escape
 from string import Template
 from typing import Any
 
-from reports.ledger import Running
+from reports.ledger import Running, Waiting
 from reports.ledger.progress import seconds_since
-from reports.live.folder import View
+from reports.live.folder import Best, Ended, View
 from reports.live.picture import colours, loss_picture
 from reports.live.texts import PAGE
 from reports.markdown import DASH, count, number, signed
 
 BEST_SHOWN = 5
-QUEUED_SHOWN = 50
+LISTED = 50
 ENDED_CURVES = 40
 """Losses of so many ended trials lie behind those that run."""
 
@@ -112,7 +112,7 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
         score = [DASH if trial.rung is None else f"{number(trial.score)} at {trial.rung}"] if rungs else []
         rows.append(
             [
-                f"{dot}{escape(trial.name)}{_changes(trial.changes)}",
+                f"{dot}{_words(trial)}",
                 str(trial.seed),
                 duration(seconds_since(trial.since)),
                 _step(trial),
@@ -149,7 +149,7 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
 def _best(view: View) -> str:
     if not view.best:
         return "<p>No trial with a development score is finished yet.</p>"
-    rows = [[escape(best.name), str(best.seeds), number(best.score)] for best in view.best[:BEST_SHOWN]]
+    rows = [[_words(best), str(best.seeds), number(best.score)] for best in view.best[:BEST_SHOWN]]
     caption = (
         f"The first {len(rows)} of {count(len(view.best), 'recipe')} by the development score that searches look at, "
         "mean over seeds. Who is first now may be so by chance."
@@ -193,19 +193,21 @@ def _board(board: dict[str, Any]) -> str:
 
 
 def _failed(view: View) -> str:
-    rows = [[escape(one.name), str(one.seed), f"failed: {escape(one.reason)}"] for one in view.failed]
-    rows += [[escape(one.name), str(one.seed), escape(one.reason)] for one in view.stopped]
+    rows = [[_words(one), str(one.seed), f"failed: {escape(one.reason)}"] for one in view.failed]
     rows += [[escape(name), DASH, f"set aside: {escape(why)}"] for name, why in view.set_aside.items()]
     missing = view.info.missing if view.info else {}
     rows += [[escape(label), DASH, f"not run: {escape(str(why))}"] for label, why in missing.items()]
+    rows += [[_words(one), str(one.seed), escape(one.reason)] for one in view.stopped]
     if not rows:
         return "<p>None.</p>"
-    return table(["trial", "#seed", "reason"], rows, "The same command tries failed trials again.")
+    caption = "The same command tries failed trials again."
+    caption += f" {len(rows) - LISTED:,} more are not listed." if len(rows) > LISTED else ""
+    return table(["trial", "#seed", "reason"], rows[:LISTED], caption)
 
 
 def _queued(view: View, total: int) -> str:
-    waiting = view.progress.queued[:QUEUED_SHOWN] if view.progress else []
-    rows = [[f"{escape(one.name)}{_changes(one.changes)}", str(one.seed)] for one in waiting]
+    waiting = view.progress.queued[:LISTED] if view.progress else []
+    rows = [[_words(one), str(one.seed)] for one in waiting]
     if not rows:
         return "<p>The search has yet to choose them.</p>" if total else "<p>Nothing waits.</p>"
     more = total - len(rows)
@@ -220,8 +222,10 @@ def _foot(view: View) -> str:
     return f"<p>Results: <code>{escape(str(view.folder))}</code></p>{command}"
 
 
-def _changes(words: str) -> str:
-    return f'<span class="changes">{escape(words)}</span>' if words else ""
+def _words(trial: Waiting | Ended | Best) -> str:
+    """Its name, and under it what its recipe changes."""
+    changes = f'<span class="changes">{escape(trial.changes)}</span>' if trial.changes else ""
+    return f"{escape(trial.name)}{changes}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reports.evidence import Board, Standing
+from reports.evidence import Board, Standing, order_against_paper
 from reports.ledger import Record
 from reports.markdown import DASH, signed, text
 from reports.results import Results
 from reports.statistics.comparison import Comparison
-from reports.statistics.order import Order, kendall
+from reports.statistics.order import Order
 from trainables.recipe import Value
 
 SURE = 0.05
@@ -45,10 +45,8 @@ def best_rows(board: Board) -> list[Standing]:
 
 def order(board: Board) -> Order | None:
     """How our order of rows compares with the paper's; None where fewer than `FEWEST` rows have both figures."""
-    both = [
-        (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
-    ]
-    return kendall([ours for ours, _ in both], [theirs for _, theirs in both]) if len(both) >= FEWEST else None
+    found = order_against_paper(board)
+    return found if found and found.rows >= FEWEST else None
 
 
 def order_sentence(found: Order) -> str:

@@ -6,18 +6,16 @@ samples out of records and predictions. `python -m benchmarks calibration` measu
 
 from reports.statistics.comparison import Comparison, compare
 from reports.statistics.families import best_set, holm, rank_intervals
-from reports.statistics.measured import CONFIDENCE, Measured, Noise, same_order
+from reports.statistics.measured import CONFIDENCE, Measured
 from reports.statistics.sample import Sample
 
 __all__ = [
     "CONFIDENCE",
     "Comparison",
     "Measured",
-    "Noise",
     "Sample",
     "best_set",
     "compare",
     "holm",
     "rank_intervals",
-    "same_order",
 ]

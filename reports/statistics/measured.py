@@ -1,9 +1,9 @@
-"""Means and spreads over seeds, and how large a difference must be before it means something."""
+"""Means and spreads over seeds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
@@ -22,11 +22,6 @@ class Measured:
     seeds: int
     fixed: bool = False
 
-    @property
-    def draws(self) -> float:
-        """Of how many random draws it is the mean; infinitely many where chance plays no part."""
-        return math.inf if self.fixed else self.seeds
-
     @classmethod
     def of(cls, values: Sequence[float], fixed: bool = False) -> Measured | None:
         """None where there are no values."""
@@ -37,45 +32,3 @@ class Measured:
             return cls(mean, None, len(values), fixed)
         variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
         return cls(mean, math.sqrt(variance), len(values))
-
-
-@dataclass(frozen=True)
-class Noise:
-    """The spread between seeds, pooled over recipes: `std` with `freedom` degrees of freedom."""
-
-    std: float
-    freedom: int
-
-    @classmethod
-    def of(cls, measured: Iterable[Measured | None]) -> Noise | None:
-        """None where no recipe has a second seed: the noise is then unknown, not zero."""
-        several = [item for item in measured if item is not None and item.std is not None]
-        freedom = sum(item.seeds - 1 for item in several)
-        if not freedom:
-            return None
-        squares = math.fsum((item.seeds - 1) * (item.std or 0.0) ** 2 for item in several)
-        return cls(math.sqrt(squares / freedom), freedom)
-
-    def threshold(self, first: float, second: float, comparisons: int = 1) -> float:
-        """The smallest difference of two means, over so many draws each, that is not within noise.
-
-        Two-sided t interval at 95 %; Bonferroni's where one of so many `comparisons` is enough to say something.
-        """
-        from scipy.stats import t
-
-        quantile = float(t.ppf(1 - (1 - CONFIDENCE) / (2 * comparisons), self.freedom))
-        return quantile * self.std * math.sqrt(1 / first + 1 / second)
-
-
-def same_order(pairs: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    """Of all pairs of items, how many stand in the same order by both figures, and how many there are.
-
-    Items that are equal by either figure have no order and are left out of both counts.
-    """
-    same = total = 0
-    for index, (a, b) in enumerate(pairs):
-        for c, d in pairs[index + 1 :]:
-            if a != c and b != d:
-                total += 1
-                same += (a < c) == (b < d)
-    return same, total

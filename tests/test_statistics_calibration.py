@@ -1,0 +1,73 @@
+"""A small run of the calibration: the statistics of reports keep their promises, those of before do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.calibration import FOLDS, KINDS, Found, Kind, Study, calibrate, main
+from reports.statistics.comparison import compare, interaction, items_part
+
+STUDIES = 40
+
+
+def sound(found: Found) -> None:
+    """Bounds that so many studies of sound statistics keep but for one case in some hundred."""
+    assert found.covered.value > 0.9
+    assert found.false_verdicts.value <= 0.12
+    assert found.best_kept.value >= 0.9
+    assert found.ranks_kept.value >= 0.9
+    assert found.equal.value <= 0.12
+
+
+@pytest.mark.parametrize(("name", "studies"), [("unequal spreads, nulls", STUDIES), ("200 items, 18 rows, nulls", 25)])
+def test_nulls_get_verdicts_by_the_old_method_only(name, studies):
+    found = calibrate(KINDS[name], studies)
+    sound(found)
+    assert found.old.value > 0.15  # the control: one spread for all rows, no test items
+
+
+def test_unequal_seeds_and_a_planted_effect():
+    found = calibrate(KINDS["2 to 10 seeds, one planted"], STUDIES)
+    sound(found)
+    assert abs(found.foretold.value - found.detected.value) < 0.2
+
+
+def test_seeds_that_move_rows_together_are_paired():
+    found = calibrate(KINDS["seeds together, nulls"], 30)
+    assert found.covered.value > 0.88
+    assert found.paired.value > 0.8
+    assert calibrate(KINDS["5 rows, nulls"], 30).paired.value < 0.1
+
+
+def test_the_model_of_studies_has_the_truth_it_says():
+    """Over many items and seeds the gain is the truth, for accuracies and for correlations."""
+    for figure in ("accuracy", "spearman"):
+        kind = Kind("", (70.0, 74.0), (0.3, 0.3), (4, 4), items=60_000, figure=figure)
+        samples = Study(kind, np.random.default_rng(0)).samples(kind.seeds)
+        gain = compare(samples[1], samples[0])
+        assert gain.gain == pytest.approx(4.0, abs=3 * gain.error)
+        assert samples[0].mean == pytest.approx(70.0, abs=1.0)
+        assert interaction(*samples) > 0.05 * items_part(*samples).variance  # seeds are right about items of their own
+
+
+def test_folds_need_their_correction():
+    """Negative control: without Nadeau and Bengio's factor the same studies have too short intervals."""
+    kind, misses, plain = KINDS["10-fold, nulls"], 0, 0
+    for number in range(60):
+        samples = Study(kind, np.random.default_rng(number)).samples(kind.seeds)
+        for row in samples[1:]:
+            found = compare(row, samples[0])
+            uncorrected = found.error**2 - found.items_variance * (1 - 1 / (1 + FOLDS / (FOLDS - 1)))
+            misses += abs(found.gain) > 1.96 * found.error
+            plain += abs(found.gain) > 1.96 * np.sqrt(uncorrected)
+    assert plain > 1.3 * misses
+
+
+def test_the_table_is_markdown(capsys):
+    main(["--studies", "2", "--only", "5 rows, one planted"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| studies | interval covers |")
+    assert lines[2].startswith("| 5 rows, one planted | ")
+    assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|")
+    assert "2 studies a kind" in lines[-1]
