@@ -137,7 +137,7 @@ def test_more_seeds_settle_what_is_undecided():
         ({"a": None}, 2, "No gain can be decided with one seed"),
         ({"a": math.inf}, None, "too small for 20 more seeds"),
         ({"a": 3.0, "b": 5.0, "c": math.inf}, 5, "5 more seeds of each row would settle 2 of 3 undecided gains"),
-        ({"a": 1.0}, 1, "1 more seed of each row would settle the undecided gain, if it is as large"),
+        ({"a": 1.0}, 1, "1 more seed of each row would settle the undecided gain, if the differences are as large"),
     ],
 )
 def test_seeds_in_words(more: dict[str, float | None], seeds: int | None, said: str):
