@@ -29,7 +29,7 @@ def write(results: Results, pictures: Path) -> str:
     return "\n\n".join(parts)
 
 
-def how_to_read(boards: list[Board]) -> str:
+def how_to_read(boards: tuple[Board, ...]) -> str:
     """What the columns mean, in plain words."""
     standings = [item for board in boards for item in board.standings]
     spreads = any(item.sample and item.sample.std is not None for item in standings)
