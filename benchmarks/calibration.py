@@ -168,7 +168,7 @@ def _judge(kind: Kind, study: Study, found: Found) -> None:
 
 
 def _foretell(kind: Kind, study: Study, samples: list[Sample], gains: list[Comparison], found: Found) -> None:
-    """The power that the report foretells for the one planted effect with the seeds it advises, and whether it holds."""
+    """The power that the report foretells for the one planted effect with the seeds it advises, against what comes."""
     row = int(np.argmax(kind.truths))
     effect, alpha = kind.truths[row] - kind.truths[0], ALPHA / (len(samples) - 1)
     pair, paired = (samples[row], samples[0]), gains[row - 1].paired

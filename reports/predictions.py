@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.ledger import PREDICTIONS, Record
-from reports.statistics.influence import accuracy_effects, correlation_effects, f1_effects
+from reports.statistics.influence import Correlation, Over, accuracy_effects, correlation_effects, f1_effects
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import TASKS
@@ -209,7 +209,7 @@ def _similarity(kept: Kept) -> dict[str, float]:
     return found
 
 
-def _correlation(kind: str, predicted: Array, gold: Array) -> float:
+def _correlation(kind: Correlation, predicted: Array, gold: Array) -> float:
     """0 where one side is constant, as SentEval has it."""
     x, y = (_ranks(side) if kind == "spearman" else side.astype(float) for side in (predicted, gold))
     x, y = x - x.mean(), y - y.mean()
@@ -236,8 +236,12 @@ def _effects(kept: Kept, record: Record, task: str, number: str) -> Array:
     if number == "test_f1":
         return f1_effects(kept.predicted, kept.gold)
     if TASKS[task].kind == "similarity":
-        kind, how = number.split("_")
-        return correlation_effects(kept.predicted, kept.gold, kept.parts, kind, how)
-    _, kind, source = number.split("_")
-    predicted = kept.predicted if source == "cosine" else kept.regressed
-    return correlation_effects(predicted, kept.gold, np.array([len(kept.gold)]), kind, "all")
+        how: Over = "all" if number.endswith("_all") else "mean" if number.endswith("_mean") else "wmean"
+        return correlation_effects(kept.predicted, kept.gold, [*kept.parts], _kind(number), how)
+    predicted = kept.regressed if number.endswith("_regressor") else kept.predicted
+    assert predicted is not None  # or the number could not be computed again
+    return correlation_effects(predicted, kept.gold, kind=_kind(number))
+
+
+def _kind(number: str) -> Correlation:
+    return "spearman" if "spearman" in number else "pearson"

@@ -24,6 +24,8 @@ Array = np.ndarray
 
 DRAWS = 2000
 """A probability is known to about one percent."""
+STEPS = 60
+"""Of the estimate of the true scores' spread."""
 FEWEST = 4
 """With fewer recipes of several seeds nothing is common: every spread and every mean stands for itself."""
 EQUAL = 1e6
@@ -87,7 +89,7 @@ def true_scores(recipes: Sequence[Scored]) -> TrueScores | None:
     deviations = np.sqrt(drawn)
     noise = deviations[..., :, None] * deviations[..., None, :] * alike / seeds[trained, None, None]
     typical = np.sqrt(sums / total)[trained]
-    usual = (typical[..., :, None] * typical[..., None, :] * alike / seeds[trained, None, None]).mean(axis=0)
+    usual = typical[..., :, None] * typical[..., None, :] * alike / seeds[trained, None, None]
     own = means[trained]
     draws[:, trained] = _believed(own, noise, usual, chance) if common else own + _normal(noise, chance)
     widths = np.zeros_like(means)
@@ -144,17 +146,48 @@ def _correlation(values: Sequence[Array]) -> Array:
 def _believed(means: Array, noise: Array, usual: Array, chance: np.random.Generator) -> Array:
     """(draws, recipes, goals) Means drawn towards their centre by the noise's part in their spread.
 
-    Measured in units of the noise, the true spread is the means' less one, in every direction; it is never taken for
-    smaller than the error of that estimate, for then all recipes would be alike for sure.
+    `noise` (draws, recipes, goals, goals) are covariances of the means, `usual` (recipes, goals, goals) typical ones.
     """
-    centre = means.mean(axis=0)
-    root = np.linalg.cholesky(usual)
-    unit = np.linalg.inv(root)
-    values, vectors = np.linalg.eigh(unit @ np.cov(means, rowvar=False).reshape(usual.shape) @ unit.T)
-    spread = root @ (vectors * np.maximum(values - 1, np.sqrt(2 / (len(means) - 1)))) @ vectors.T @ root.T
+    centre, spread = _centre_and_spread(means, usual)
+    noise = _likely(noise, spread + noise, means - centre, chance)
     belief = spread @ np.linalg.inv(spread + noise)
     expected = centre + np.einsum("dnij,nj->dni", belief, means - centre)
     return np.asarray(expected + _normal(spread - belief @ spread, chance))
+
+
+def _likely(noise: Array, whole: Array, gaps: Array, chance: np.random.Generator) -> Array:
+    """The draws of each recipe's noise anew, the likelier the better they go with how far off its mean is.
+
+    A mean that stands out says that the recipe is good, or that its noise is large.
+    """
+    far = np.einsum("ni,dnij,nj->dn", gaps, np.linalg.inv(whole), gaps)
+    logs = -(far + np.linalg.slogdet(whole).logabsdet) / 2
+    weights = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
+    asked = chance.random(weights.shape) * weights[-1]
+    places = [np.searchsorted(own, wanted) for own, wanted in zip(weights.T, asked.T, strict=True)]
+    return np.stack([noise[place, recipe] for recipe, place in enumerate(places)], axis=1)
+
+
+def _centre_and_spread(means: Array, noise: Array) -> tuple[Array, Array]:
+    """Of the true scores: their mean, and their covariance by maximum likelihood (EM), noisy recipes counting less.
+
+    The covariance is never taken for smaller than the error of its estimate where there is none: all recipes would
+    then be alike for sure.
+    """
+    spread = np.cov(means, rowvar=False).reshape(noise.shape[1:]) + noise.mean(axis=0)
+    for _ in range(STEPS):
+        weights = np.linalg.inv(spread + noise)
+        centre = np.linalg.solve(weights.sum(axis=0), np.einsum("nij,nj->i", weights, means))
+        belief = spread @ weights
+        moved = np.einsum("nij,nj->ni", belief, means - centre)
+        spread = np.einsum("ni,nj->ij", moved, moved) / len(means) + (spread - belief @ spread).mean(axis=0)
+    variances = np.diagonal(noise, axis1=1, axis2=2)
+    typical = np.sqrt((variances**-2.0).mean(axis=0) ** -0.5)
+    root = np.linalg.cholesky(noise[0] / np.sqrt(np.outer(variances[0], variances[0])) * np.outer(typical, typical))
+    unit = np.linalg.inv(root)
+    values, vectors = np.linalg.eigh(unit @ spread @ unit.T)
+    floored = np.maximum(values, np.sqrt(2 / (len(means) - 1)))
+    return centre, root @ (vectors * floored) @ vectors.T @ root.T
 
 
 def _normal(covariances: Array, chance: np.random.Generator) -> Array:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reports.evidence import SURE, Evidence, in_words
+from reports.evidence import SURE, Evidence
 from reports.guards import Flag
+from reports.more_seeds import in_words
 from reports.quantity import Quantity, quantity
 from reports.results import Results
 from reports.same_recipe import one_in_effect
@@ -92,7 +93,8 @@ class Judged:
     @property
     def gaps(self) -> tuple[float | None, ...]:
         """Better minus worse in points, of every comparison of two rows; None where one is missing."""
-        return tuple(item.comparison and item.comparison.gain for item in self.compared if not item.of_gaps)
+        comparisons = (item.comparison for item in self.compared if not item.of_gaps)
+        return tuple(None if one is None else one.gain for one in comparisons)
 
     @property
     def published(self) -> tuple[float | None, ...]:
@@ -299,7 +301,8 @@ def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
     if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):
         return item
     bound = claim.points if claim.relation == "above" else -claim.points
-    holding, failing = [], []
+    holding: list[float] = []
+    failing: list[float] = []
     for one in taking_part:
         gain = 0.0 if one.comparison is None else one.comparison.gain
         over = 0.0 if one.of_gaps else bound

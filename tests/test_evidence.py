@@ -13,9 +13,10 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from reports.evidence import Evidence, in_words, order_against_paper
+from reports.evidence import Evidence, order_against_paper
 from reports.guards import Flag, Flags
 from reports.ledger import PREDICTIONS
+from reports.more_seeds import in_words
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import Results
 from search_spaces import Space, spaces

@@ -7,18 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from reports.best_model import best_model
-from reports.importance import importances
 from reports.ledger import LEDGER, PLUGINS, Ledger, Record, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, in_order
 from reports.testing import SectionContract, make_study
-from search_spaces import Domain
 from tests.synthetic_results import PLOTS, undraw, with_goals
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
@@ -173,38 +170,6 @@ def test_rows_with_another_preset_are_named(tmp_path: Path):
         "- `objective.fidelity=released` sets `objective.false_negatives=keep`, `objective.own_positives=score_zero` "
         "in `SupMPN, P 5, Q 5, released code`"
     )
-
-
-class TestImportance:
-    HEAD = Domain("head.kind", choices=("none", "linear"))
-    DIM = Domain("head.dim", low=8, high=64, when=("head.kind", ("linear",)))
-    TAU = Domain("objective.temperature", low=0.1, high=1.0)
-
-    def recipes(self) -> list[dict[str, Any]]:
-        return [
-            {"head.kind": "linear" if n % 2 else "none", "head.dim": 8 + n, "objective.temperature": 0.1 + 0.02 * n}
-            for n in range(40)
-        ]
-
-    def test_what_decides_has_the_largest_share(self):
-        scored = [(recipe, 10 * recipe["objective.temperature"]) for recipe in self.recipes()]
-        shares = importances([self.HEAD, self.TAU], scored)
-        assert sum(shares.values()) == pytest.approx(1)
-        assert shares["objective.temperature"] > 0.9
-
-    def test_a_conditional_domain_is_judged_where_it_is_asked(self):
-        scored = [(recipe, recipe["head.dim"] if recipe["head.kind"] == "linear" else 0.0) for recipe in self.recipes()]
-        domains = [self.HEAD, self.DIM, dataclasses.replace(self.TAU, low=0.0)]
-        for n, (recipe, _) in enumerate(scored):
-            recipe["objective.temperature"] = 0.1 + (n * 7 % 40) / 50
-        shares = importances(domains, scored)
-        assert sum(shares.values()) == pytest.approx(1)
-        assert shares["head.dim"] > 3 * shares["objective.temperature"]
-        assert shares["head.kind"] > 0
-
-    def test_what_was_never_varied_has_no_share(self):
-        scored = [({"head.kind": "none", "objective.temperature": 0.1 + n / 50}, float(n)) for n in range(30)]
-        assert list(importances([self.HEAD, self.DIM, self.TAU], scored)) == ["objective.temperature"]
 
 
 def test_results_are_read_for_what_the_layouts_read(tmp_path: Path):

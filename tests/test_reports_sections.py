@@ -1,4 +1,4 @@
-"""The report's sections beyond the tables: the front of two goals, heat maps, premises, figures, models of others."""
+"""The report's sections beyond the tables: heat maps, premises, figures, models of others."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.plots import cosine_panels, goals_front, grid_panels
+from reports.plots import cosine_panels, grid_panels
 from reports.report import write_report
 from reports.results import Results
-from reports.sections.pareto import Point, front, near_front
 from reports.sections.premise_counts import _count
-from reports.statistics import Measured, Noise
 from search_spaces import Figure, Space, load_space, spaces
-from search_spaces.goals import GOALS
-from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
+from tests.synthetic_results import PLOTS, make_results, undraw
 from tests.test_reports_report import cells
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -31,7 +28,7 @@ BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
 def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
 
-    own = {goals_front, cosine_panels, grid_panels} if "drawn" in request.fixturenames else set()
+    own = {cosine_panels, grid_panels} if "drawn" in request.fixturenames else set()
     undraw(monkeypatch, [module for module in PLOTS if module not in own])
 
 
@@ -86,128 +83,6 @@ def untrain(folder: Path, label: str) -> None:
 
 def section(report: str, heading: str) -> str:
     return report.split(f"\n## {heading}\n", 1)[1].split("\n## ")[0].split("\n</details>")[0]
-
-
-class TestPareto:
-    GOALS = "goals=('sts', 'transfer')"
-
-    def test_the_front_is_what_nothing_dominates(self, tmp_path: Path, drawn: None):
-        study(tmp_path, self.GOALS, explored=12, pruned=2)
-        report = write_report(tmp_path).read_text()
-        text = section(report, "Two goals at once")
-        results = Results.load(tmp_path)
-        scores = {
-            key: tuple(GOALS[goal].of(records[0].scores) or 0.0 for goal in ("sts", "transfer"))
-            for key, records in results.recipes.items()
-        }
-        expected = {
-            key
-            for key, (x, y) in scores.items()
-            if not any(a >= x and b >= y and (a, b) != (x, y) for a, b in scores.values())
-        }
-        assert set(re.findall(r"`([0-9a-f]{12})`", text)) == expected
-        assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
-        assert "chosen on development parts only" in text
-        assert "noise between seeds is unknown" in text
-        found = section(report, "What the search found")
-        assert "asked for 14 recipes beyond the space's rows: 12 finished, 2 stopped early." in found
-        assert "best explored recipe" not in found
-        best = [max(score[place] for score in scores.values()) for place in (0, 1)]
-        short = f"Of 30 recipes, {len(expected)} {'is' if len(expected) == 1 else 'are'} on the Pareto front"
-        assert short in section(report, "In short")
-        assert f"are {best[0]:.2f} for STS and {best[1]:.2f} for transfer." in section(report, "In short")
-        assert (tmp_path / "pictures/pareto.svg").read_text().startswith("<?xml")
-
-    def test_test_averages_stand_beside(self, tmp_path: Path):
-        study(tmp_path, self.GOALS)
-        text = section(write_report(tmp_path).read_text(), "Two goals at once")
-        results = Results.load(tmp_path)
-        line = next(line for line in text.splitlines() if line.startswith("| 1 "))
-        label = re.findall(r"row: ([^|]+?) +\|", line)[0]
-        paper, column = results.topics[0]
-        cell = results.cell(paper, label, column.name)
-        assert cell is not None
-        assert f"{cell.mean:.2f}" in line
-        assert "test: STS Avg." in text
-
-    def test_test_scores_have_no_say(self, tmp_path: Path):
-        def worse(record: Record) -> Record:
-            scores = {task: {**numbers, "test_accuracy": 1.0} for task, numbers in record.scores.items()}
-            return dataclasses.replace(record, scores=scores)
-
-        study(tmp_path, self.GOALS, explored=6)
-
-        def chosen() -> list[str]:
-            text = section(write_report(tmp_path).read_text(), "Two goals at once")
-            return re.findall(r"`([0-9a-f]{12})`", text)
-
-        before = chosen()
-        rewrite(tmp_path, worse)
-        assert chosen() == before
-
-    def test_one_goal_is_missing(self, tmp_path: Path):
-        study(tmp_path, self.GOALS)
-        rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores), None))
-        text = section(write_report(tmp_path).read_text(), "Two goals at once")
-        assert "The goal transfer" in text
-        assert "is missing: no finished trial has it" in text
-        assert "the front is the single best recipe" in text
-        assert len(re.findall(r"`([0-9a-f]{12})`", text)) == 1
-        assert "pareto.svg" not in text
-
-    def test_no_goal_is_there(self, tmp_path: Path):
-        study(tmp_path, self.GOALS)
-        rewrite(tmp_path, lambda record: with_goals(record, None, None))
-        text = section(write_report(tmp_path).read_text(), "Two goals at once")
-        assert "No finished trial has a development score" in text
-
-    def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
-        make_results(tmp_path, spaces()["contrastive_all"], explored=5)
-        measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
-        rewrite(tmp_path, lambda record: with_goals(dataclasses.replace(record, scores=measured), 60.0, 70.0))
-        text = section(write_report(tmp_path).read_text(), "Two goals at once")
-        assert "test: liao_sts" in text
-        assert "test: development" not in text
-
-    def test_domination_within_noise(self):
-        def point(name: str, x: float, y: float) -> Point:
-            return Point(name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)))
-
-        noises = [Noise(1.0, 20), Noise(1.0, 20)]
-        limit = noises[0].threshold(3, 3)
-        best, close, far = point("best", 70, 70), point("close", 70 - 0.9 * limit, 70), point("far", 60, 70)
-        other = point("other", 50, 80)
-        assert [p.name for p in front([far, other, close, best])] == ["best", "other"]
-        assert [p.name for p in near_front([far, other, close, best], noises)] == ["close"]
-        assert near_front([far, other, close, best], [None, noises[1]]) == []
-        assert [p.name for p in front([best, point("twin", 70, 70)])] == ["best", "twin"]
-
-
-def test_importance_of_conditional_domains_and_of_each_goal(tmp_path: Path):
-    """STS is made to depend on the temperature alone, transfer on the head alone."""
-    kept = "('objective.name', 'objective.temperature', 'objective.weight', 'head.kind')"
-    fewer = f"domains=tuple(d for d in spaces()['contrastive_all'].domains if d.key in {kept})"
-    study(tmp_path, fewer, "contrastive_all", explored=40)
-
-    def score(record: Record) -> Record:
-        sts = 60 + 10 * record.recipe["objective.temperature"]
-        return with_goals(record, sts, 70 + 5 * (record.recipe["head.kind"] == "none"))
-
-    rewrite(tmp_path, score)
-    text = section(write_report(tmp_path).read_text(), "What the search found")
-    assert "by development sts and development transfer (PED-ANOVA of 28 explored recipes" in text
-    where, recipes, sts, transfer = cells(text, "What decides whether", "`objective.temperature`")
-    results = Results.load(tmp_path)
-    records = [results.recipes[recipe_hash][0].recipe for recipe_hash in results.explored]
-    triplets = ("triplet", "batch_all", "batch_hard")
-    assert int(recipes) == sum(recipe["objective.name"] not in triplets for recipe in records)
-    assert where.startswith("`objective.name` is supmpn or")
-    assert int(sts.split()[0]) > 60 > 30 > int(transfer.split()[0])
-    assert cells(text, "What decides whether", "`head.kind`")[:2] == ["always", "28"]
-    assert int(cells(text, "What decides whether", "`head.kind`")[3].split()[0]) > 50
-    shares = [int(share) for share in re.findall(r"(\d+) %", text.split("`objective.", 1)[1])]
-    assert sum(shares[::2]) == pytest.approx(100, abs=2)
-    assert sum(shares[1::2]) == pytest.approx(100, abs=2)
 
 
 class TestHeatMap:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports.evidence import Evidence
 from reports.plots.canvas import OURS, PUBLISHED, QUIET, legend, make_figure, save
-from reports.results import Results, average_column, minus, topic_name
+from reports.plots.outliers import clip
+from reports.quantity import quantity
+from reports.results import Results, average_column, topic_name
 from search_spaces.space import Column, Table
 from trainables.recipe import keys
 
@@ -14,14 +18,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def curve_picture(results: Results, key: str, path: Path) -> Path | None:
+@dataclass(frozen=True)
+class Point:
+    """Of a curve: `ends` are those of its bar, None where it has none."""
+
+    x: float
+    y: float
+    ends: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What stands in the picture. `one_seed`: bars of gains count test items only."""
+
+    path: Path
+    bars: bool
+    one_seed: bool
+
+
+def curve_picture(results: Results, key: str, path: Path) -> Drawn | None:
     """Averages over one number of the recipe, a panel for each table that varies it.
 
-    Levels where they are comparable with the paper's, else differences to the baseline row; None where nothing
-    of ours can be drawn.
+    Levels where they are comparable with the paper's, with bars of the standard deviation over seeds; else gains over
+    the baseline row, with their 95 % intervals. None where nothing of ours can be drawn.
     """
     tables = sorted((t for t in results.space.tables if t.curve == key), key=lambda t: (t.topic != "STS", t.number))
-    drawn = [(table, *_points(results, table)) for table in tables]
+    drawn = [(table, _ours(results, table), _published(results, table)) for table in tables]
     if not any(ours for _, ours, _ in drawn):
         return None
     figure, axes = make_figure(len(tables), height=3.6)
@@ -29,43 +51,56 @@ def curve_picture(results: Results, key: str, path: Path) -> Path | None:
         if published:
             axis.plot(*zip(*published, strict=True), "D--", color=PUBLISHED, label="published")
         if ours:
-            xs, ys, errors = zip(*ours, strict=True)
-            axis.errorbar(xs, ys, yerr=[e or 0.0 for e in errors], fmt="o-", color=OURS, capsize=3, label="ours")
+            axis.plot([point.x for point in ours], [point.y for point in ours], "o-", color=OURS, label="ours")
+        for point in ours:
+            if point.ends is not None:
+                bar = [[point.y - point.ends[0]], [point.ends[1] - point.y]]
+                axis.errorbar([point.x], [point.y], yerr=bar, fmt="none", color=OURS, capsize=3)
         column = average_column(table)
         axis.set_title(f"{topic_name(table, column)} (Table {table.number})")
         axis.set_xlabel(keys()[key].label)
-        base = results.space.baseline
         if results.comparable:
             axis.set_ylabel("percent")
             _baseline_lines(results, table, column, axis)
         else:
-            axis.set_ylabel(f"points above {base}")
+            axis.set_ylabel(f"points above {results.space.baseline}")
             axis.axhline(0, color=QUIET, linewidth=1)
+        clip([(axis, [*((point.x, point.y) for point in ours), *published])], "y")
         axis.grid(alpha=0.3)
     legend(figure, axes)
-    return save(figure, path)
+    bars = any(point.ends for _, ours, _ in drawn for point in ours)
+    return Drawn(save(figure, path), bars, len(results.info.seeds) == 1)
 
 
-def _points(
-    results: Results, table: Table
-) -> tuple[list[tuple[float, float, float | None]], list[tuple[float, float]]]:
-    """Ours as (value, score, std) and published as (value, score), sorted by value."""
-    column, base = average_column(table).name, results.space.baseline or ""
-    ours: list[tuple[float, float, float | None]] = []
-    published: list[tuple[float, float]] = []
+def _ours(results: Results, table: Table) -> list[Point]:
+    """Sorted by value."""
+    column, evidence = average_column(table), Evidence.of(results)
+    base = results.info.row_hashes.get(results.space.baseline or "")
+    found = []
     for _, label in table.rows:
         x = float(results.recipe(label)[table.curve or ""])
-        cell = results.cell(table, label, column)
+        cell, own = results.cell(table, label, column.name), results.info.row_hashes.get(label)
+        if cell is None or own is None:
+            continue
         if results.comparable:
-            y, printed = (None if cell is None else cell.mean), results.published(table, label, column)
-        else:
-            reference = results.cell(table, base, column) if base else None
-            y, printed = minus(cell, reference), results.published_gain(table, label, column)
-        if y is not None and cell is not None:
-            ours.append((x, y, cell.std))
-        if printed is not None:
-            published.append((x, printed))
-    return sorted(ours, key=lambda point: point[0]), sorted(published)
+            ends = None if cell.std is None else (cell.mean - cell.std, cell.mean + cell.std)
+            found.append(Point(x, cell.mean, ends))
+        elif base and (gain := evidence.compare(own, base, quantity(table, column))) is not None:
+            known = gain.low is not None and gain.high is not None and own != base
+            found.append(Point(x, gain.gain, (gain.low or 0.0, gain.high or 0.0) if known else None))
+    return sorted(found, key=lambda point: point.x)
+
+
+def _published(results: Results, table: Table) -> list[tuple[float, float]]:
+    """The paper's levels, or its gains, as (value, score); sorted by value."""
+    printed = results.published if results.comparable else results.published_gain
+    column = average_column(table).name
+    points = [
+        (float(results.recipe(label)[table.curve or ""]), figure)
+        for _, label in table.rows
+        if (figure := printed(table, label, column)) is not None
+    ]
+    return sorted(points)
 
 
 def _baseline_lines(results: Results, table: Table, column: Column, axis: Axes) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reports.importance import Curve
 from reports.plots.canvas import OURS, QUIET, legend, make_figure, save
 from reports.plots.outliers import clip
 from trainables.recipe import Value, keys
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 def importance_picture(curves: Sequence[Curve], score: str, path: Path) -> Path:
     """A panel for each curve: the recipes as dots, what the fits predict as a line with the range of the fits."""
     figure, axes = make_figure(len(curves), height=3.4, width=max(5.0, 3.4 * len(curves)), sharey=True)
+    panels: list[tuple[Axes, list[tuple[float, float]]]] = []
     for axis, curve in zip(axes, curves, strict=True):
         numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in curve.values)
         names = [_name(value) for value in curve.values]
@@ -35,8 +40,9 @@ def importance_picture(curves: Sequence[Curve], score: str, path: Path) -> Path:
             axis.set_xticks(xs, names, rotation=25 if sum(map(len, names)) > 20 else 0)
             axis.margins(x=0.15)
         axis.set_xlabel(keys()[curve.key].label)
-        clip(axis, dots, "y")
+        panels.append((axis, dots))
         axis.grid(alpha=0.3)
+    clip(panels, "y")
     axes[0].set_ylabel(score)
     legend(figure, axes)
     return save(figure, path)

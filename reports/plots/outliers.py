@@ -30,29 +30,32 @@ def limits(values: Sequence[float]) -> tuple[float, float]:
     return kept[0], kept[-1]
 
 
-def clip(axis: Axes, points: Sequence[tuple[float, float]], way: Literal["x", "y"], label: str = "") -> bool:
+def clip(panels: Sequence[tuple[Axes, Sequence[tuple[float, float]]]], way: Literal["x", "y"]) -> None:
     """Bound the axis to what is not far, and mark each point beyond at the edge with its number.
 
-    Points are (x, y) as they are drawn. Returns whether there are any beyond.
+    `panels` share the axis; each has its points (x, y) as they are drawn.
     """
     place = "xy".index(way)
-    if not points:
-        return False
-    low, high = limits([point[place] for point in points])
-    beyond = [point for point in points if not low <= point[place] <= high]
-    if not beyond:
-        return False
+    values = [point[place] for _, points in panels for point in points]
+    if not values:
+        return
+    low, high = limits(values)
+    if low <= min(values) and max(values) <= high:
+        return
     room = 0.12 * ((high - low) or abs(high) or 1.0)
-    (axis.set_xlim if way == "x" else axis.set_ylim)(low - room, high + room)
-    for point in beyond:
-        above = point[place] > high
-        edge = [*point]
-        edge[place] = high + room if above else low - room
-        marker = {"x": "<>", "y": "v^"}[way][above]
-        axis.plot(*edge, marker, color=QUIET, markersize=7, clip_on=False, zorder=20)
-        inward = (-6 if above else 6, 5) if way == "x" else (7, -9 if above else 3)
-        axis.annotate(
-            f"{point[place]:.1f}", edge, xytext=inward, textcoords="offset points", fontsize=8, color="#555555",
-            ha="right" if way == "x" and above else "left", zorder=20,
-        )  # fmt: skip
-    return True
+    for axis, points in panels:
+        (axis.set_xlim if way == "x" else axis.set_ylim)(low - room, high + room)
+        for point in points:
+            if not low <= point[place] <= high:
+                _mark(axis, point, place, low - room if point[place] < low else high + room)
+
+
+def _mark(axis: Axes, point: tuple[float, float], place: int, end: float) -> None:
+    above = point[place] > end
+    edge = (end, point[1]) if place == 0 else (point[0], end)
+    axis.plot(*edge, ("<>", "v^")[place][above], color=QUIET, markersize=7, clip_on=False, zorder=20)
+    inward = (-6 if above else 6, 5) if place == 0 else (7, -9 if above else 3)
+    axis.annotate(
+        f"{point[place]:.1f}", edge, xytext=inward, textcoords="offset points", fontsize=8, color="#555555",
+        ha="right" if place == 0 and above else "left", zorder=20,
+    )  # fmt: skip

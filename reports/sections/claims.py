@@ -75,7 +75,9 @@ def claims_table(found: tuple[Judged, ...]) -> str:
 
 def direction_in_words(item: Judged) -> str:
     """`+2.75, as claimed`; of a relation with a margin what it asks for, too."""
-    figures = _figures(item.claim, item.gaps)
+    taking_part = [one for one in item.compared if not one.out] or item.compared
+    gains = tuple(None if one.comparison is None else one.comparison.gain for one in taking_part if not one.of_gaps)
+    figures = _figures(item.claim, gains)
     if figures == DASH:
         return DASH
     asked = relation_in_words(item.claim)
@@ -105,14 +107,12 @@ def size_in_words(item: Judged) -> str:
 
 def interval_in_words(item: Judged) -> str:
     """`+5.65 to +6.76`, of the weakest comparison, and what it leaves out."""
-    known = [
-        (comparison.gain, comparison)
-        for one in item.compared
-        if (comparison := one.comparison) is not None and comparison.low is not None and not one.of_gaps
-    ]
+    taking_part = [one for one in item.compared if not one.out] or item.compared
+    found = [one.comparison for one in taking_part if one.comparison is not None and not one.of_gaps]
+    known = [comparison for comparison in found if comparison.low is not None]
     if not known:
         return DASH
-    _, weakest = min(known, key=lambda pair: pair[0])
+    weakest = min(known, key=lambda comparison: comparison.gain)
     said = f"{signed(weakest.low)} to {signed(weakest.high)}"
     return said if weakest.basis == "seeds and items" else f"{said} ({weakest.basis})"
 
@@ -124,7 +124,7 @@ def verdict_in_words(item: Judged) -> str:
     if missing and missing < len(item.compared):
         limits.append(f"{missing} of {count(len(item.compared), 'comparison')} missing")
     alone = sum(one.status == "one seed" for one in item.compared)
-    if alone and item.verdict != "undecided: one seed":
+    if alone and item.verdict not in ("undecided: one seed", "not run"):
         limits.append(f"{alone} of {count(len(item.compared), 'comparison')} with one seed")
     if item.left_out:
         few = len(item.left_out) <= FEW
@@ -135,7 +135,7 @@ def verdict_in_words(item: Judged) -> str:
     flagged = [one for one in item.compared if one.status == "flagged"]
     if flagged:
         names = ", ".join(f"⚠ `{name}`" for name in dict.fromkeys(flag.guard for flag in item.flags))
-        limits.append(f"{_of(flagged, item)}flagged: {names}")
+        limits.append(f"{_of(flagged, item, 'flagged') or 'flagged: '}{names}")
     for one in item.compared:
         if one.of_gaps and one.comparison is not None:
             limits.append(f"the two improvements differ by {signed(one.comparison.gain)}")
@@ -144,12 +144,14 @@ def verdict_in_words(item: Judged) -> str:
 
 def _kept_out(ones: list[Compared], item: Judged) -> list[str]:
     reasons = dict.fromkeys(one.why for one in ones)
-    return [f"{_of([one for one in ones if one.why == reason], item)}{reason}" for reason in reasons]
+    return [f"{_of([one for one in ones if one.why == reason], item, 'not tested')}{reason}" for reason in reasons]
 
 
-def _of(ones: list[Compared], item: Judged) -> str:
-    """`1 of 2 comparisons: `, where it is not all of them."""
-    return "" if len(ones) == len(item.compared) else f"{len(ones)} of {count(len(item.compared), 'comparison')}: "
+def _of(ones: list[Compared], item: Judged, what: str) -> str:
+    """`1 of 2 comparisons not tested: `, where it is not all of them."""
+    if len(ones) == len(item.compared):
+        return ""
+    return f"{len(ones)} of {count(len(item.compared), 'comparison')} {what}: "
 
 
 def _contradicted(claim: Claim) -> str:

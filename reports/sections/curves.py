@@ -5,20 +5,41 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.markdown import code
-from reports.plots.curve_lines import curve_picture
-from reports.results import Results
-from reports.sections.words import bars_in_words
+from reports.plots.curve_lines import Drawn, curve_picture
+from reports.results import Results, average_column
 
 
 def write(results: Results, pictures: Path) -> str:
     """A picture for each number that a table varies."""
     parts = []
     for key in dict.fromkeys(paper.curve for paper in results.space.tables if paper.curve):
-        picture = curve_picture(results, key, pictures / f"curve-{key}.svg")
-        if picture:
-            parts.append(f"![Scores over {key}, ours and published]({pictures.name}/{picture.name})")
-            parts.append(f"Over `{key}`{bars_in_words(results)}.")
+        drawn = curve_picture(results, key, pictures / f"curve-{key}.svg")
+        if drawn is None:
+            parts.append(f"The curve over {code(key)} cannot be drawn: {_missing(results, key)}.")
         else:
-            missing = "its rows" if results.comparable else f"its rows and the {code(results.space.baseline)} row"
-            parts.append(f"The curve over `{key}` needs {missing}, which have not finished.")
+            parts.append(f"![Scores over {key}, ours and published]({pictures.name}/{drawn.path.name})")
+            parts.append(f"Over {code(key)}; {_bars(results, drawn)}.")
     return "\n\n".join(parts)
+
+
+def _missing(results: Results, key: str) -> str:
+    """What is not there yet: rows of the tables, or only the baseline row that they are set against."""
+    tables = [table for table in results.space.tables if table.curve == key]
+    rows = any(
+        results.cell(table, label, average_column(table).name) is not None
+        for table in tables
+        for _, label in table.rows
+    )
+    if not rows:
+        return "none of its rows has finished with this score"
+    return f"the {code(results.space.baseline)} row, which the others are set against, has not finished with this score"
+
+
+def _bars(results: Results, drawn: Drawn) -> str:
+    if not drawn.bars:
+        return "one seed, so there are no bars" if drawn.one_seed else "there are no bars"
+    if results.comparable:
+        return "bars are a row's standard deviation over seeds"
+    if drawn.one_seed:
+        return "bars are 95 % intervals of the gain over test items only, since there is one seed"
+    return "bars are 95 % intervals of the gain"

@@ -75,7 +75,8 @@ def _rows_of_the_search(results: Results) -> list[str]:
 def _told(results: Results, found: Importance, name: str, picture: Path) -> list[str]:
     above = [code(effect.keys[0]) for effect in found.above]
     fit = found.explained
-    quality = f"{_percent(fit.value)} of the spread of their scores ({_interval(fit)}; p {_equals(fit.p)})"
+    part = _percent(fit.value) if fit.value > 0 else "nothing"
+    quality = f"{part} of the spread of their scores (R2 {fit.value:.2f}, 95 % {_ends(fit)}; p = {fit.p:.2f})"
     if above:
         named = " and ".join([", ".join(above[:-1]), above[-1]] if len(above) > 1 else above)
         first = f"**{named} {'matters' if len(above) == 1 else 'matter'}** beyond what chance makes of noise."
@@ -152,5 +153,6 @@ def _interval(share: Share) -> str:
     return f"{_percent(low)} to {_percent(high)}"
 
 
-def _equals(p: float) -> str:
-    return f"= {p:.2f}"
+def _ends(share: Share) -> str:
+    low, high = share.interval
+    return f"{low:.2f} to {high:.2f}"

@@ -90,8 +90,9 @@ def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
         panels.setdefault(panel, {}).setdefault(name, []).append((x, point.mean, point.std))
         lines.append([text(panel) or "all", text(name), _value(x), str(len(scores)), spread(point)])
     lines_picture(panels, over, _score(figure), path)
+    barred = any(point[2] is not None for named in panels.values() for line in named.values() for point in line)
     seeds = max(score.seeds for _, score in scored)
-    bars = "; bars are the standard deviation over seeds" if seeds > 1 else ", one seed"
+    bars = "; bars are the standard deviation over seeds" if barred else ", one seed" if seeds == 1 else ""
     return [
         f"![Lines over {over}]({path.parent.name}/{path.name})",
         f"{text(_score(figure))} over `{over}`{bars}. Where several recipes share a point it is their mean.",

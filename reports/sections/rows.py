@@ -29,10 +29,11 @@ def write(results: Results, pictures: Path) -> str:
     return "\n\n".join(parts)
 
 
-def how_to_read(boards: list[Board]) -> str:
+def how_to_read(boards: tuple[Board, ...]) -> str:
     """What the columns mean, in plain words."""
     standings = [item for board in boards for item in board.standings]
-    said = ["`mean` is over seeds, ± their standard deviation."]
+    spreads = any(item.sample and item.sample.std is not None for item in standings)
+    said = [f"`mean` is over seeds{', ± their standard deviation' * spreads}."]
     if any(item.gain for item in standings):
         said.append(
             "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for "

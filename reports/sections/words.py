@@ -16,11 +16,6 @@ FEWEST = 4
 """The order of fewer rows says nothing."""
 
 
-def bars_in_words(results: Results) -> str:
-    """What the bars of a picture are, to follow its caption."""
-    return "; bars are a row's own standard deviation over seeds" if len(results.info.seeds) > 1 else ", one seed"
-
-
 def interval(gain: Comparison | None) -> str:
     """`+2.83 [+1.20, +4.46]`: a difference with its 95 % interval; only the difference where that is unknown."""
     if gain is None:
