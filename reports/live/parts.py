@@ -190,7 +190,8 @@ def _board(board: dict[str, Any]) -> str:
         rows.append([escape(row["name"]), str(row["seeds"]), number(row["mean"]), gain, escape(row["verdict"]) + flags])
     caption = f"{escape(board['name'])}, gains{against} in points with their 95 % intervals."
     flags = "".join(f"<li>⚠ {escape(guard)}: {sentence}</li>" for guard, sentence in board["flags"].items())
-    return table(["row", "#seeds", "#mean", "#gain", "verdict so far"], rows, caption) + (flags and f"<ul>{flags}</ul>")
+    head = ["row", "#seeds", "#mean", "#gain", "verdict so far"]
+    return table(head, rows, caption) + (f"<ul>{flags}</ul>" if flags else "")
 
 
 def _failed(view: View) -> str:
