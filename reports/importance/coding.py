@@ -32,7 +32,9 @@ class Coded:
             for domain in domains
         }
         varied = [domain for domain in domains if len({*columns[domain.key]} - {NOT_ASKED}) > 1]
-        values = np.array([columns[domain.key] for domain in varied], dtype=np.float32).reshape(len(varied), len(recipes))
+        values = np.array([columns[domain.key] for domain in varied], dtype=np.float32).reshape(
+            len(varied), len(recipes)
+        )
         return cls(tuple(varied), values.T.copy())
 
     @cached_property
