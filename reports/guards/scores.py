@@ -145,7 +145,7 @@ def overlap(results: Results) -> list[Flag]:
         more = f" and {count(len(largest) - FEW, 'more task')}" if len(largest) > FEW else ""
         said = (
             f"test sentences stand among the training sentences of {rows_in_words(results, recipes)} "
-            f"({listed(most) if not more else ', '.join(most) + more} of the test items): these scores are too high"
+            f"({listed(most) if not more else ', '.join(most) + more} of the test items): these scores may be too high"
         )
         flags.append(Flag("overlap", said, recipes, frozenset(exposed), blocks=False))
     for task, those in seen.items():
@@ -218,8 +218,8 @@ def _other_items(results: Results) -> list[Flag]:
             usual = max(values.values(), key=lambda value: (value is not None, list(values.values()).count(value)))
             odd = frozenset(recipe for recipe, value in values.items() if value is None or value != usual)
             said = (
-                f"{rows_in_words(results, odd)} were scored on other test items of {text(task)} than the other rows: "
-                "their scores are of different tests"
+                f"the test items of {text(task)} are others in {rows_in_words(results, odd)} than in the other rows: "
+                "these scores are of different tests"
             )
             flags.append(Flag("items", said, odd, frozenset([task]), crossed_by="unequal", values=values))
     return flags

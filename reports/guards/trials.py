@@ -44,10 +44,8 @@ def seeds(results: Results) -> list[Flag]:
     }
     if fewer and any(asked <= {record.seed for record in records} for records in results.recipes.values()):
         low, high = min(fewer.values()), max(fewer.values())
-        said = (
-            f"{rows_in_words(results, fewer)} have {low}{f' to {high}' if high > low else ''} of the study's "
-            f"{count(len(asked), 'seed')}: their intervals are wider for it"
-        )
+        some = f"{low}{f' to {high}' if high > low else ''} of the study's {count(len(asked), 'seed')}"
+        said = f"only {some} are there of {rows_in_words(results, fewer)}: what is said of these rows is less sure"
         flags.append(Flag("seeds", said, frozenset(fewer), blocks=False))
     return flags
 
