@@ -13,7 +13,16 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.made_up import VERSIONS
-from reports.plots import cosine_panels, curve_lines, forest, geometry_map, goals_front, grid_panels, search_course
+from reports.plots import (
+    cosine_panels,
+    curve_lines,
+    forest,
+    geometry_map,
+    goals_front,
+    grid_panels,
+    importance_panels,
+    search_course,
+)
 from reports.testing import write_trial
 from search_spaces import Row, Space, spaces
 from trainables.files import write_whole
@@ -21,7 +30,7 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
-PLOTS = (forest, geometry_map, curve_lines, search_course, goals_front, cosine_panels, grid_panels)
+PLOTS = (forest, geometry_map, curve_lines, search_course, goals_front, cosine_panels, grid_panels, importance_panels)
 """The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
