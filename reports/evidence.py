@@ -9,22 +9,24 @@ for board in evidence.boards:          # one for each figure that sums the study
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
-from reports.markdown import count
+from reports.more_seeds import in_words, more_seeds
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import topic_name
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
 from reports.statistics.families import can_be_judged
+from reports.statistics.influence import mcnemar
 from reports.statistics.order import Order, kendall
 from reports.statistics.pairing import pair_by_seed, same_seeds
-from reports.statistics.power import Spread, pooled_spread, power, seeds_needed
+from reports.statistics.power import Spread, pooled_spread
+from reports.statistics.sample import pairable
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -32,12 +34,6 @@ if TYPE_CHECKING:
 
 SURE = 0.05
 """A verdict may be wrong this often, over a whole board or all claims of a report."""
-MOST = 20
-"""More seeds than this are not proposed."""
-POWER = 0.8
-"""How surely the proposed seeds would settle what they are for."""
-FIRST_SEEDS = 2
-"""So many more are proposed where each row has one."""
 
 Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
 """Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two."""
@@ -179,8 +175,21 @@ class Evidence:
             self._compared[key] = None
             if first is not None and second is not None:
                 paired = same_seeds(first, second) and self._seeds_move_together(figure)
-                self._compared[key] = compare(first, second, paired=paired)
+                found = compare(first, second, paired=paired)
+                exact = self._exact_p(first_hash, second_hash, figure)
+                self._compared[key] = found if exact is None else replace(found, p=exact)
         return self._compared[key]
+
+    def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
+        """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""
+        first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
+        if first is None or second is None or not (first.fixed and second.fixed and pairable(first, second)):
+            return None
+        if len(figure.weights) > 1:
+            return None
+        records = self.results.recipes[first_hash][0], self.results.recipes[second_hash][0]
+        hits = [self.results.predictions.hits(record, *next(iter(figure.weights))) for record in records]
+        return None if hits[0] is None or hits[1] is None else mcnemar(hits[0], hits[1])
 
     def _seeds_move_together(self, figure: Quantity) -> bool:
         """Whether rows are compared seed by seed in this figure; decided once, for all of them."""
@@ -246,10 +255,10 @@ class Evidence:
         return [average_quantity(name) for name in results.summary_averages]
 
     @cached_property
-    def boards(self) -> list[Board]:
+    def boards(self) -> tuple[Board, ...]:
         """One for each figure that at least one row has. Explored recipes are not on it: they were chosen by score."""
         boards = [self._board(figure) for figure in self.figures]
-        return [board for board in boards if any(standing.sample for standing in board.standings)]
+        return tuple(board for board in boards if any(standing.sample for standing in board.standings))
 
     def _board(self, figure: Quantity) -> Board:
         hashes = {label: key for label in self.results.asked_rows if (key := self.results.info.row_hashes[label])}
@@ -314,22 +323,12 @@ class Evidence:
     ) -> float | None:
         """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
 
-        If it is as large as measured. Infinity where MOST would not; None where no row of the study tells
-        how far seeds scatter.
+        As `reports.more_seeds.more_seeds`; None, too, where a figure is missing.
         """
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        spread = self._spread(figure)
-        if spread is None and any(not sample.fixed for sample in (first, second)):
-            return None
-        trained = [sample.count for sample in (first, second) if not sample.fixed]
-        effect = first.mean - second.mean - bound
-        most = min(trained, default=0) + MOST
-        if not trained or power(first, second, effect, most, alpha=alpha, spread=spread) < POWER:
-            return math.inf
-        needed = seeds_needed(first, second, effect, POWER, alpha=alpha, spread=spread)
-        return math.inf if needed is None else max(1, needed - min(trained))
+        return more_seeds(first, second, bound, alpha, self._spread(figure))
 
     def _spread(self, figure: Quantity) -> Spread | None:
         """Between seeds, pooled over the rows."""
@@ -377,33 +376,6 @@ def order_against_paper(board: Board) -> Order | None:
         if standing.sample is not None and standing.published is not None
     ]
     return kendall([ours for ours, _ in both], [theirs for _, theirs in both])
-
-
-def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, str, tuple[str, ...]]:
-    """Of undecided gains or claims, by name how many more seeds each needs: one number for them, what it would settle
-    in words, and the names of what it would settle.
-
-    No more than MOST seeds are proposed: what needs more is left undecided, and counted.
-    """
-    if not more:
-        return None, "", ()
-    if all(needed is None for needed in more.values()):
-        seeds = FIRST_SEEDS
-        said = (
-            f"how far scores move from seed to seed is unknown; {count(seeds, 'more seed')} of each row would show it"
-        )
-        return seeds, f"No {noun} can be decided with one seed: {said}.", ()
-    within = {name: int(needed) for name, needed in more.items() if needed is not None and needed <= MOST}
-    which = f"the undecided {noun}" if len(more) == 1 else f"{len(within)} of {len(more)} undecided {noun}s"
-    if not within:
-        which = f"The undecided {noun} is" if len(more) == 1 else f"All {len(more)} undecided {noun}s are"
-        return None, f"{which} too small for {MOST} more seeds of each row to settle, if as small as measured.", ()
-    seeds = max(within.values())
-    size = "it is" if len(within) == 1 else "they are"
-    said = f"{count(seeds, 'more seed')} of each row would settle {which}, if {size} as large as measured (power 80 %)"
-    if len(within) < len(more):
-        said += f"; the others would need more than {MOST}"
-    return seeds, f"{said}.", tuple(within)
 
 
 def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> list[str]:

@@ -26,6 +26,7 @@ from trainables.encoders.model_card import model_card, write_card
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import TASKS
 
 NORMAL = 1.96
@@ -138,9 +139,10 @@ def _metadata(row: str | None, record: Record) -> list[str]:
         "  results:",
     ]
     for task, metric, value in _tests(record):
+        classes = SCORERS[TASKS[task].kind].target == "classes"
         lines += [
             "  - task:",
-            "      type: sentence-similarity",
+            f"      type: {'text-classification' if classes else 'sentence-similarity'}",
             "    dataset:",
             "      type: senteval",
             f"      name: {json.dumps(task)}",
@@ -169,7 +171,7 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[st
     if lines:
         yield table(["Task", "Number", "This model", "95 % over items"], lines, left=2)
     evidence, base = Evidence.of(results), results.info.row_hashes.get(results.space.baseline or "")
-    lines = []
+    lines, one_seed = [], False
     for figure in evidence.figures:
         sample = evidence.sample(record.recipe_hash, figure)
         if sample is None:
@@ -177,11 +179,17 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[st
         gain = evidence.compare(record.recipe_hash, base, figure) if base and base != record.recipe_hash else None
         interval = "" if gain is None or gain.low is None else f" [{signed(gain.low)}, {signed(gain.high)}]"
         spread = "" if sample.std is None else f" ± {sample.std:.2f}"
+        one_seed |= gain is not None and gain.one_seed
         gained = DASH if gain is None else signed(gain.gain) + interval
         lines.append([text(figure.name), f"{sample.count}", number(sample.mean) + spread, gained])
     if lines:
         yield "The row over its seeds, and its gain over the study's baseline with its 95 % interval:"
         yield table(["Figure", "seeds", "mean", f"gain over {text(results.space.baseline or 'no row')}"], lines)
+    if one_seed:
+        yield (
+            "A recipe here has one seed only, so these intervals are over test items alone: they speak of two models, "
+            "and nothing is decided about the recipes."
+        )
 
 
 def _doubts(results: Results, record: Record) -> Iterator[str]:

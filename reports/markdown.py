@@ -37,7 +37,7 @@ def spread(value: Measured | None, digits: int = 2) -> str:
 
 _MARKS = re.compile(r"[\\\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@")
 """What means something within a line of markdown: emphasis, code, links, HTML, columns, formulas."""
-_START = re.compile(r"^(\d*)([.)#+=-])")
+_START = re.compile(r"^(\d*)([.)](?=\s|$)|[#+=-])")
 """What at its beginning makes a line a heading, a list or a rule."""
 
 

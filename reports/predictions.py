@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.ledger import PREDICTIONS, Record
-from reports.statistics.influence import accuracy_effects, correlation_effects, f1_effects
+from reports.statistics.influence import Correlation, Over, accuracy_effects, correlation_effects, f1_effects
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import TASKS
@@ -80,6 +80,15 @@ class Predictions:
         with np.errstate(all="ignore"):
             effects = np.asarray(_effects(kept, record, task, number), dtype=np.float32)
         return effects if np.isfinite(effects).all() else None
+
+    def hits(self, record: Record, task: str, number: str) -> Array | None:
+        """(items,) Whether each was answered rightly, of an accuracy on one test part; None of anything else.
+
+        Answers from several folds hang together, so they are not told one by one.
+        """
+        kept = self._of(record).get(task)
+        plain = number == "test_accuracy" and _folds(record, task) is None
+        return kept.predicted == kept.gold if kept is not None and plain and self.fits(record, task) else None
 
     def names(self, record: Record, task: str, number: str) -> bool | None:
         """Whether the file says itself which items these are; None where nothing was kept."""
@@ -209,7 +218,7 @@ def _similarity(kept: Kept) -> dict[str, float]:
     return found
 
 
-def _correlation(kind: str, predicted: Array, gold: Array) -> float:
+def _correlation(kind: Correlation, predicted: Array, gold: Array) -> float:
     """0 where one side is constant, as SentEval has it."""
     x, y = (_ranks(side) if kind == "spearman" else side.astype(float) for side in (predicted, gold))
     x, y = x - x.mean(), y - y.mean()
@@ -236,8 +245,12 @@ def _effects(kept: Kept, record: Record, task: str, number: str) -> Array:
     if number == "test_f1":
         return f1_effects(kept.predicted, kept.gold)
     if TASKS[task].kind == "similarity":
-        kind, how = number.split("_")
-        return correlation_effects(kept.predicted, kept.gold, kept.parts, kind, how)
-    _, kind, source = number.split("_")
-    predicted = kept.predicted if source == "cosine" else kept.regressed
-    return correlation_effects(predicted, kept.gold, np.array([len(kept.gold)]), kind, "all")
+        how: Over = "all" if number.endswith("_all") else "mean" if number.endswith("_mean") else "wmean"
+        return correlation_effects(kept.predicted, kept.gold, [*kept.parts], _kind(number), how)
+    predicted = kept.regressed if number.endswith("_regressor") else kept.predicted
+    assert predicted is not None  # or the number could not be computed again
+    return correlation_effects(predicted, kept.gold, kind=_kind(number))
+
+
+def _kind(number: str) -> Correlation:
+    return "spearman" if "spearman" in number else "pearson"

@@ -1,4 +1,4 @@
-"""What every section of a report must do, as tests that a section from outside the repository inherits:
+"""What every section of a report, and every format of one, must do, as tests that an entry from outside inherits:
 
     class TestMySection(SectionContract):
         @pytest.fixture
@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.formats import Document, Format
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
 from reports.made_up import DATA, VERSIONS, geometry, with_predictions
-from reports.report import part_of, write_report
+from reports.report import Part, part_of, write_report
 from reports.results import Results
 from reports.sections import Section, in_order
 from search_spaces import load_space
@@ -123,3 +124,58 @@ class SectionContract:
     def test_it_stands_in_the_report(self, section: Section, results: Results) -> None:
         written = part_of(section, results, results.folder / "pictures")
         assert (written.markdown if written.content else "") in write_report(results.folder).read_text(encoding="utf-8")
+
+
+KINDS = """*slanted* **strong** `code--span` [a link](https://example.org/a?b=1&c=%7B) <b>no element</b>\\
+a new line \\input{x} $1$ & 50 %
+
+> said
+
+1. one
+   - deep
+
+---
+
+### Below
+
+```
+python study/run.py
+```
+
+| word | number |
+| ---- | -----: |
+| one  |   1.50 |
+| [two |      — |
+"""
+"""What a section may write."""
+
+
+class FormatContract:
+    """What every format of a report must do. Inherit it, and give the format as the fixture `form`."""
+
+    @pytest.fixture
+    def form(self) -> Format:
+        raise NotImplementedError("give the format under test as the fixture `form`")
+
+    @pytest.fixture
+    def document(self, tmp_path: Path) -> Document:
+        parts = (Part("open", "An open one", KINDS, False), Part("rows", "A folded one", KINDS, True))
+        return Document(make_study(tmp_path / "results"), "A title & more", parts)
+
+    def test_it_writes_where_it_says_and_nowhere_else(self, form: Format, document: Document) -> None:
+        before = set(document.results.folder.iterdir())
+        written = form.write(document)
+        assert written == document.results.folder / form.file
+        assert set(document.results.folder.iterdir()) - before == {written}
+        assert all("1.50" in content for content in _contents(written).values())
+
+    def test_the_same_document_gives_the_same_bytes(self, form: Format, document: Document) -> None:
+        first = _contents(form.write(document))
+        assert first == _contents(form.write(document))
+        assert first
+
+
+def _contents(written: Path) -> dict[Path, str]:
+    """Of a file, or of every file of a folder."""
+    files = written.iterdir() if written.is_dir() else [written]
+    return {file: file.read_text(encoding="utf-8") for file in files}

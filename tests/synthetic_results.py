@@ -30,7 +30,7 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
-PLOTS = (forest, geometry_map, curve_lines, search_course, goals_front, cosine_panels, grid_panels, importance_panels)
+PLOTS = (cosine_panels, curve_lines, forest, geometry_map, goals_front, grid_panels, importance_panels, search_course)
 """The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""

@@ -24,6 +24,8 @@ MAY_IMPORT = {
         "reports",
         "search_spaces",
         "trainables.objectives.OBJECTIVES",
+        "trainables.senteval.protocol",
+        "trainables.senteval.scorers",
         "trainables.senteval.tasks",
         "trainables.corpora.layouts",
         "trainables.fidelity",

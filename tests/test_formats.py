@@ -29,7 +29,7 @@ from reports.plots.canvas import make_figure, save
 from reports.report import Part, write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section
-from reports.testing import make_study
+from reports.testing import FormatContract, make_study
 from trainables.errors import UserError
 
 HOSTILE = (
@@ -285,10 +285,10 @@ class TestCsv:
         assert ",-0.50" in content
 
 
-def test_the_same_document_gives_the_same_bytes(made: Document):
-    for form in FORMATS.values():
-        if form.name != "csv":
-            assert form.write(made).read_bytes() == form.write(made).read_bytes()
+class TestEveryFormat(FormatContract):
+    @pytest.fixture(params=list(FORMATS))
+    def form(self, request: pytest.FixtureRequest) -> Format:
+        return FORMATS[request.param]
 
 
 def test_tables_of_markdown():

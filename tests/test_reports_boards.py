@@ -41,6 +41,14 @@ class TestFirstSentence:
             "The largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points, but 2 rows may be the best."
         )
 
+    def test_a_row_that_could_not_be_judged_may_be_better(self):
+        found = board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 64.0, in_best_set=None))
+        [said] = conclusions([found])
+        assert "`a` is the best of the 2 rows that can be judged" in said
+        assert best_set(found).startswith(
+            "Best set on **STS Avg.** (1 of the 2 rows that can be judged may be the best"
+        )
+
     def test_nothing_is_proven(self):
         [said] = conclusions([board(standing("a", 60.2), standing("b", 59.9))])
         assert said.startswith("On **STS Avg.** no row is shown to be better or worse than `base`: the differences are")
@@ -60,7 +68,7 @@ class TestFirstSentence:
         [said] = conclusions([board(standing("flagged", 66.0, **flagged))])
         assert "a verdict is forbidden by the flag `steps`" in said
         [said] = conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))])
-        assert "1 of 2 rows is shown to be above `base` (1 without a verdict (flag `steps`))" in said
+        assert "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`)" in said
 
     def test_a_row_below_is_not_said_to_be_above(self):
         [said] = conclusions([board(standing("a", 55.0, verdict="below", p_holm=0.001))])
@@ -95,7 +103,7 @@ class TestBestSet:
     def test_all_rows(self):
         every = [standing(name, 60.1, in_best_set=True) for name in "ab"]
         found = dataclasses.replace(board(), standings=tuple(every))
-        assert best_set(found) == "Best set on **STS Avg.**: any of the 2 rows may be the best."
+        assert best_set(found) == "Best set on **STS Avg.**: any of 2 rows may be the best."
 
 
 class TestOrder:

@@ -6,8 +6,11 @@ Labels, notes, reasons, commands, claims, oddities, titles, names of a space and
 from __future__ import annotations
 
 import dataclasses
+import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +21,7 @@ from reports.ledger import FAILURES, LEDGER, Ledger, Record
 from reports.markdown import bullets, code, table, text, verbatim
 from reports.report import write_report
 from search_spaces import load_space
+from tests import synthetic_results
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.files import write_whole
 
@@ -120,7 +124,7 @@ def study(folder: Path, mark: str, name: str) -> None:
         status_counts={"finished": 1, "odd" + mark: 2},
     ).save(folder)
     failed = next(value for label, value in info.row_hashes.items() if value and label not in labels)
-    write_whole(folder / FAILURES / f"{failed}-1.json", f'{{"reason": {_json("it broke" + mark)}}}')
+    write_whole(folder / FAILURES / f"{failed}-1.json", f'{{"reason": {json.dumps("it broke" + mark)}}}')
     ledger = Ledger(folder / LEDGER)
 
     def change(record: Record) -> Record:
@@ -141,14 +145,8 @@ def study(folder: Path, mark: str, name: str) -> None:
     for record in ledger.read():
         ledger.write(change(record))
     (folder / LEDGER / "0123456789ab-1.json").write_text(
-        _json({"recipe": {"a" + mark: 1}, "recipe_hash": "0123456789ab", "seed": 1})
+        json.dumps({"recipe": {"a" + mark: 1}, "recipe_hash": "0123456789ab", "seed": 1})
     )
-
-
-def _json(value: object) -> str:
-    import json
-
-    return json.dumps(value)
 
 
 def structure(markdown: str, html: bool) -> list[tuple[str, str]]:
@@ -173,6 +171,16 @@ def _kinds(tokens: list[Token]) -> Iterator[tuple[str, str]]:
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     undraw(monkeypatch, PLOTS)
+
+
+@pytest.fixture(autouse=True)
+def same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made-up scores follow a row's label; here they follow it without the mark."""
+
+    def chance(seed: int | str) -> random.Random:
+        return random.Random(seed.removesuffix(HOSTILE).removesuffix(PLAIN) if isinstance(seed, str) else seed)
+
+    monkeypatch.setattr(synthetic_results, "random", SimpleNamespace(Random=chance))
 
 
 @pytest.mark.parametrize("name", ["scl_ablation", "supmpn_objectives", "declutr_objective"])

@@ -217,6 +217,7 @@ class TestExport:
         assert re.search(r"\| MR +\| `test_accuracy` +\| +[\d.]+ \| +[\d.]+ to [\d.]+ \|", card)
         assert re.search(r"\| STS Avg\. +\| +2 \| .* \[[-+][\d.]+, [-+][\d.]+\] \|", card)
         assert "They are of its authors' model" in card
+        assert "one seed only" not in card
         assert "Apache-2.0" in card  # of the built-in corpus and encoder
         assert not re.search(r"\bnan\b", card)
 
@@ -230,6 +231,14 @@ class TestExport:
         share = value / 100
         expected = 196 * (share * (1 - share) / (best.scores["TREC"]["examples"] - 1)) ** 0.5
         assert (high - low) / 2 == pytest.approx(expected, abs=0.02)
+
+    def test_one_seed_decides_nothing(self, tmp_path: Path) -> None:
+        results = make_study(tmp_path / "study", seeds=1)
+        (record,) = results.of_row(ROW)
+        (results.folder / f"models/{record.key}").mkdir(parents=True)
+        rewrite(results, record, checkpoint=f"models/{record.key}")
+        card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+        assert "A recipe here has one seed only" in card
 
     def test_into_the_results_folder_where_none_is_named(self, kept: tuple[Results, Record]) -> None:
         results, best = kept

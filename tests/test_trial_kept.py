@@ -20,6 +20,7 @@ from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.geometry import geometry
 from trainables.senteval.tasks import TASKS
+from trainables.trial import TrialResult
 from trainables.trial.overlap import overlap
 from trainables.trial.run import run_trial
 
@@ -278,3 +279,30 @@ def test_a_trial_tells_all_of_it(tmp_path: Path) -> None:
     adapted = run_trial(base.override({"encoder.adapter": "mlp"}), 1, shared=tmp_path / "embeddings")
     assert adapted.data["encoder"]["fresh"][:2] == ["adapter.0.weight", "adapter.0.bias"]
     assert (tmp_path / "embeddings" / adapted.data["encoder"]["fingerprint"]).is_dir()
+
+
+def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
+    """What the worker writes is what a report reads: texts beside numbers, and no pickled object."""
+    from reports.ledger import LEDGER, Ledger
+    from study.spec import TrialSpec
+    from study.worker import keep
+
+    recipe = Recipe().override({"encoder.name": "scenes-small"})
+    spec = TrialSpec(recipe.flat(), recipe.hash, 1, "row", str(tmp_path), {"CPU": 1}, 1, False, "2 cores")
+    result = TrialResult(
+        scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
+        predictions={
+            "STSBenchmark": np.array([0.5], dtype=np.float32),
+            "items.STSBenchmark": np.array("0123456789abcdef"),
+        },
+        geometry={"alignment": 0.25, "uniformity": None, "anisotropy": np.float64(0.5), "sentences": "STSBenchmark"},
+        data={"encoder": {"name": "e", "fingerprint": "f", "fresh": ["head.weight"]}, "overlap": {"MR": {"items": 3}}},
+    )
+    keep(spec, recipe, result, tmp_path / "models" / spec.key)
+    (record,) = Ledger(tmp_path / LEDGER).read()
+    assert record.geometry == result.geometry
+    assert record.data == result.data
+    assert record.checkpoint is None
+    with np.load(tmp_path / str(record.predictions), allow_pickle=False) as file:
+        assert file["items.STSBenchmark"].item() == "0123456789abcdef"
+        assert file["STSBenchmark"].dtype == np.float32

@@ -62,7 +62,7 @@ def save(figure: Figure, path: Path) -> Path:
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
-        text.set_parse_math(False)  # type: ignore[attr-defined]
+        text.set_parse_math(False)
     picture = io.BytesIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "report", "font.sans-serif": FONTS}):
         figure.savefig(picture, format="svg", metadata=NAMELESS)

@@ -39,7 +39,8 @@ def write(results: Results, pictures: Path) -> str:
     ]
     if any(item.direction for item in found):
         how.append(
-            "The chance that any direction in this table is wrongly decided is at most 5 % (Holm's correction). Of a "
+            "The chance that any direction in this table is wrongly decided is at most 5 % (Holm's correction), so one "
+            "may be undecided although its interval leaves out 0. Of a "
             'claim on several comparisons all must hold, and one that is surely against it refutes it; with "tends '
             'to", "majority" and the like, more than half.'
         )
@@ -75,7 +76,9 @@ def claims_table(found: tuple[Judged, ...]) -> str:
 
 def direction_in_words(item: Judged) -> str:
     """`+2.75, as claimed`; of a relation with a margin what it asks for, too."""
-    figures = _figures(item.claim, item.gaps)
+    taking_part = [one for one in item.compared if not one.out] or item.compared
+    gains = tuple(None if one.comparison is None else one.comparison.gain for one in taking_part if not one.of_gaps)
+    figures = _figures(item.claim, gains)
     if figures == DASH:
         return DASH
     asked = relation_in_words(item.claim)
@@ -99,20 +102,18 @@ def size_in_words(item: Judged) -> str:
     if item.claim.stated is None:
         return DASH
     said = f"the text says {signed(item.claim.stated)}"
-    ours = {"": "", "as stated": ": within ours", "smaller": ": ours is smaller", "larger": ": ours is larger"}
-    return said + ours.get(item.size, ": outside ours, but not surely")
+    ours = {"": "", "as stated": ": within our interval", "smaller": ": ours is smaller", "larger": ": ours is larger"}
+    return said + ours.get(item.size, ": outside our interval, but not surely")
 
 
 def interval_in_words(item: Judged) -> str:
     """`+5.65 to +6.76`, of the weakest comparison, and what it leaves out."""
-    known = [
-        (comparison.gain, comparison)
-        for one in item.compared
-        if (comparison := one.comparison) is not None and comparison.low is not None and not one.of_gaps
-    ]
+    taking_part = [one for one in item.compared if not one.out] or item.compared
+    found = [one.comparison for one in taking_part if one.comparison is not None and not one.of_gaps]
+    known = [comparison for comparison in found if comparison.low is not None]
     if not known:
         return DASH
-    _, weakest = min(known, key=lambda pair: pair[0])
+    weakest = min(known, key=lambda comparison: comparison.gain)
     said = f"{signed(weakest.low)} to {signed(weakest.high)}"
     return said if weakest.basis == "seeds and items" else f"{said} ({weakest.basis})"
 
@@ -124,7 +125,7 @@ def verdict_in_words(item: Judged) -> str:
     if missing and missing < len(item.compared):
         limits.append(f"{missing} of {count(len(item.compared), 'comparison')} missing")
     alone = sum(one.status == "one seed" for one in item.compared)
-    if alone and item.verdict != "undecided: one seed":
+    if alone and item.verdict not in ("undecided: one seed", "not run"):
         limits.append(f"{alone} of {count(len(item.compared), 'comparison')} with one seed")
     if item.left_out:
         few = len(item.left_out) <= FEW
@@ -135,7 +136,7 @@ def verdict_in_words(item: Judged) -> str:
     flagged = [one for one in item.compared if one.status == "flagged"]
     if flagged:
         names = ", ".join(f"⚠ `{name}`" for name in dict.fromkeys(flag.guard for flag in item.flags))
-        limits.append(f"{_of(flagged, item)}flagged: {names}")
+        limits.append(f"{_of(flagged, item, 'flagged') or 'flagged: '}{names}")
     for one in item.compared:
         if one.of_gaps and one.comparison is not None:
             limits.append(f"the two improvements differ by {signed(one.comparison.gain)}")
@@ -144,12 +145,14 @@ def verdict_in_words(item: Judged) -> str:
 
 def _kept_out(ones: list[Compared], item: Judged) -> list[str]:
     reasons = dict.fromkeys(one.why for one in ones)
-    return [f"{_of([one for one in ones if one.why == reason], item)}{reason}" for reason in reasons]
+    return [f"{_of([one for one in ones if one.why == reason], item, 'not tested')}{reason}" for reason in reasons]
 
 
-def _of(ones: list[Compared], item: Judged) -> str:
-    """`1 of 2 comparisons: `, where it is not all of them."""
-    return "" if len(ones) == len(item.compared) else f"{len(ones)} of {count(len(item.compared), 'comparison')}: "
+def _of(ones: list[Compared], item: Judged, what: str) -> str:
+    """`1 of 2 comparisons not tested: `, where it is not all of them."""
+    if len(ones) == len(item.compared):
+        return ""
+    return f"{len(ones)} of {count(len(item.compared), 'comparison')} {what}: "
 
 
 def _contradicted(claim: Claim) -> str:

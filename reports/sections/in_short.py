@@ -67,7 +67,7 @@ def conclusion(board: Board) -> tuple[str, str]:
     if board.baseline is None or not rows:
         there = [item for item in board.standings if item.sample]
         if len(alone) == 1:
-            return f"{code(alone[0].name)} is the best row", f"its mean is {_mean(alone[0])}"
+            return f"{code(alone[0].name)} is the best {_of_judged(board)}", f"its mean is {_mean(alone[0])}"
         top = f"the highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else ""
         return "no best row can be told", top
     base = code(board.baseline)
@@ -78,19 +78,22 @@ def conclusion(board: Board) -> tuple[str, str]:
         return f"no row is shown to be better or worse than {base}: {_why(rows)}", largest
     counted = [("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed")]
     others = [f"{verdicts[verdict]} {words}" for verdict, words in counted if verdicts[verdict]]
-    others += [f"{verdicts['no verdict']} without a verdict ({_guards(rows)})"] if verdicts["no verdict"] else []
+    others += [f"{verdicts['no verdict']} without a verdict for the {_guards(rows)}"] if verdicts["no verdict"] else []
     rest = f" ({', '.join(others)})" if others else ""
-    above = (
-        f"{verdicts['above']} of {count(len(rows), 'row')}"
-        if verdicts["above"]
-        else f"none of {count(len(rows), 'row')}"
-    )
-    statement = f"{above} {'are' if verdicts['above'] > 1 else 'is'} shown to be above {base}{rest}"
+    are = "are" if verdicts["above"] > 1 else "is"
+    statement = f"{verdicts['above'] or 'none'} of {count(len(rows), 'row')} {are} shown to be above {base}{rest}"
     if len(alone) == 1 and alone[0].verdict == "above":
-        return statement, f"{code(alone[0].name)} is the best row, {_gain(alone[0])} above {base}"
+        return statement, f"{code(alone[0].name)} is the best {_of_judged(board)}, {_gain(alone[0])} above {base}"
     if len(alone) > 1:
         return statement, f"{largest}, but {len(alone)} rows may be the best"
     return statement, largest
+
+
+def _of_judged(board: Board) -> str:
+    """`row`, where every row could be judged; else of how many rows a best one is the best."""
+    measured = sum(item.sample is not None for item in board.standings)
+    judged = sum(item.in_best_set is not None for item in board.standings)
+    return "row" if judged == measured else f"of the {judged} rows that can be judged"
 
 
 def _gain(item: Standing) -> str:
@@ -137,13 +140,14 @@ def best_set(board: Board) -> str:
     if not inside:
         return ""
     judged = sum(item.in_best_set is not None for item in board.standings)
+    which = f"the {judged} rows that can be judged" if _of_judged(board) != "row" else f"{judged} rows"
     if len(inside) == judged:
-        return f"Best set on **{text(board.quantity.name)}**: any of the {judged} rows may be the best."
+        return f"Best set on **{text(board.quantity.name)}**: any of {which} may be the best."
     lines = [f"{code(item.name)}: {_standing(board, item)}" for item in inside[:MOST]]
     lines += [f"{count(len(inside) - MOST, 'more row')}, see Rows"] if len(inside) > MOST else []
-    what = f"Best set on **{text(board.quantity.name)}**"
     gains = f", with gains over {code(board.baseline)}" if board.baseline else ""
-    return f"{what} ({len(inside)} of {count(judged, 'row')} may be the best, at 95 %{gains}):\n\n{bullets(lines)}"
+    may = f"{len(inside)} of {which} may be the best, at 95 %"
+    return f"Best set on **{text(board.quantity.name)}** ({may}{gains}):\n\n{bullets(lines)}"
 
 
 def _standing(board: Board, item: Standing) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reports.statistics.comparison import compare, half_width
-from reports.statistics.sample import Array, Sample
+from reports.statistics.comparison import by_seed, compare, half_width
+from reports.statistics.sample import Sample
 
 PERMUTATIONS = 2000
 SURE = 0.01
@@ -42,7 +42,7 @@ def seed_effect_p(samples: Sequence[Sample]) -> float:
 
     The statistic is the spread of the seeds' means over rows, each row in units of its own spread.
     """
-    rows = np.stack([_by_seed(sample) for sample in samples])
+    rows = np.stack([by_seed(sample) for sample in samples])
     rows = rows[np.ptp(rows, axis=1) > 0]
     if len(rows) < 2:
         return 1.0
@@ -58,7 +58,3 @@ def mean_width(baseline: Sample, rows: Sequence[Sample], paired: bool) -> float:
     """Of the rows' intervals against the baseline, in points."""
     found = [compare(row, baseline, paired=paired) for row in rows]
     return float(np.mean([half_width(one.error or 0.0, one.freedom or np.inf) for one in found]))
-
-
-def _by_seed(sample: Sample) -> Array:
-    return np.asarray(sample.values, dtype=float)[np.argsort(sample.seeds, kind="stable")]

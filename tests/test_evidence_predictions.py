@@ -1,0 +1,175 @@
+"""Stored predictions: read when asked, never trusted further than they fit the ledger, never a traceback."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.evidence import Evidence
+from reports.ledger import PREDICTIONS, Record
+from reports.made_up import with_predictions
+from reports.predictions import Predictions
+from reports.results import Results
+from tests.populations import Population, write
+from trainables.senteval.tasks import GROUPS
+
+RECORD = Record({}, "0" * 12, 0)
+SCORES: dict[str, dict[str, Any]] = {
+    "STS13": {"spearman_wmean": 55.0, "spearman_all": 50.0, "pearson_mean": 50.0},
+    "MR": {"test_accuracy": 70.0, "dev_accuracy": 71.0},
+    "MRPC": {"test_accuracy": 70.0, "test_f1": 70.0},
+    "STSBenchmark": {"test_spearman_cosine": 60.0, "test_pearson_regressor": 65.0},
+    "ImageCaptionRetrieval": {"test_recall": 40.0},
+}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> tuple[Record, dict[str, np.ndarray], Path]:
+    scores, arrays = with_predictions(SCORES, RECORD.recipe_hash, RECORD.seed)
+    (tmp_path / PREDICTIONS).mkdir()
+    path = tmp_path / PREDICTIONS / f"{RECORD.key}.npz"
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return dataclasses.replace(RECORD, scores=scores), arrays, path
+
+
+def test_every_number_that_predictions_tell_has_effects(kept: tuple[Record, dict[str, np.ndarray], Path]):
+    record, _, path = kept
+    predictions = Predictions(path.parents[1])
+    for task, numbers in SCORES.items():
+        for number in numbers:
+            found = predictions.effects(record, task, number)
+            told = not number.startswith("dev_") and task != "ImageCaptionRetrieval"
+            assert (found is not None) is told
+            if found is not None:
+                effects, items = found
+                assert effects.dtype == np.float32
+                assert effects.shape == (60,)
+                assert 0 < float((effects**2).sum()) ** 0.5 < 15  # the standard error of a score of 60 items
+                assert items == f"{task} made up {task}"
+    assert predictions.problems == {}
+
+
+def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray], Path]):
+    """Ten folds that share training items: 1 + 10/9 times the variance."""
+    record, arrays, path = kept
+    predictions = Predictions(path.parents[1])
+    for task, factor in (("MR", 1 + 10 / 9), ("MRPC", 1.0)):
+        found = predictions.effects(record, task, "test_accuracy")
+        assert found is not None
+        hits = arrays[task] == arrays[f"gold.{task}"]
+        assert (found[0] ** 2).sum() == pytest.approx(factor * 1e4 * hits.var(ddof=1) / 60, rel=1e-4)
+
+
+def test_predictions_of_another_trial_are_not_used(kept: tuple[Record, dict[str, np.ndarray], Path]):
+    record, _, path = kept
+    changed = {**record.scores, "MR": {**record.scores["MR"], "test_accuracy": 75.0}}
+    other = dataclasses.replace(record, scores=changed)
+    predictions = Predictions(path.parents[1])
+    assert predictions.fits(other, "MR") is False
+    assert predictions.effects(other, "MR", "test_accuracy") is None
+    assert predictions.fits(other, "STS13") is True
+    assert predictions.fits(other, "TREC") is None
+
+
+def test_a_mean_over_unequal_folds_fits(tmp_path: Path):
+    """The ledger has the mean over folds; 65 items in ten folds of 6 or 7 differ from it by a little."""
+    hits = np.zeros(65, dtype=int)
+    hits[:40] = 1
+    (tmp_path / PREDICTIONS).mkdir()
+    path = tmp_path / PREDICTIONS / f"{RECORD.key}.npz"
+    np.savez(path, **{"MR": hits, "gold.MR": np.ones(65, dtype=int)})  # type: ignore[arg-type]
+    folds = np.array_split(hits, 10)
+    mean = 100 * float(np.mean([fold.mean() for fold in folds]))
+    assert mean != pytest.approx(100 * 40 / 65, abs=0.01)
+    predictions = Predictions(tmp_path)
+    assert predictions.fits(dataclasses.replace(RECORD, scores={"MR": {"test_accuracy": mean}}), "MR")
+    assert not predictions.fits(dataclasses.replace(RECORD, scores={"MR": {"test_accuracy": mean - 2}}), "MR")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"MR": np.array([{"a": 1}] * 60, dtype=object)}, "cannot be read"),
+        ({"MR": np.zeros(59)}, "no usable predictions of MR"),
+        ({"MR": np.full(60, np.nan)}, "no usable predictions of MR"),
+        ({"MR": np.zeros((60, 1))}, "no usable predictions of MR"),
+        ({"parts.STS13": np.array([30, 31])}, "no usable predictions of STS13"),
+        ({"parts.STS13": np.array([61, -1])}, "no usable predictions of STS13"),
+    ],
+    ids=["objects", "too few", "no numbers", "two axes", "sizes", "a negative size"],
+)
+def test_arrays_that_do_not_fit_are_unknown(
+    kept: tuple[Record, dict[str, np.ndarray], Path], change: dict[str, np.ndarray], said: str
+):
+    record, arrays, path = kept
+    np.savez(path, **{**arrays, **change})  # type: ignore[arg-type]
+    predictions = Predictions(path.parents[1])
+    task = next(iter(change)).split(".")[-1]
+    assert predictions.effects(record, task, "test_accuracy" if task == "MR" else "spearman_all") is None
+    assert said in predictions.problems[record.key]
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut short"])
+def test_a_broken_file_is_unknown_and_named(kept: tuple[Record, dict[str, np.ndarray], Path], content: bytes):
+    record, _, path = kept
+    path.write_bytes(content)
+    predictions = Predictions(path.parents[1])
+    assert predictions.effects(record, "MR", "test_accuracy") is None
+    assert path.name in predictions.problems[record.key]
+    path.write_bytes(b"")
+    path.unlink()
+    gone = Predictions(path.parents[1])
+    assert gone.effects(record, "MR", "test_accuracy") is None
+    assert gone.problems == {}
+
+
+def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
+    chance = np.random.default_rng(1)
+    gold, cosines = chance.normal(size=(2, 50))
+    gold[:25] = cosines[:25]
+    (tmp_path / PREDICTIONS).mkdir()
+    arrays = {"dev.STSBenchmark": cosines, "gold.dev.STSBenchmark": gold, "items.dev.STSBenchmark": np.array("abc")}
+    np.savez(tmp_path / PREDICTIONS / f"{RECORD.key}.npz", **arrays)  # type: ignore[arg-type]
+    predictions = Predictions(tmp_path)
+    value = predictions.again(RECORD, "STSBenchmark")["dev_spearman_cosine"]
+    record = dataclasses.replace(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
+    found = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
+    assert found is not None
+    assert found[1] == "dev.STSBenchmark abc"
+
+
+def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: Path):
+    small = Population(rows=("SBERT baseline", "3p3n-Augment"), seeds=2, items=40, tasks=GROUPS["sts"])
+    results = write(small.study(1), tmp_path)
+    hashes = [results.info.row_hashes[label] or "" for label in small.rows or ()]
+    first = tmp_path / PREDICTIONS / f"{hashes[0]}-0.npz"
+    with np.load(first) as file:
+        arrays = {name: file[name] for name in file.files}
+    np.savez(first, **arrays, **{f"items.{task}": np.array("new") for task in small.tasks})  # type: ignore[arg-type]
+    evidence = Evidence.of(Results.load(tmp_path))
+    found = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
+    assert found is not None
+    assert found.basis == "seeds and items"
+
+
+def test_other_items_do_not_pair(tmp_path: Path):
+    small = Population(rows=("SBERT baseline", "3p3n-Augment"), seeds=2, items=40, tasks=GROUPS["sts"])
+    results, others = small.study(1), small.study(2)
+    kept = {record.key: record for record in others.records}
+    augment = results.info.row_hashes["3p3n-Augment"]
+    mixed = [kept[record.key] if record.recipe_hash == augment else record for record in results.records]
+    for record in mixed:
+        if record.recipe_hash == augment:
+            results.predictions._read[record.key] = dict(others.predictions._of(record))
+            for task in small.tasks:
+                results.predictions._again[record.key, task] = others.predictions.again(record, task)
+    found = Results(results.folder, results.info, results.space, mixed)
+    vars(found)["predictions"] = results.predictions
+    evidence = Evidence.of(found)
+    comparison = evidence.compare(augment or "", results.info.row_hashes["SBERT baseline"] or "", evidence.figures[0])
+    assert comparison is not None
+    assert comparison.basis == "seeds only"

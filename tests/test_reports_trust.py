@@ -1,0 +1,208 @@
+"""What a reader is told of doubts: the trust box, records set aside, verdicts that a flag forbids, the setting."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reports.evidence import Evidence
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import in_order, setting, trust
+from reports.testing import make_study
+from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.errors import UserError
+
+NO_NUMBERS = re.compile(r"\b(?:nan|NaN|inf|Infinity|640(?:\.0+)?)\b")
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trust") / "clean"
+    make_study(folder, rows=3, seeds=2)
+    return folder
+
+
+@pytest.fixture
+def folder(clean: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(clean, tmp_path / "results"))
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+
+
+def change(folder: Path, edit: Callable[[dict[str, Any]], object], place: int = 0) -> str:
+    """Edit the content of one record, by hand as it were; returns the file's name."""
+    path = sorted((folder / LEDGER).iterdir())[place]
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+    return path.name
+
+
+def box(folder: Path) -> str:
+    return trust.write(Results.load(folder), folder / "pictures")
+
+
+def test_without_flags_it_says_what_was_looked_at(folder: Path):
+    text = box(folder)
+    assert text.startswith("No flags. Looked at: the code that trials ran; ")
+    assert "could not be looked at: test sentences seen in training" in text
+
+
+def test_it_stands_on_the_first_screen():
+    assert [section.name for section in in_order()][:3] == ["in_short", "setting", "trust"]
+
+
+def test_a_line_a_flag_with_what_it_forbids(folder: Path):
+    change(folder, lambda content: content["versions"].update(trainables="bbbb2222"))
+    (line,) = [line for line in box(folder).splitlines() if line.startswith("- ")]
+    assert re.match(r"- ⚠ \*\*code\*\* \(\d rows?\): trials ran different code \(", line)
+    assert "bbbb2222" in line
+    assert line.endswith("**No verdict** between rows that differ in it; `--across code` judges all the same.")
+
+
+def test_a_flag_takes_the_verdict_and_across_gives_it_back(folder: Path):
+    name = change(folder, lambda content: content["versions"].update(trainables="bbbb2222"))
+    results = Results.load(folder)
+    assert name.split("-")[0] in results.labels
+    board = Evidence.of(results).boards[0]
+    flagged = [item for item in board.standings if item.verdict == "no verdict"]
+    assert flagged
+    assert all([flag.guard for flag in item.blocked_by] == ["code"] for item in flagged)
+    asked = dataclasses.replace(results, info=dataclasses.replace(results.info, across=["code"]))
+    board = Evidence.of(asked).boards[0]
+    assert "no verdict" not in [item.verdict for item in board.standings]
+    assert "Judged all the same, as `--across code` asks." in trust.write(asked, folder)
+
+
+def test_records_that_cannot_be_right_are_named_and_the_report_goes_on(folder: Path):
+    name = change(folder, lambda content: content["scores"]["MR"].update(test_accuracy=640.0))
+    text = write_report(folder).read_text(encoding="utf-8")
+    assert f"⚠ **Set aside: 1 record** that cannot be right: `{name}` scores.MR.test_accuracy is 640, which" in text
+    assert len(NO_NUMBERS.findall(text)) == 1  # where it is named
+
+
+def test_many_records_set_aside_are_counted(folder: Path):
+    for place in range(5):
+        change(folder, lambda content: content["recipe"].update({"objective.temperature": 0.123}), place)
+    text = box(folder)
+    assert "**Set aside: 5 records**" in text
+    assert "; and 2 more" in text
+    assert text.count("its hash is not its recipe's") == 3
+
+
+def test_a_row_whose_record_was_set_aside_says_so(folder: Path):
+    info = StudyInfo.load(folder)
+    label = "3p3n-Augment"
+    for path in (folder / LEDGER).glob(f"{info.row_hashes[label]}-*.json"):
+        path.write_text("{}")
+    assert "its record was set aside" in Results.load(folder).why_missing(label)
+
+
+def test_nothing_left_is_one_sentence(folder: Path):
+    for place in range(6):
+        change(folder, lambda content: content["scores"].update(MR={"test_accuracy": "high"}), place)
+    with pytest.raises(UserError, match=r"can be used: .* scores.MR.test_accuracy is no number"):
+        write_report(folder)
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.text(max_size=6),
+    st.sampled_from([float("nan"), float("inf"), -float("inf"), 640.0, -640.0, 1e308, 0, "", "640"]),
+    st.sampled_from([[], {}, [{}], {"a": []}]),
+)  # fmt: skip
+
+
+def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a record."""
+    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return [path, *(found for key, value in inner for found in places(value, (*path, key)))]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_no_change_of_a_record_breaks_a_report(
+    clean: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+):
+    """Whatever a record holds: no traceback, and no number that is none."""
+    folder = Path(shutil.copytree(clean, tmp_path_factory.mktemp("mutated") / "results"))
+    path = data.draw(st.sampled_from(sorted((folder / LEDGER).iterdir())))
+    content = json.loads(path.read_text())
+    content["geometry"] = {"alignment": 1.0, "uniformity": -2.0, "anisotropy": 0.5, "sentences": "STS12"}
+    content["data"]["overlap"] = {"MR": {"items": 60, "seen": 1}}
+    content["training"] = {"steps": 90, "loss": 0.5, "pairs": 10, "stopped": None}
+    content["cost"] = {"seconds": 1.0, "train_seconds": 0.5}
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from(places(content)))
+        content = edited(content, place, data.draw(st.sampled_from(["put", "drop", "add"])), data.draw(VALUES))
+    path.write_text(json.dumps(content))
+    text = write_report(folder).read_text(encoding="utf-8")
+    (folder / "trials.csv").read_text(encoding="utf-8")
+    said = re.sub(r"⚠ \*\*Set aside.*", "", text)
+    assert NO_NUMBERS.findall(said.replace("not finished", "")) == []
+
+
+def edited(content: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
+    """The content with the value put at a place, with the place dropped, or with the value added below it."""
+    if not place:
+        return value if how == "put" else content
+    inner = content
+    for key in place[:-1]:
+        inner = inner[key]
+    if how == "drop":
+        inner.pop(place[-1])
+    elif how == "add" and isinstance(inner[place[-1]], dict):
+        inner[place[-1]]["added"] = value
+    else:
+        inner[place[-1]] = value
+    return content
+
+
+def say(folder: Path, **options: Any) -> str:
+    make_results(folder, rows=["SBERT baseline", "3p3n-Augment"], **options)
+    return setting.write(Results.load(folder), folder)
+
+
+def test_a_study_on_other_data_is_not_the_papers(tmp_path: Path):
+    """`Scale: paper` opened a report whose encoder and data were not the paper's."""
+    base = {"encoder.name": "/models/mine", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
+    text = say(tmp_path, laptop=False, base=base)
+    first = text.split("\n")[0]
+    assert first.startswith("**The paper's rows with another encoder, on other training data and on other tests**")
+    assert "Scale: paper" not in text
+    assert text.endswith("The study's scale was `paper` (the cluster has 8 GPUs).")
+
+
+def test_the_papers_own_setting(tmp_path: Path):
+    text = say(tmp_path, laptop=False)
+    assert text.startswith("**The paper's study.**") or text.startswith("**The paper's rows on other training data**")
+
+
+def test_notes_are_shown(tmp_path: Path):
+    say(tmp_path)
+    info = StudyInfo.load(tmp_path)
+    dataclasses.replace(info, notes=["the encoder knows *NLI*"]).save(tmp_path)
+    assert "- the encoder knows \\*NLI\\*" in setting.write(Results.load(tmp_path), tmp_path)
+
+
+def test_old_ledgers_need_nothing_new(folder: Path):
+    ledger = Ledger(folder / LEDGER)
+    for record in ledger.read():
+        old = {"encoder", "overlap"}
+        ledger.write(
+            dataclasses.replace(record, data={k: v for k, v in record.data.items() if k not in old}, geometry={})
+        )
+    assert box(folder).startswith("No flags.")
