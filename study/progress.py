@@ -10,9 +10,10 @@ from typing import Any
 
 from ray.tune import Callback
 
-from reports.ledger import FAILURES, Curves, Ledger, Progress, Running, Waiting, read_json, split_key
+from reports.ledger import FAILURES, Curves, Ledger, Progress, Running, Waiting, split_key
 from reports.ledger.folders import is_key
 from reports.ledger.progress import now, with_curve
+from reports.ledger.record import read_record
 from reports.markdown import count
 from study.console import say
 from study.plan import Plan, PlannedTrial
@@ -25,6 +26,8 @@ EVERY_SECONDS = 5.0
 """How often the file is written at least while Tune does its rounds."""
 SOON_SECONDS = 1.0
 """And how soon after a trial began or ended."""
+USUAL_SHARE = 0.5
+"""How much of a trial is its training, the rest its evaluation, as long as no record tells."""
 LISTED = 200
 """Trials of the queue that are listed by name."""
 
@@ -35,7 +38,8 @@ class ProgressFile(Callback):
     def __init__(self, plan: Plan, searcher: StudySearcher, ledger: Ledger, at_once: int) -> None:
         self.plan, self.searcher, self.ledger, self.at_once = plan, searcher, ledger, at_once
         self.curves = Curves(plan.results)
-        self.statuses: dict[str, str] = {}
+        self.statuses: dict[str, str] = {}  # of the ledger's records, by trial
+        self.training_shares: dict[str, float] = {}
         self.running: dict[str, list[Running]] = {}  # by Tune's trial
         self.files: dict[str, str] = {}  # by Tune's trial, what names its files
         self.ended = 0
@@ -113,15 +117,18 @@ class ProgressFile(Callback):
 
     def time_left(self) -> tuple[float | None, str]:
         """Seconds, None before a trial has ended, and how that is known."""
-        if not self.ended:
-            return None, "known once a trial of this run has ended"
-        seconds = time.monotonic() - self.began
         running = [one for started in self.running for one in self._members(started)]
-        partly = sum(one.step / one.steps for one in running if one.step and one.steps)
-        left = seconds / (self.ended + partly) * max(0.0, self.searcher.remaining - partly)
+        ended = self.ended + sum(map(len, self.running.values())) - len(running)  # of a population some may be done
+        if not ended:
+            return None, "known once a trial of this run has ended"
+        shares = list(self.training_shares.values())
+        share = sum(shares) / len(shares) if shares else USUAL_SHARE
+        partly = sum(share * one.step / one.steps for one in running if one.step and one.steps)
+        seconds = time.monotonic() - self.began
+        left = seconds / (ended + partly) * max(0.0, self.searcher.remaining - partly)
         return left, (
-            f"from {count(self.ended, 'trial')} that ended in {seconds / 60:.1f} minutes of this run; those that run "
-            "count by their steps, and all are taken to be equally long"
+            f"from {count(ended, 'trial')} that ended in {seconds / 60:.1f} minutes of this run; those that run count "
+            "by their steps, and all are taken to be equally long"
         )
 
     def _members(self, started: str) -> list[Running]:
@@ -141,7 +148,11 @@ class ProgressFile(Callback):
         """Over all runs of the study. A record is read once."""
         for path in self.ledger.folder.glob("*.json"):
             if path.stem not in self.statuses and is_key(path.stem):
-                self.statuses[path.stem] = str(read_json(path, "a record").get("status"))
+                record = read_record(path)
+                self.statuses[path.stem] = record.status
+                seconds, training = record.cost.get("seconds"), record.cost.get("train_seconds")
+                if seconds and training:
+                    self.training_shares[path.stem] = training / seconds
         counts = Counter(self.statuses.values())
         failed = {path.stem for path in (self.plan.results / FAILURES).glob("*.json")} - self.statuses.keys()
         return {"finished": counts["finished"], "stopped": counts["pruned"], "failed": len(failed)}

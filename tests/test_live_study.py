@@ -101,6 +101,8 @@ def test_queued_running_and_ended_trials_are_told(study: Study) -> None:
 
     study.finish(TRIALS[0])  # one member is evaluated already
     assert study.told().counts == {"queued": 3, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
+    study.clock += 60
+    assert study.file.time_left()[0] is not None  # it counts, although the population goes on
     study.finish(TRIALS[1], "pruned")
     study.end("a")
     keep_failure(spec_of(TRIALS[2], study.results), "no such file")
@@ -131,7 +133,9 @@ def test_time_left(study: Study) -> None:
     study.clock += 60
     study.finish(TRIALS[0])
     study.end("a")
-    # A trial and a half in a minute; four and a half are left.
+    # Half of a trial is its training: 1.25 trials in a minute, and 4.75 are left.
+    assert study.file.time_left()[0] == pytest.approx(228)
+    study.file.training_shares = {"earlier": 1.0}  # as records tell: 1.5 trials in a minute, and 4.5 are left
     assert study.file.time_left()[0] == pytest.approx(180)
     assert "1 trial that ended in 1.0 minutes" in study.told().estimate
 

@@ -103,15 +103,17 @@ class Folder:
             problems: list[str] = []
             info = _or_none(lambda: StudyInfo.load(self.results), problems)
             progress = _or_none(lambda: Progress.load(self.results), problems)
-            curves = self._curves.all()
-            if progress:  # the losses may be newer than the file
-                running = [with_curve(trial, curves.get(trial.key)) for trial in progress.running]
-                progress = dataclasses.replace(progress, running=running)
             signature = signature_of(self.results)
             if signature != self._signature:
                 self._records, self._set_aside = Ledger(self.results / LEDGER).sift()
                 self._signature = signature
             done = {record.key for record in self._records}
+            curves = self._curves.all()
+            if progress:  # records and losses may be newer than the file
+                going = [trial for trial in progress.running if trial.key not in done]
+                running = [with_curve(trial, curves.get(trial.key)) for trial in going]
+                counts = {**progress.counts, "running": len(running)}
+                progress = dataclasses.replace(progress, running=running, counts=counts)
             names = {record.key: _name(record, info) for record in self._records}
             if progress:
                 names |= {trial.key: trial.name for trial in (*progress.queued, *progress.running)}

@@ -120,8 +120,11 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
                 *score,
             ]
         )
-    at_once = f"Up to {view.progress.at_once} at once. The loss is that of one step."
-    return table(head, rows, at_once)
+    caption = (
+        f"Up to {view.progress.at_once} at once, where those that train together count as one. The loss is that of one "
+        "step."
+    )
+    return table(head, rows, caption)
 
 
 def _step(trial: Running) -> str:
@@ -150,10 +153,9 @@ def _best(view: View) -> str:
     if not view.best:
         return "<p>No trial with a development score is finished yet.</p>"
     rows = [[_words(best), str(best.seeds), number(best.score)] for best in view.best[:BEST_SHOWN]]
-    caption = (
-        f"The first {len(rows)} of {count(len(view.best), 'recipe')} by the development score that searches look at, "
-        "mean over seeds. Who is first now may be so by chance."
-    )
+    shown = f"The first {len(rows)} of {len(view.best)} recipes" if len(view.best) > len(rows) else "Recipes"
+    by = "by the development score that searches look at, mean over seeds"
+    caption = f"{shown} {by}. Who is first now may be so by chance."
     return table(["recipe", "#seeds", "#dev score"], rows, caption)
 
 
@@ -189,7 +191,8 @@ def _board(board: dict[str, Any]) -> str:
         rows.append([escape(row["name"]), str(row["seeds"]), number(row["mean"]), gain, escape(row["verdict"]) + flags])
     caption = f"{escape(board['name'])}, gains{against} in points with their 95 % intervals."
     flags = "".join(f"<li>⚠ {escape(guard)}: {sentence}</li>" for guard, sentence in board["flags"].items())
-    return table(["row", "#seeds", "#mean", "#gain", "verdict so far"], rows, caption) + (flags and f"<ul>{flags}</ul>")
+    head = ["row", "#seeds", "#mean", "#gain", "verdict so far"]
+    return table(head, rows, caption) + (f"<ul>{flags}</ul>" if flags else "")
 
 
 def _failed(view: View) -> str:
