@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,9 +22,11 @@ from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import topic_name
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
 from reports.statistics.families import can_be_judged
+from reports.statistics.influence import mcnemar
 from reports.statistics.order import Order, kendall
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import Spread, pooled_spread
+from reports.statistics.sample import pairable
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -173,8 +175,21 @@ class Evidence:
             self._compared[key] = None
             if first is not None and second is not None:
                 paired = same_seeds(first, second) and self._seeds_move_together(figure)
-                self._compared[key] = compare(first, second, paired=paired)
+                found = compare(first, second, paired=paired)
+                exact = self._exact_p(first_hash, second_hash, figure)
+                self._compared[key] = found if exact is None else replace(found, p=exact)
         return self._compared[key]
+
+    def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
+        """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""
+        first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
+        if first is None or second is None or not (first.fixed and second.fixed and pairable(first, second)):
+            return None
+        if len(figure.weights) > 1:
+            return None
+        records = self.results.recipes[first_hash][0], self.results.recipes[second_hash][0]
+        hits = [self.results.predictions.hits(record, *next(iter(figure.weights))) for record in records]
+        return None if hits[0] is None or hits[1] is None else mcnemar(hits[0], hits[1])
 
     def _seeds_move_together(self, figure: Quantity) -> bool:
         """Whether rows are compared seed by seed in this figure; decided once, for all of them."""

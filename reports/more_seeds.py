@@ -54,8 +54,8 @@ def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, s
         which = f"The undecided {noun} is" if len(more) == 1 else f"All {len(more)} undecided {noun}s are"
         return None, f"{which} too small for {MOST} more seeds of each row to settle, if as small as measured.", ()
     seeds = max(within.values())
-    size = "it is" if len(within) == 1 else "they are"
-    said = f"{count(seeds, 'more seed')} of each row would settle {which}, if {size} as large as measured (power 80 %)"
+    size = "if the differences are as large as measured (power 80 %)"
+    said = f"{count(seeds, 'more seed')} of each row would settle {which}, {size}"
     if len(within) < len(more):
         said += f"; the others would need more than {MOST}"
     return seeds, f"{said}.", tuple(within)

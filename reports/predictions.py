@@ -81,6 +81,15 @@ class Predictions:
             effects = np.asarray(_effects(kept, record, task, number), dtype=np.float32)
         return effects if np.isfinite(effects).all() else None
 
+    def hits(self, record: Record, task: str, number: str) -> Array | None:
+        """(items,) Whether each was answered rightly, of an accuracy on one test part; None of anything else.
+
+        Answers from several folds hang together, so they are not told one by one.
+        """
+        kept = self._of(record).get(task)
+        plain = number == "test_accuracy" and _folds(record, task) is None
+        return kept.predicted == kept.gold if kept is not None and plain and self.fits(record, task) else None
+
     def names(self, record: Record, task: str, number: str) -> bool | None:
         """Whether the file says itself which items these are; None where nothing was kept."""
         kept = self._of(record).get(_part(task, number))

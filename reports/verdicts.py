@@ -5,7 +5,7 @@ All claims of a report are judged together: the chance that any of their verdict
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,7 +16,7 @@ from reports.quantity import Quantity, quantity
 from reports.results import Results
 from reports.same_recipe import one_in_effect
 from reports.statistics import Comparison, holm
-from reports.statistics.equivalence import p_above, p_below
+from reports.statistics.equivalence import p_above, p_below, tost
 from search_spaces.space import Claim
 
 Verdict = Literal[
@@ -213,11 +213,13 @@ def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | N
 def _chance(claim: Claim, item: Compared) -> tuple[float, float]:
     """One-sided chances of one comparison: of its figures where the relation does not hold, and where it does."""
     relation, points = ("above", 0.0) if item.of_gaps else (claim.relation, claim.points)
-    low = {"above": points, "slightly above": 0.0}.get(relation, -points)
-    holds, fails = _above(item, low), _below(item, low)
     if relation in ("above", "not below"):
-        return holds, fails
-    return max(holds, _below(item, points)), min(1.0, 2 * min(fails, _above(item, points)))
+        low = points if relation == "above" else -points
+        return _above(item, low), _below(item, low)
+    low, high = (0.0, points) if relation == "slightly above" else (-points, points)
+    assert item.comparison is not None
+    inside = tost(item.comparison, (high - low) / 2, around=(high + low) / 2)
+    return 1.0 if inside is None else inside, min(1.0, 2 * min(_below(item, low), _above(item, high)))
 
 
 def _lies_off(comparison: Comparison, bound: float, alpha: float) -> bool:
@@ -227,12 +229,21 @@ def _lies_off(comparison: Comparison, bound: float, alpha: float) -> bool:
 
 
 def _above(item: Compared, bound: float) -> float:
-    p = None if item.comparison is None else p_above(item.comparison, bound)
-    return 1.0 if p is None else p
+    return _one_sided(item, bound, p_above, 1)
 
 
 def _below(item: Compared, bound: float) -> float:
-    p = None if item.comparison is None else p_below(item.comparison, bound)
+    return _one_sided(item, bound, p_below, -1)
+
+
+def _one_sided(item: Compared, bound: float, chance: Callable[[Comparison, float], float | None], sign: int) -> float:
+    """With a bound of 0 it is half the comparison's own p, which may be an exact one."""
+    comparison = item.comparison
+    if comparison is None or comparison.p is None:
+        return 1.0
+    if bound == 0:
+        return comparison.p / 2 if sign * comparison.gain > 0 else 1 - comparison.p / 2
+    p = chance(comparison, bound)
     return 1.0 if p is None else p
 
 

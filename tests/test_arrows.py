@@ -24,12 +24,24 @@ MAY_IMPORT = {
         "reports",
         "search_spaces",
         "trainables.objectives.OBJECTIVES",
+        "trainables.senteval.protocol",
+        "trainables.senteval.scorers",
         "trainables.senteval.tasks",
         "trainables.corpora.layouts",
         "trainables.fidelity",
         "trainables.plugins",
         *SHARED,
     ),
+    # The exported model gets the card that a trial writes, and the page names test sentences: both read no torch.
+    "reports.export": (
+        "reports",
+        "search_spaces",
+        "trainables.encoders.model_card",
+        "trainables.senteval",
+        "trainables.fidelity",
+        *SHARED,
+    ),
+    "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (
         "search_spaces",

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from reports.formats import FORMATS, Format
 from reports.report import write_report
 from reports.sections import SECTIONS, Section
-from reports.testing import SectionContract
+from reports.testing import FormatContract, SectionContract
 from search_spaces import load_space
 from study.samplers import SAMPLERS, SamplerEntry
 from study.schedulers import SCHEDULERS, SchedulerEntry
@@ -216,3 +217,10 @@ def test_a_recipe_takes_its_names(plug: Plug) -> None:
         Recipe().override({"objective.name": "alignment"})
     plug("my_objective.py", OBJECTIVES)
     assert Recipe().override({"objective.name": "alignment"}).objective.name == "alignment"
+
+
+class TestFormatKeepsTheContract(FormatContract):
+    @pytest.fixture
+    def form(self, plug: Plug) -> Format:
+        entry: Format = plug("my_format.py", FORMATS)
+        return entry

@@ -12,6 +12,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from reports.evidence import Evidence, order_against_paper
 from reports.guards import Flag, Flags
@@ -136,7 +137,7 @@ def test_more_seeds_settle_what_is_undecided():
         ({"a": None}, 2, "No gain can be decided with one seed"),
         ({"a": math.inf}, None, "too small for 20 more seeds"),
         ({"a": 3.0, "b": 5.0, "c": math.inf}, 5, "5 more seeds of each row would settle 2 of 3 undecided gains"),
-        ({"a": 1.0}, 1, "1 more seed of each row would settle the undecided gain, if it is as large"),
+        ({"a": 1.0}, 1, "1 more seed of each row would settle the undecided gain, if the differences are as large"),
     ],
 )
 def test_seeds_in_words(more: dict[str, float | None], seeds: int | None, said: str):
@@ -260,3 +261,15 @@ def test_a_large_report_takes_seconds():
     assert evidence.boards
     evidence.pairs(large.asked_rows)
     assert time.process_time() - begin < 30
+
+
+def test_accuracies_that_no_seed_changes_are_compared_exactly():
+    study = dataclasses.replace(STS, seeds=1, tasks=("SST2", "MR"), items=60, gains={BEST: 0.6}).study(3)
+    hashes = [study.info.row_hashes[label] or "" for label in (BEST, BASELINE)]
+    vars(study)["fixed"] = set(hashes)
+    hits = [study.predictions.hits(study.recipes[key][0], "SST2", "test_accuracy") for key in hashes]
+    only = [int((hits[0] & ~hits[1]).sum()), int((hits[1] & ~hits[0]).sum())]  # type: ignore[operator, index]
+    found = Evidence.of(study).compare(hashes[0], hashes[1], Quantity("SST2", {("SST2", "test_accuracy"): 1.0}))
+    assert found is not None
+    assert found.p == pytest.approx(binomtest(only[0], sum(only)).pvalue)
+    assert study.predictions.hits(study.recipes[hashes[0]][0], "MR", "test_accuracy") is None  # ten folds

@@ -137,8 +137,12 @@ def test_two_rows_are_compared(page: Any):
     assert panel.locator("h3").inner_text() == f"{HOSTILE[2]} minus {HOSTILE[0]}"
     gain, turned = (float(text.split(" [")[0]) for text in (first, row.nth(0).inner_text()))
     assert gain == -turned
+    assert "no verdict" not in panel.inner_text()
+    page.evaluate("study.pairs['0-1'][0][3] = 'steps'")
     lines.nth(1).get_by_role("checkbox").click()  # a third takes the place of the one chosen first
     assert panel.locator("h3").inner_text() == f"{HOSTILE[0]} minus {HOSTILE[1]}"
+    assert panel.locator("th").filter(has_text="no verdict, because of").count() == 1
+    assert panel.locator("tbody tr").first.locator("td").last.inner_text() == "steps"
 
 
 def test_links_open_folds_and_print_opens_all(page: Any):

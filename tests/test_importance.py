@@ -81,7 +81,7 @@ def test_noise_has_no_importance(small: None):
     assert np.median(old) > 0.23  # what the old report said of nothing
 
 
-def test_a_planted_key_is_found():
+def test_a_planted_key_is_found(small: None):
     random = np.random.default_rng(1)
     tried = recipes(40, random)
     scored = [(recipe, 4 * recipe["objective.weight"] + 0.6 * float(random.normal())) for recipe in tried]
@@ -94,7 +94,7 @@ def test_a_planted_key_is_found():
     assert low < first.share.value < high <= 1
     assert [effect.share.above for effect in (first, *others)] == [True, False, False]
     assert found.explained.p <= 0.05
-    assert found.explained.value > 0.4
+    assert found.explained.value > 0.3
     (curve,) = found.curves
     assert curve.key == "objective.weight"
     assert curve.mean[-1] - curve.mean[0] > 1.5

@@ -204,7 +204,7 @@ def test_two_protocols_never_share_a_column(tmp_path: Path):
     ledger.write(dataclasses.replace(record, protocol="full"))
     report = write_report(tmp_path).read_text()
     assert cells(report, "### Table 2.", BEST, "published (ours —)")[-1] == "70.44"
-    assert "measured under another protocol than" in report
+    assert "its protocol 'full' is not its recipe's" in report
 
 
 def test_pruned_trials_are_no_results(tmp_path: Path):

@@ -132,7 +132,7 @@ def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(found for key, value in inner for found in places(value, (*path, key)))]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_change_of_a_record_breaks_a_report(
     clean: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -188,13 +188,16 @@ function comparison(first, second) {
   const tasks = Object.keys(study.rows[first].right).map((task) => ({ task, both: flips(first, second, task) }));
   const flipsOf = new Map(tasks.filter(({ both }) => both).map(({ task, both }) => [task, both]));
   const all = [...new Set([...found.map(({ figure }) => figure), ...flipsOf.keys()])];
+  const blocked = found.some(({ why }) => why);
   const rows = all.map((name) => {
     const gain = found.find(({ figure }) => figure === name);
     const range = gain && gain.low !== null ? ` [${signed(gain.low)}, ${signed(gain.high)}]` : "";
     const counts = flipsOf.has(name) ? flipsOf.get(name).sides.map((items) => String(items.length)) : [DASH, DASH];
-    return [name, gain ? signed(gain.gain) + range : DASH, gain ? drawn(gain, reach) : "", ...counts, gain?.why ? `no verdict: ${gain.why}` : ""];
+    const cells = [name, gain ? signed(gain.gain) + range : DASH, gain ? drawn(gain, reach) : "", ...counts];
+    return blocked ? [...cells, gain?.why || ""] : cells;
   });
-  const heads = ["figure", "#difference [95 %]", "", "#right: only the first", "#right: only the second", ""];
+  const heads = ["figure", "#difference [95 %]", "", "#right: only the first", "#right: only the second"];
+  if (blocked) heads.push("no verdict, because of");
   const box = make("div", { class: "box", role: "region", "aria-label": "Differences", tabindex: "0" }, tableOf(heads, rows));
   const folds = [...flipsOf].filter(([, both]) => both.sides.flat().length).map(([task, both]) => flipped(task, names, both));
   const notes = study.notes.map((note) => make("p", { class: "note" }, note));

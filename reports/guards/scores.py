@@ -35,7 +35,9 @@ def items(results: Results) -> list[Flag]:
     """Predictions must be there, give the ledger's scores, and be of the same items for every recipe."""
     lacking: dict[str, set[str]] = {}
     wrong: Touched = {}
+    tested: dict[str, set[str]] = {}
     for record, task in _cells(results):
+        tested.setdefault(record.recipe_hash, set()).add(task)
         if not results.predictions.has(record, task):
             lacking.setdefault(record.recipe_hash, set()).add(task)
         elif results.predictions.fits(record, task) is False:
@@ -45,11 +47,14 @@ def items(results: Results) -> list[Flag]:
     for recipe, those in lacking.items():
         by_tasks.setdefault(frozenset(those), []).append(recipe)
     for tasks, recipes in by_tasks.items():
+        of_all = all(tested[recipe] == tasks for recipe in recipes)
+        which = "" if of_all else f" on {_tasks(tasks)}"
         said = (
-            f"no predictions on {_tasks(tasks)} were kept for {rows_in_words(results, recipes)}: how far these scores "
-            "depend on the choice of test items is unknown"
+            f"no predictions{which} were kept for {rows_in_words(results, recipes)}: how far these scores depend on "
+            "the choice of test items is unknown"
         )
-        flags.append(Flag("items", said + _why(results, recipes), frozenset(recipes), tasks))
+        touched = frozenset[str]() if of_all else tasks
+        flags.append(Flag("items", said + _why(results, recipes), frozenset(recipes), touched))
     if wrong:
         tasks = frozenset(task for found in wrong.values() for task in found)
         said = (

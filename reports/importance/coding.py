@@ -32,8 +32,8 @@ class Coded:
             for domain in domains
         }
         varied = [domain for domain in domains if len({*columns[domain.key]} - {NOT_ASKED}) > 1]
-        values = np.array([columns[domain.key] for domain in varied], dtype=np.float32).reshape(len(varied), len(recipes))
-        return cls(tuple(varied), values.T.copy())
+        values = np.array([columns[domain.key] for domain in varied], dtype=np.float32)
+        return cls(tuple(varied), values.reshape(len(varied), len(recipes)).T.copy())
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

@@ -154,9 +154,8 @@ def _best(view: View) -> str:
         return "<p>No trial with a development score is finished yet.</p>"
     rows = [[_words(best), str(best.seeds), number(best.score)] for best in view.best[:BEST_SHOWN]]
     shown = f"The first {len(rows)} of {len(view.best)} recipes" if len(view.best) > len(rows) else "Recipes"
-    caption = (
-        f"{shown} by the development score that searches look at, mean over seeds. Who is first may be so by chance."
-    )
+    by = "by the development score that searches look at, mean over seeds"
+    caption = f"{shown} {by}. Who is first now may be so by chance."
     return table(["recipe", "#seeds", "#dev score"], rows, caption)
 
 

@@ -65,7 +65,7 @@ def curve_picture(results: Results, key: str, path: Path) -> Drawn | None:
         else:
             axis.set_ylabel(f"points above {results.space.baseline}")
             axis.axhline(0, color=QUIET, linewidth=1)
-        clip([(axis, [*((point.x, point.y) for point in ours), *published])], "y")
+        clip([(axis, [*((point.x, point.y) for point in ours), *published])])
         axis.grid(alpha=0.3)
     legend(figure, axes)
     bars = any(point.ends for _, ours, _ in drawn for point in ours)

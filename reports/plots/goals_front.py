@@ -36,13 +36,13 @@ def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> 
     figure, (axis,) = make_figure(1, height=4.8, width=6.8)
     on_front = sorted((mark for mark in marks if mark.place), key=lambda mark: mark.x)
     axis.step(
-        [m.x for m in on_front], [m.y for m in on_front], where="pre", color=QUIET, linewidth=1.2, zorder=1,
+        [m.x for m in on_front], [m.y for m in on_front], where="pre", color="#444444", linewidth=1.4, zorder=1,
         label="measured front",
     )  # fmt: skip
-    barred = [mark for mark in marks if mark.x_ends and mark.y_ends]
-    for mark in barred:
-        axis.plot(mark.x_ends, (mark.y, mark.y), color=QUIET, linewidth=0.8, zorder=2)
-        axis.plot((mark.x, mark.x), mark.y_ends, color=QUIET, linewidth=0.8, zorder=2)
+    barred = [(mark.x, mark.y, mark.x_ends, mark.y_ends) for mark in marks if mark.x_ends and mark.y_ends]
+    for x, y, x_ends, y_ends in barred:
+        axis.plot(x_ends, (y, y), color=QUIET, linewidth=0.8, zorder=2)
+        axis.plot((x, x), y_ends, color=QUIET, linewidth=0.8, zorder=2)
     for row, shape, colour, name in KINDS:
         own = [mark for mark in marks if mark.row == row]
         if not own:
@@ -56,14 +56,13 @@ def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> 
             str(mark.place), (mark.x, mark.y), xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=10
         )
     if any(mark.probability is not None for mark in marks):
-        axis.plot([], [], "o", markerfacecolor="none", color=QUIET, label="the fuller, the more probably on the front")
+        axis.plot([], [], "o", markerfacecolor="none", color=QUIET, label="fuller: more probably on the front")
     if barred:
         axis.plot([], [], "-", color=QUIET, linewidth=0.8, label="95 % interval over seeds")
     axis.set_xlabel(axes[0])
     axis.set_ylabel(axes[1])
     axis.margins(0.08)
-    clip([(axis, [(m.x, m.y) for m in marks])], "x")
-    clip([(axis, [(m.x, m.y) for m in marks])], "y")
+    clip([(axis, [(m.x, m.y) for m in marks])], "xy")
     axis.grid(alpha=0.3)
     legend(figure, [axis])
     return save(figure, path)

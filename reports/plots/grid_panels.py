@@ -40,7 +40,7 @@ def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], sc
         dotted.append((axis, dots))
         axis.set_xlabel(keys()[key].label)
         axis.grid(axis="y", alpha=0.3)
-    clip(dotted, "y")
+    clip(dotted)
     axes[0].set_ylabel(score)
     return save(figure, path)
 
@@ -63,7 +63,7 @@ def lines_picture(panels: Mapping[str, Mapping[str, Line]], key: str, score: str
         axis.set_title(title, fontsize=10)
         axis.set_xlabel(keys()[key].label)
         axis.grid(alpha=0.3)
-    clip(dotted, "y")
+    clip(dotted)
     axes[0].set_ylabel(score)
     legend(figure, axes)
     return save(figure, path)

@@ -42,7 +42,7 @@ def importance_picture(curves: Sequence[Curve], score: str, path: Path) -> Path:
         axis.set_xlabel(keys()[curve.key].label)
         panels.append((axis, dots))
         axis.grid(alpha=0.3)
-    clip(panels, "y")
+    clip(panels)
     axes[0].set_ylabel(score)
     legend(figure, axes)
     return save(figure, path)

@@ -10,6 +10,8 @@ from reports.plots.canvas import QUIET
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Ends = tuple[float, float] | None
+"""Of a bounded axis."""
 FAR = 4.0
 """Points are far where without them the picture would be this many times as narrow."""
 FEW = 0.2
@@ -19,43 +21,59 @@ FEWEST = 4
 
 
 def limits(values: Sequence[float]) -> tuple[float, float]:
-    """The range of the values that are not far from the others."""
+    """The range of the values that are not far from the others; as few as can be are far."""
     kept = sorted(values)
-    may_go = int(FEW * len(kept)) or len(kept) >= FEWEST
-    for size in range(int(may_go), 0, -1):
-        spans = [(kept[start + len(kept) - size - 1] - kept[start], start) for start in range(size + 1)]
-        narrow, start = min(spans)
+    may_go = max(int(FEW * len(kept)), 1) if len(kept) >= FEWEST else 0
+    size = 1
+    while size <= may_go:
+        rest = len(kept) - size
+        narrow, start = min((kept[start + rest - 1] - kept[start], start) for start in range(size + 1))
         if 0 < FAR * narrow <= kept[-1] - kept[0]:
-            return kept[start], kept[start + len(kept) - size - 1]
+            kept, may_go, size = kept[start : start + rest], may_go - size, 1
+        else:
+            size += 1
     return kept[0], kept[-1]
 
 
-def clip(panels: Sequence[tuple[Axes, Sequence[tuple[float, float]]]], way: Literal["x", "y"]) -> None:
-    """Bound the axis to what is not far, and mark each point beyond at the edge with its number.
+def clip(panels: Sequence[tuple[Axes, Sequence[tuple[float, float]]]], ways: Literal["y", "xy"] = "y") -> None:
+    """Bound the axes to what is not far, and mark each point beyond at the edge with its numbers.
 
-    `panels` share the axis; each has its points (x, y) as they are drawn.
+    `panels` share their axes; each has its points (x, y) as they are drawn. `ways`: which axes may be bounded.
     """
-    place = "xy".index(way)
-    values = [point[place] for _, points in panels for point in points]
-    if not values:
+    every = [point for _, points in panels for point in points]
+    if not every:
         return
+    ends = {way: _ends([point["xy".index(way)] for point in every]) for way in ways}
+    for axis, points in panels:
+        for way, end in ends.items():
+            if end is not None:
+                (axis.set_xlim if way == "x" else axis.set_ylim)(end)
+        for point in points:
+            _mark(axis, point, ends.get("x"), ends.get("y"))
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float] | None:
+    """Of the axis; None where nothing is far."""
     low, high = limits(values)
     if low <= min(values) and max(values) <= high:
+        return None
+    room = 0.12 * (high - low)
+    return low - room, high + room
+
+
+def _mark(axis: Axes, point: tuple[float, float], x_ends: Ends, y_ends: Ends) -> None:
+    x, y = (_within(value, end) for value, end in zip(point, (x_ends, y_ends), strict=True))
+    beyond = [(value, own) for value, own in zip(point, (x, y), strict=True) if value != own]
+    if not beyond:
         return
-    room = 0.12 * ((high - low) or abs(high) or 1.0)
-    for axis, points in panels:
-        (axis.set_xlim if way == "x" else axis.set_ylim)(low - room, high + room)
-        for point in points:
-            if not low <= point[place] <= high:
-                _mark(axis, point, place, low - room if point[place] < low else high + room)
-
-
-def _mark(axis: Axes, point: tuple[float, float], place: int, end: float) -> None:
-    above = point[place] > end
-    edge = (end, point[1]) if place == 0 else (point[0], end)
-    axis.plot(*edge, ("<>", "v^")[place][above], color=QUIET, markersize=7, clip_on=False, zorder=20)
-    inward = (-6 if above else 6, 5) if place == 0 else (7, -9 if above else 3)
+    shape = (">" if point[0] > x else "<") if point[0] != x else ("^" if point[1] > y else "v")
+    right, above = point[0] > x, point[1] > y
+    axis.plot([x], [y], shape, color=QUIET, markersize=7, clip_on=False, zorder=20)
     axis.annotate(
-        f"{point[place]:.1f}", edge, xytext=inward, textcoords="offset points", fontsize=8, color="#555555",
-        ha="right" if place == 0 and above else "left", zorder=20,
+        ", ".join(f"{value:.1f}" for value, _ in beyond), (x, y), xytext=(-8 if right else 8, -9 if above else 3),
+        textcoords="offset points", fontsize=8, color="#555555", ha="right" if right else "left", zorder=20,
     )  # fmt: skip
+
+
+def _within(value: float, ends: Ends) -> float:
+    return value if ends is None else min(max(value, ends[0]), ends[1])

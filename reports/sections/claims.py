@@ -39,7 +39,8 @@ def write(results: Results, pictures: Path) -> str:
     ]
     if any(item.direction for item in found):
         how.append(
-            "The chance that any direction in this table is wrongly decided is at most 5 % (Holm's correction). Of a "
+            "The chance that any direction in this table is wrongly decided is at most 5 % (Holm's correction), so one "
+            "may be undecided although its interval leaves out 0. Of a "
             'claim on several comparisons all must hold, and one that is surely against it refutes it; with "tends '
             'to", "majority" and the like, more than half.'
         )
@@ -101,8 +102,8 @@ def size_in_words(item: Judged) -> str:
     if item.claim.stated is None:
         return DASH
     said = f"the text says {signed(item.claim.stated)}"
-    ours = {"": "", "as stated": ": within ours", "smaller": ": ours is smaller", "larger": ": ours is larger"}
-    return said + ours.get(item.size, ": outside ours, but not surely")
+    ours = {"": "", "as stated": ": within our interval", "smaller": ": ours is smaller", "larger": ": ours is larger"}
+    return said + ours.get(item.size, ": outside our interval, but not surely")
 
 
 def interval_in_words(item: Judged) -> str:

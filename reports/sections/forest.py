@@ -38,7 +38,7 @@ def caption(boards: tuple[Board, ...]) -> str:
     if any(
         not low <= value <= high
         for item in drawn
-        for value in (item.published, item.gain and item.gain.gain)
+        for value in (item.published, item.gain.gain if item.gain else None)
         if value is not None
     ):
         said.append("What lies far off the others stands at the edge with its number.")

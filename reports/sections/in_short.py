@@ -73,7 +73,7 @@ def conclusion(board: Board) -> tuple[str, str]:
     base = code(board.baseline)
     top_row = max(rows, key=lambda item: item.gain.gain if item.gain else 0.0)
     largest = f"the largest gain measured is {code(top_row.name)}'s, {_gain(top_row)}"
-    verdicts = Counter(item.verdict for item in rows)
+    verdicts: Counter[str] = Counter(item.verdict for item in rows)
     if verdicts["above"] + verdicts["below"] == 0:
         return f"no row is shown to be better or worse than {base}: {_why(rows)}", largest
     counted = [("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed")]

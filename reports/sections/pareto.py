@@ -149,9 +149,9 @@ def _chance(points: Sequence[Point], chosen: Sequence[Point], off: Sequence[Poin
     said = (
         f"The measured front has {count(len(chosen), 'recipe')}; {float(sum(on_front)):.1f} of "
         f"{'it' if one else 'them'} can be expected to belong to the front that very many seeds would show. The "
-        "probability of each is computed from the spread between seeds (shrunken where the spreads are alike; see "
-        "docs/statistics.md), on the same development items; `?` marks a recipe on the measured front that more "
-        "probably is not on the true one."
+        "probability of each is computed from the spread between seeds, on the same development items: spreads that "
+        "are alike are pooled, and means are drawn together by the noise in them; `?` marks a recipe on the measured "
+        "front that more probably is not on the true one."
     )
     if off:
         more = f", of which the first {SHOWN_OFF} are in the table" if len(off) > SHOWN_OFF else ", in the table below"

@@ -36,11 +36,13 @@ def how_to_read(boards: tuple[Board, ...]) -> str:
     said = [f"`mean` is over seeds{', ± their standard deviation' * spreads}."]
     if any(item.gain for item in standings):
         said.append(
-            "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for "
-            "these tasks and each row by itself; `p` is that of no difference, corrected for the number of rows in the "
-            "table (Holm). Wins, ties and losses count tasks on which the row differs from the baseline by more than "
-            "chance."
+            "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for these "
+            "tasks and each row by itself."
         )
+    if any(item.p_holm is not None for item in standings):
+        said.append("`p` is that of no difference, corrected for the number of rows in the table (Holm).")
+    if any(item.wins is not None for item in standings):
+        said.append("Wins, ties and losses count tasks on which the row differs from the baseline by more than chance.")
     if any(item.gain and item.gain.one_seed for item in standings):
         said.append(
             "**With one seed the interval counts the test items only: it says how this one trial compares, not the "
