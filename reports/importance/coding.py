@@ -60,6 +60,9 @@ class Coded:
         columns = []
         for column in self.values.T:
             known = column[column != NOT_ASKED]
+            if not len(known):  # a resample may hold no recipe that was asked for it
+                columns.append(column)
+                continue
             given = chance.choice(known, size=len(column))
             given[column != NOT_ASKED] = chance.permutation(known)
             columns.append(given)
