@@ -185,7 +185,9 @@ def _claims(results: Results) -> str:
     own = sum(bool(item.claim.contradicted) for item in found)
     doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
     verdicts = ", ".join(f"{counts[name]} {_VERDICTS.get(name, name)}" for name in get_args(Verdict) if counts[name])
-    setting = "" if results.comparable else " These verdicts are about this study's models: the setting is not the paper's."
+    setting = (
+        "" if results.comparable else " These verdicts are about this study's models: the setting is not the paper's."
+    )
     return f"Of the paper's {count(len(found), 'claim')}{doubt}: {verdicts}.{setting}"
 
 
