@@ -19,6 +19,7 @@ from reports.testing import SectionContract, make_study
 from tests.synthetic_results import PLOTS, undraw, with_goals
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
+from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, Task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -180,8 +181,10 @@ def test_results_are_read_for_what_the_layouts_read(tmp_path: Path):
     dataclasses.replace(results.info, base=base).save(tmp_path)
     assert "corpus.documents" not in [item.key for item in Results.load(tmp_path).differences]
     for record in results.records:
-        recipe = {**record.recipe, "corpus.layout": "spans"}
-        Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, recipe=recipe))
+        recipe = Recipe.from_flat({**record.recipe, "corpus.layout": "spans"})
+        Ledger(tmp_path / LEDGER).path(record.recipe_hash, record.seed).unlink()
+        changed = dataclasses.replace(record, recipe=dict(recipe.flat()), recipe_hash=recipe.hash)
+        Ledger(tmp_path / LEDGER).write(changed)
     found = Results.load(tmp_path)
     assert found.sources_read == {"corpus.documents"}
     keys = [item.key for item in found.differences]
