@@ -204,7 +204,7 @@ class Evidence:
 
     def between(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[Flag, ...]:
         """The flags that forbid a verdict on the two recipes in this figure."""
-        return self.flags.between(first_hash, second_hash, figure.tasks)
+        return self.flags.between(first_hash, second_hash, figure.parts)
 
     def tally(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[int, int, int] | None:
         """Wins, ties and losses of the first over the figure's tasks; None with one seed, and where one is missing."""
@@ -290,7 +290,7 @@ class Evidence:
                     p_holm=adjusted[label],
                     verdict="baseline" if key == base else _verdict(gain, adjusted[label], bool(blocked[label])),
                     blocked_by=blocked[label] if gain else (),
-                    flags=self.flags.of_recipe(key, figure.tasks),
+                    flags=self.flags.of_recipe(key, figure.parts),
                     wins=tally and tally[0],
                     ties=tally and tally[1],
                     losses=tally and tally[2],
