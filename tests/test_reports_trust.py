@@ -96,7 +96,7 @@ def test_it_stands_on_the_first_screen():
 
 def test_a_line_a_flag_with_what_it_forbids(folder: Path):
     change(folder, lambda content: content["versions"].update(trainables="bbbb2222"))
-    (line,) = [line for line in box(folder).splitlines() if line.startswith("- ")]
+    (line,) = [line for line in box(folder).splitlines() if line.startswith("- ⚠")]
     assert re.match(r"- ⚠ \*\*code\*\* \(\d rows?\): trials ran different code \(", line)
     assert "bbbb2222" in line
     assert line.endswith("**No verdict** between rows that differ in it; `--across code` judges all the same.")
