@@ -7,8 +7,8 @@ Where a change is meant, look at what the test prints, then write the expected r
 
     python -m tests.archive
 
-The folders keep no predictions, so their reports give no verdicts; and twenty of the made-up records hold scores that cannot
-be (an accuracy of 100.44 %), which the reports set aside by name.
+The folders keep no predictions, so their reports give no verdicts; and twenty of the made-up records hold scores that
+cannot be (an accuracy of 100.44 %), which the reports set aside by name.
 """
 
 from __future__ import annotations
