@@ -37,7 +37,7 @@ FOLDS = 10
 MARGIN = 6.0
 """Points; a gain at the very edge of it must not be called equivalent."""
 SEED = 2
-"""Of the made-up studies. The methods were chosen on those of other seeds: what is measured here is not what was tuned."""
+"""Of the made-up studies. The methods were chosen on those of other seeds, so what is measured here was not tuned."""
 LATER = 12
 """Seeds for which power is foretold from the first ones, before they are trained."""
 
