@@ -20,7 +20,7 @@ from trainables.senteval.tasks import TASKS
 
 HOW_TO_READ = (
     "`difference` is ours minus published. In this setting (see What may be compared) it says nothing about "
-    "reproduction; the second table of each pair does, which compares differences to the baseline."
+    "reproduction. The second table of each pair sets differences to the baseline beside each other."
 )
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
