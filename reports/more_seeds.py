@@ -60,7 +60,7 @@ def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, s
         doing = "finishing the study" if max(within.values()) == 0 else _more(max(within.values()))
         said.append(f"{doing} would settle {which}, if as large as measured (power 80 %)")
     if limited:
-        which = _which(limited, len(more), noun)
+        which = _which(limited, len(more), noun).replace("all ", "any of the ")
         said.append(
             f"no number of seeds would settle {which}, if as small as measured: the test items are too few, and only "
             "a larger test set would help"

@@ -63,7 +63,7 @@ def test_without_flags_it_says_what_was_looked_at(folder: Path):
 
 
 def test_it_stands_on_the_first_screen():
-    assert [section.name for section in in_order()][:3] == ["in_short", "setting", "trust"]
+    assert [section.name for section in in_order()][:3] == ["in_short", "trust", "setting"]
 
 
 def test_a_line_a_flag_with_what_it_forbids(folder: Path):

@@ -16,16 +16,13 @@ from reports.markdown import bullets, code, count, fence, number, signed, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
 from reports.sections.words import best_rows, interval, order, order_limits, order_sentence, reason
+from reports.statistics import Sample
 from reports.unfinished import extents, needs_seeds, total
 from reports.verdicts import Verdict, judged, settled_by_seeds
 from search_spaces.goals import GOALS, selection
 
-DECIDED = {
-    "agrees": ("agrees", "agree"),
-    "agrees in part": ("agrees in part", "agree in part"),
-    "disagrees": ("disagrees", "disagree"),
-}
-"""What a claim does that was decided, and what several do."""
+DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}
+"""What our figures do with a claim that was decided."""
 OPEN = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
 MOST = 5
 """So many rows of a best set are named, more are counted."""
@@ -131,10 +128,12 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
     sentences = []
     for statement, those in said.items():
         names = " and ".join(_name(board) for board, _ in those)
-        details = [f"{text(board.quantity.name)}: {detail}" for board, detail in those if detail]
         if len(those) == 1:
-            details = [detail[0].upper() + detail[1:] for _, detail in those if detail]
-        sentences.append(" ".join([f"On {names} {statement}.", *(f"{detail}." for detail in details)]))
+            sentences.append(f"On {names} {'; '.join(filter(None, [statement, those[0][1]]))}.")
+            continue
+        details = [f"{text(board.quantity.name)}: {detail}." for board, detail in those if detail]
+        sentences.append(" ".join([f"On {names} {statement}.", *details]))
+    sentences += _unjudged(boards)
     return [" ".join(sentences) or "No row has a figure that sums the study up yet."]
 
 
@@ -145,8 +144,7 @@ def conclusion(board: Board) -> tuple[str, str]:
     if board.baseline is None or not rows:
         there = [item for item in board.standings if item.sample]
         if len(alone) == 1:
-            detail = f"its mean is {_mean(alone[0])}"
-            return f"{code(alone[0].name)} is the best {_of_judged(board)}", ". ".join([detail, *_unjudged(board)])
+            return f"{code(alone[0].name)} is the best {_of_judged(board)}", f"its mean is {_mean(alone[0])}"
         top = f"the highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else ""
         return "no best row can be told", top
     base = code(board.baseline)
@@ -168,7 +166,7 @@ def conclusion(board: Board) -> tuple[str, str]:
         largest = (
             f"{code(alone[0].name)} is the best {_of_judged(board)}, {_gain(alone[0])} above {base}{_lost(alone[0])}"
         )
-    return statement, ". ".join([largest, *_unjudged(board)])
+    return statement, largest
 
 
 def _of_judged(board: Board) -> str:
@@ -185,32 +183,31 @@ def _lost(item: Standing) -> str:
     return f", but it loses on {', '.join(named)}" if named else ""
 
 
-def _unjudged(board: Board) -> list[str]:
-    """Rows that lie above every row that could be judged, by what keeps them from it."""
-    judged = [item.sample.mean for item in board.standings if item.sample and item.in_best_set is not None]
-    above = [
-        item
-        for item in board.standings
-        if item.sample and item.in_best_set is None and judged and item.sample.mean > max(judged)
+def _unjudged(boards: Sequence[Board]) -> list[str]:
+    """A sentence for each row that lies above every row that could be judged: what keeps it from being judged."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for board in boards:
+        judged = [item.sample.mean for item in board.standings if item.sample and item.in_best_set is not None]
+        for item in board.standings:
+            if item.sample and item.in_best_set is None and judged and item.sample.mean > max(judged):
+                why = _keeps(item, item.sample)
+                by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
+                found.setdefault((item.name, why), []).append(by)
+    said = [
+        f"{code(name)} measured higher ({', '.join(by)}) but has {why}, so it is not judged and may be better."
+        for (name, why), by in list(found.items())[:FEW]
     ]
-    kept: dict[str, list[Standing]] = {}
-    for item in above:
-        why = (
-            f"the {_guards([item])}"
-            if item.blocked_by
-            else "one seed"
-            if item.sample and item.sample.count == 1
-            else ""
-        )
-        kept.setdefault(why, []).append(item)
-    said = []
-    for why, items in kept.items():
-        named = [f"{code(item.name)} ({signed(item.gain.gain) if item.gain else _mean(item)})" for item in items[:FEW]]
-        named += [f"{count(len(items) - FEW, 'more row')}"] if len(items) > FEW else []
-        has, it_is = ("has", "it is") if len(items) == 1 else ("have", "they are")
-        but = f" but {has} {why}, so {it_is} not judged and" if why else f", {it_is} not judged and"
-        said.append(f"{listed(named)} measured higher{but} may be better")
-    return said
+    more = len(found) - FEW
+    return said + ([f"So {'does' if more == 1 else 'do'} {count(more, 'more row')}."] if more > 0 else [])
+
+
+def _keeps(item: Standing, sample: Sample) -> str:
+    """What keeps a measured row from being judged, after "has"."""
+    if item.blocked_by:
+        return f"the {_guards([item])}"
+    if sample.fixed:
+        return "no predictions to tell how far chance goes"
+    return "one seed" if sample.count == 1 else "a flag that keeps it from the others"
 
 
 def _gain(item: Standing) -> str:
@@ -315,14 +312,19 @@ def claims(results: Results) -> str:
     if not tested:
         return f"None of the paper's {count(len(found), 'claim')} could be tested."
     decided = [item for item in found if item.verdict in DECIDED]
-    if 0 < len(decided) <= NAMED:
-        said = [f"{DECIDED[item.verdict][0]}: “{text(item.claim.text.rstrip('.'))}”" for item in decided]
-    else:
-        said = [f"{n} {words[n > 1]}" for verdict, words in DECIDED.items() if (n := _count(counts, verdict))]
-    said += [f"{n} {words}" for verdict, words in OPEN.items() if (n := _count(counts, verdict))]
-    was = "was" if tested == 1 else "were"
+    ours = []
+    for verdict, words in DECIDED.items():
+        texts = [f"“{text(item.claim.text.rstrip('.'))}”" for item in decided if item.verdict == verdict]
+        if texts:
+            ours.append(f"{words} {' and '.join(texts) if len(decided) <= NAMED else len(texts)}")
+    said = [f"our figures {listed(ours)}"] if ours else []
+    said += [
+        f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := _count(counts, verdict))
+    ]
     setting = "" if results.comparable else " This is about this study's models: the setting is not the paper's."
-    return f"{tested} of the paper's {count(len(found), 'claim')} {was} tested: {'; '.join(said)}.{setting}"
+    was = "was" if tested == 1 else "were"
+    every = f"{tested} of the paper's {len(found)} claims {was}" if len(found) > 1 else "The paper's one claim was"
+    return f"{every} tested: {'; '.join(said)}.{setting}"
 
 
 def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
@@ -349,11 +351,13 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     parts = [goal.label for goal in (GOALS["sts"], GOALS["transfer"]) if goal.of(best.scores) is not None]
     by = f"the mean of {' and '.join(parts)}" if len(parts) > 1 else parts[0]
     said = (
-        f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, the highest development score "
-        f"({number(selection(best.scores))}; {by})."
+        f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its development score "
+        f"{number(selection(best.scores))}: {by}."
     )
     sets = [board for board in boards if best_rows(board)]
-    outside = [board for board in sets if row not in {item.name for item in best_rows(board)}]
+    outside = [
+        board for board in sets if any(item.name == row and item.in_best_set is False for item in board.standings)
+    ]
     if row and outside:
         said += f" It is not in the best set on {' and '.join(map(_name, outside))}: it was chosen by another figure."
     if any(name.startswith("dev_") for board in boards for _, name in board.quantity.weights):

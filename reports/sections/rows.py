@@ -47,8 +47,8 @@ def how_to_read(boards: tuple[Board, ...]) -> str:
         said.append("`p` is that of no difference, corrected for the number of rows in the table (Holm).")
     if any(item.wins is not None for item in standings):
         said.append(
-            "Wins and losses count tasks on which the row is shown to differ from the baseline (Holm over its tasks); a "
-            "tie is a task on which it is not shown to, which does not mean that the two are equal."
+            "Wins and losses count tasks on which the row is shown to differ from the baseline (Holm over its tasks); "
+            "a tie is a task on which it is not shown to, which does not mean that the two are equal."
         )
     if any(item.gain and item.gain.one_seed for item in standings):
         said.append(

@@ -65,7 +65,7 @@ def order_sentence(found: Order) -> str:
 def order_limits(board: Board) -> str:
     """What an order by means does not know, as a sentence."""
     single = [item for item in board.standings if item.published is not None and item.gain and item.gain.one_seed]
-    rows = f", and {count(len(single), 'row')} with one seed" if single else ""
+    rows = f" and {count(len(single), 'row')} with one seed" if single else ""
     return f"The order is that of the means: differences below noise{rows} count in it like any other."
 
 
