@@ -46,10 +46,10 @@ def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, s
         return None, "", ()
     if all(needed is None for needed in more.values()):
         seeds = FIRST_SEEDS
-        said = (
+        shown = (
             f"how far scores move from seed to seed is unknown; {count(seeds, 'more seed')} of each row would show it"
         )
-        return seeds, f"No {noun} can be decided with one seed: {said}.", ()
+        return seeds, f"No {noun} can be decided with one seed: {shown}.", ()
     within = {name: int(needed) for name, needed in more.items() if needed is not None and needed <= MOST}
     limited = sum(needed == math.inf for needed in more.values())
     far = sum(needed is not None and MOST < needed < math.inf for needed in more.values())
