@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
 from reports.markdown import count
 from study.cluster import Allotment, Cluster
@@ -40,9 +43,10 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         lines.append(f"estimate: {seconds / 60:.1f} minutes a trial ({source}), {hours:.1f} hours in all{cost}")
     lines.append("")
     names = max((len(trial.name) for trial in fixed), default=0)
+    base = plan.base.flat()
     for trial in fixed:
         state = "done" if trial in done else "to run"
-        what = differences(plan, trial.recipe)
+        what = differences(base, trial.recipe)
         lines.append(f"  {trial.name:<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip())
     if plan.explored:
         keys = ", ".join(domain.key for domain in plan.space.domains)
@@ -76,7 +80,6 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
     return None, "nothing is known of such trials here; there is one once a trial has finished"
 
 
-def differences(plan: Plan, recipe: Recipe) -> str:
-    """What a recipe changes of the base recipe: `objective.weight=0.3 head.dim=32`."""
-    base = plan.base.flat()
+def differences(base: Mapping[str, Any], recipe: Recipe) -> str:
+    """What a recipe changes of the base recipe, which is given flat: `objective.weight=0.3 head.dim=32`."""
     return " ".join(f"{key}={value}" for key, value in recipe.flat().items() if base[key] != value)

@@ -20,7 +20,6 @@ from study.plan import Plan, PlannedTrial
 from study.preview import differences
 from study.searcher import StudySearcher, files_key
 from study.spec import METRIC, RUNG
-from trainables.errors import UserError
 
 EVERY_SECONDS = 5.0
 """How often the file is written at least while Tune does its rounds."""
@@ -43,6 +42,7 @@ class ProgressFile(Callback):
         self.running: dict[str, list[Running]] = {}  # by Tune's trial
         self.files: dict[str, str] = {}  # by Tune's trial, what names its files
         self.ended = 0
+        self.base = plan.base.flat()
         self.began_at, self.began = now(), time.monotonic()
         self.written = float("-inf")
         self.changed = True
@@ -82,11 +82,11 @@ class ProgressFile(Callback):
         self.write(ended=True)
 
     def write(self, ended: bool = False) -> None:
-        """Write the file. That it cannot be written is said once, and ends no study."""
+        """Write the file. That it cannot be written is said once, and ends no study, whatever the reason."""
         self.written, self.changed = time.monotonic(), False
         try:
             self.progress(ended).save(self.plan.results)
-        except (OSError, UserError) as error:
+        except Exception as error:
             if not self.warned:
                 say(f"warning: what runs cannot be shown: {error}")
             self.warned = True
@@ -97,7 +97,8 @@ class ProgressFile(Callback):
         chosen = [
             planned for key, those in self.searcher.running.items() if key not in self.running for planned in those
         ]
-        queued = [*chosen, *itertools.chain(*self.searcher.interrupted), *self.searcher.queue]
+        queued = itertools.chain(chosen, *self.searcher.interrupted, self.searcher.queue)
+        waiting = (planned for planned in queued if not self._done(planned.key))
         left, estimate = self.time_left()
         return Progress(
             written_at=now(),
@@ -108,7 +109,7 @@ class ProgressFile(Callback):
                 **self._ended_counts(),
             },
             running=running,
-            queued=[Waiting(**self._words(planned)) for planned in queued if not self._done(planned.key)][:LISTED],
+            queued=[Waiting(**self._words(planned)) for planned in itertools.islice(waiting, LISTED)],
             at_once=self.at_once,
             seconds_left=None if ended else left,
             estimate="" if ended else estimate,
@@ -138,7 +139,7 @@ class ProgressFile(Callback):
         return [with_curve(one, curves.get(one.key)) for one in members]
 
     def _words(self, planned: PlannedTrial) -> dict[str, Any]:
-        changes = differences(self.plan, planned.recipe)
+        changes = differences(self.base, planned.recipe)
         return {"key": planned.key, "name": planned.name, "changes": changes, "seed": planned.seed}
 
     def _done(self, key: str) -> bool:

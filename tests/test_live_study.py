@@ -166,6 +166,22 @@ def test_a_full_disk_is_told_once_and_ends_nothing(
     assert capsys.readouterr().out.splitlines() == ["warning: what runs cannot be shown: no space left on the device"]
 
 
+def test_no_error_leaves_tunes_callback(
+    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(study.file, "time_left", lambda: {}["trial"])
+    study.file.on_step_end(0, [])
+    study.file.close()
+    assert capsys.readouterr().out == "warning: what runs cannot be shown: 'trial'\n"
+
+
+def test_of_a_long_queue_only_what_is_listed_is_put_into_words(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    study.queue.extend(TRIALS * 200)
+    asked = []
+    monkeypatch.setattr(progress, "differences", lambda base, recipe: str(asked.append(recipe)))
+    assert len(study.told().queued) == len(asked) == progress.LISTED
+
+
 def test_workers_note_about_a_hundred_losses_of_each_member(tmp_path: Path) -> None:
     reporter = _RayReporter([spec_of(planned, tmp_path) for planned in TRIALS[:2]], "population-1")
     reporter.begin(1050)
