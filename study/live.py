@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from reports.live import serve
+from reports.live import listen
 from study.cluster import inside_job
 from study.console import say
 
 
-def show_live(results: Path) -> None:
-    """Serve the page in a thread of its own and print its address. If that fails one sentence says so."""
-    threading.Thread(target=_serve, args=(results,), name="live page", daemon=True).start()
+def show_live(results: Path) -> Callable[[], None]:
+    """Serve the page in a thread of its own and print its address; returns what ends it.
 
-
-def _serve(results: Path) -> None:
+    If it cannot be served one sentence says so, and the study goes on without it.
+    """
     try:
-        serve(results, ready=lambda address: say(how_to_reach(address)))
-    except Exception as error:  # whatever it is, the study goes on without the page
+        server = listen(results)
+        thread = threading.Thread(target=server.serve_forever, name="live page", daemon=True)
+        thread.start()
+    except Exception as error:  # whatever it is
         say(f"no live page: {error}; the study goes on, and `python -m reports {results} --live` may serve it")
+        return lambda: None
+    say(how_to_reach(server.address))
+
+    def close() -> None:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+    return close
 
 
 def how_to_reach(address: str) -> str:

@@ -206,11 +206,12 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
         ),
     )
     progress.write()
-    show_live(plan.results)
+    end_live = show_live(plan.results)
     try:
         tuner.fit()
     finally:
         progress.close()
+        end_live()
     return console.failed
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import threading
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +20,7 @@ from study.progress import ProgressFile
 from study.searcher import files_key
 from study.spec import METRIC, RUNG, TrialSpec
 from study.worker import _RayReporter
+from tests.live_folder import empty_study
 from trainables.recipe import Recipe
 
 BASE = Recipe()
@@ -196,6 +199,18 @@ def test_workers_note_about_a_hundred_losses_of_each_member(tmp_path: Path) -> N
 
 
 class TestAddress:
+    def test_the_page_ends_with_the_study(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        empty_study(tmp_path)
+        end = live.show_live(tmp_path)
+        found = re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out)
+        assert found is not None
+        address = ("127.0.0.1", int(found[1]))
+        socket.create_connection(address, timeout=20).close()
+        end()
+        assert "live page" not in {thread.name for thread in threading.enumerate()}
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address, timeout=20)
+
     def test_one_line_says_where_the_page_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(socket, "gethostname", lambda: "node7")
         monkeypatch.setattr(live, "inside_job", lambda: False)
@@ -210,11 +225,11 @@ class TestAddress:
     def test_a_page_that_cannot_be_served_is_one_sentence(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        def broken(results: Path, ready: object) -> None:
+        def broken(results: Path) -> None:
             raise RuntimeError("can't start new thread")
 
-        monkeypatch.setattr(live, "serve", broken)
-        live._serve(tmp_path)
+        monkeypatch.setattr(live, "listen", broken)
+        live.show_live(tmp_path)()
         printed = capsys.readouterr().out
         assert printed.startswith("no live page: can't start new thread; the study goes on")
         assert len(printed.splitlines()) == 1

@@ -1,5 +1,5 @@
 """A page on this machine that shows a study while it runs: `python -m reports RESULTS --live`."""
 
-from reports.live.server import serve
+from reports.live.server import listen, serve
 
-__all__ = ["serve"]
+__all__ = ["listen", "serve"]

@@ -35,17 +35,21 @@ def serve(results: Path, port: int = 0, *, ready: Callable[[str], object] | None
     Port 0 takes a free one. `ready` is told the page's address once it answers; without one it is printed. `UserError`
     where the folder is no study's, or where the port is taken.
     """
-    StudyInfo.load(results).load_space(results)  # with its plugins, whose recipes the records may hold
-    try:
-        server = LiveServer(results.resolve(), port)
-    except (OSError, OverflowError) as error:
-        raise UserError(f"the live page cannot listen on {LOOPBACK}, port {port} ({error})") from None
-    with server:
+    with listen(results, port) as server:
         (ready or _print_address)(server.address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             print()
+
+
+def listen(results: Path, port: int = 0) -> LiveServer:
+    """The server, whose `serve_forever` is still to be called; the same errors as `serve`."""
+    StudyInfo.load(results).load_space(results)  # with its plugins, whose recipes the records may hold
+    try:
+        return LiveServer(results.resolve(), port)
+    except (OSError, OverflowError) as error:
+        raise UserError(f"the live page cannot listen on {LOOPBACK}, port {port} ({error})") from None
 
 
 class LiveServer(ThreadingHTTPServer):
