@@ -330,6 +330,23 @@ class TestRebuilt:
         assert len(tried) == 1
         assert one.latest(()) == (None, "not enough trials")
 
+    def test_any_error_is_told_and_the_old_one_is_not_shown_as_the_new(self) -> None:
+        answers = iter(["first", FileNotFoundError("report.html is gone")])
+
+        def make() -> str:
+            answer = next(answers)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        one = Rebuilt(make, threading.Lock())
+        assert one.get(()) == "first"
+        changed = (("study.json", 1, 1),)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"report.html is gone"):
+                one.get(changed)
+        assert one.latest(changed) == ("first", "report.html is gone")
+
     def test_a_process_that_fails_tells_its_last_line(self, tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="does not exist"):
             in_own_process(["reports", str(tmp_path / "nowhere")])

@@ -24,7 +24,7 @@ class Rebuilt:
     """Something that is made of a results folder."""
 
     def __init__(self, make: Callable[[], str], one_at_a_time: threading.Lock) -> None:
-        """`make` returns it, or raises `RuntimeError` with one sentence. The lock is shared by all that is made."""
+        """`make` returns it, or raises an error with one sentence. The lock is shared by all that is made."""
         self._make, self._lock = make, one_at_a_time
         self._of: Signature | None = None
         self._content: str | None = None
@@ -38,8 +38,8 @@ class Rebuilt:
                 self._of, self._problem = signature, ""  # one that fails is tried again only when the ledger changed
                 try:
                     self._content = self._make()
-                except RuntimeError as error:
-                    self._problem = str(error)
+                except Exception as error:  # or the old content would pass for one of this state
+                    self._problem = str(error) or type(error).__name__
             if self._problem or self._content is None:
                 raise RuntimeError(self._problem)
             return self._content
