@@ -7,8 +7,9 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -229,6 +230,38 @@ class TestWhatIsShown:
         assert "progress.json" in view.problems[0]
         assert view.finished == DONE
 
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("at_once", NASTY), ("at_once", True), ("counts", {"running": NASTY}), ("counts", [1]), ("estimate", None),
+         ("began_at", "then"), ("seconds_left", "10"), ("seconds_left", float("inf")), ("ended", 1), ("queued", None)],
+    )  # fmt: skip
+    def test_a_file_with_values_of_other_types_is_told(self, tmp_path: Path, name: str, value: object) -> None:
+        running_study(tmp_path, seeds=(0,))
+        _change(tmp_path, lambda content: content.update({name: value}))
+        _refused(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("seed", NASTY), ("seed", 10**30), ("step", "1"), ("since", ""), ("loss", True)]
+    )
+    def test_and_so_are_those_of_its_trials(self, tmp_path: Path, name: str, value: object) -> None:
+        running_study(tmp_path, seeds=(0,))
+        _change(tmp_path, lambda content: content["running"][0].update({name: value}))
+        _refused(tmp_path)
+
+    def test_numbers_are_escaped_too(self, tmp_path: Path) -> None:
+        progress = running_study(tmp_path, seeds=(0,))
+        nasty: Any = NASTY
+        progress = dataclasses.replace(
+            progress,
+            at_once=nasty,
+            running=[dataclasses.replace(one, seed=nasty) for one in progress.running],
+            queued=[dataclasses.replace(one, seed=nasty) for one in progress.queued],
+        )
+        shown = parts.parts_of(dataclasses.replace(Folder(tmp_path).view(), progress=progress), "")
+        for place in ("running", "queued"):
+            assert "&lt;script&gt;" in shown[place]
+            assert "<script>" not in shown[place]
+
     def test_a_record_that_cannot_be_right_is_set_aside(self, tmp_path: Path) -> None:
         running_study(tmp_path, seeds=(0,))
         path = next((tmp_path / LEDGER).glob("*.json"))
@@ -255,6 +288,23 @@ class TestWhatIsShown:
         assert folder.view().finished == 2 * DONE - 1
         hidden.write_text(content)
         assert folder.view().finished == 2 * DONE
+
+
+def _change(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Something in `progress.json`."""
+    path = folder / "progress.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def _refused(folder: Path) -> None:
+    """That `progress.json` is, and that the page shows the rest."""
+    view = Folder(folder).view()
+    assert view.progress is None
+    assert len(view.problems) == 1
+    assert "progress.json" in view.problems[0]
+    assert "<script>alert" not in parts.page(view, "")
 
 
 def test_provisional_verdicts_are_those_of_the_evidence(tmp_path: Path) -> None:

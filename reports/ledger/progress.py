@@ -13,10 +13,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, TypeVar
 
 from reports.ledger.folders import CURVES, PROGRESS
 from reports.ledger.json_files import known_fields, read_json, write_json
+from reports.ledger.validity import LARGEST
 from trainables.errors import UserError
 
 _WHAT = "a study's progress"
@@ -85,13 +87,42 @@ class Progress:
             return None
         content = read_json(path, _WHAT)
         try:
-            content["running"] = [Running(**known_fields(Running, item)) for item in content.get("running", [])]
-            content["queued"] = [Waiting(**known_fields(Waiting, item)) for item in content.get("queued", [])]
-            found = cls(**known_fields(cls, content))
-            seconds_since(found.written_at)
+            content["running"] = [_typed(Running(**known_fields(Running, item))) for item in content.get("running", [])]
+            content["queued"] = [_typed(Waiting(**known_fields(Waiting, item))) for item in content.get("queued", [])]
+            found = _typed(cls(**known_fields(cls, content)))
+            for name, value in found.counts.items():
+                _check(f"counts.{name}", value, "int")
+            for moment in (found.written_at, found.began_at, *(trial.since for trial in found.running)):
+                seconds_since(moment)
         except (TypeError, ValueError, AttributeError) as error:
             raise UserError(f"{path} is not {_WHAT} ({error})") from None
         return found
+
+
+T = TypeVar("T", Waiting, Running, Progress)
+_KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "int | None": (int, NoneType),
+    "float | None": (int, float, NoneType),
+    "dict[str, int]": (dict,),
+}
+"""What JSON gives for a field of that type; lists are checked where they are read."""
+
+
+def _typed(item: T) -> T:
+    """The same; `TypeError` where a field holds what its type does not allow."""
+    for each in dataclasses.fields(item):
+        if each.type in _KINDS:
+            _check(each.name, getattr(item, each.name), str(each.type))
+    return item
+
+
+def _check(name: str, value: Any, kind: str) -> None:
+    fits = isinstance(value, _KINDS[kind]) and (kind == "bool" or not isinstance(value, bool))
+    if not fits or (isinstance(value, int | float) and not abs(value) <= LARGEST):
+        raise TypeError(f"its {name} is {value!r:.60}")
 
 
 def now() -> str:

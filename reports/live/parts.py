@@ -95,7 +95,7 @@ def _state(view: View) -> str:
 def _counts(view: View) -> str:
     counts = view.progress.counts if view.progress else {}
     words = [f"{view.finished} finished"]
-    words += [f"{counts.get(name, 0)} {name}" for name in ("running", "queued") if view.progress]
+    words += [escape(f"{counts.get(name, 0)} {name}") for name in ("running", "queued") if view.progress]
     words += [f"{len(view.failed)} failed"]
     words += [f"{len(view.stopped)} stopped early"] if view.stopped else []
     return f"Trials: {', '.join(words)}."
@@ -113,7 +113,7 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
         rows.append(
             [
                 f"{dot}{_words(trial)}",
-                str(trial.seed),
+                escape(str(trial.seed)),
                 duration(seconds_since(trial.since)),
                 _step(trial),
                 number(trial.loss, 4),
@@ -121,8 +121,8 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
             ]
         )
     caption = (
-        f"Up to {view.progress.at_once} at once, where those that train together count as one. The loss is that of one "
-        "step."
+        f"Up to {escape(str(view.progress.at_once))} at once, where those that train together count as one. "
+        "The loss is that of one step."
     )
     return table(head, rows, caption)
 
@@ -142,7 +142,8 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
     if not picture:
         return "<p>No trial has trained yet.</p>"
     keys = [
-        f'<span class="dot {of_colour[key]}"></span>{escape(view.names.get(key, key))}, seed {key.rpartition("-")[2]}'
+        f'<span class="dot {of_colour[key]}"></span>'
+        + escape(f"{view.names.get(key, key)}, seed {key.rpartition('-')[2]}")
         for key in running
     ]
     words = "; ".join([*keys, *(["ended trials in grey"] if others else [])])
@@ -210,7 +211,7 @@ def _failed(view: View) -> str:
 
 def _queued(view: View, total: int) -> str:
     waiting = view.progress.queued[:LISTED] if view.progress else []
-    rows = [[_words(one), str(one.seed)] for one in waiting]
+    rows = [[_words(one), escape(str(one.seed))] for one in waiting]
     if not rows:
         return "<p>The search has yet to choose them.</p>" if total else "<p>Nothing waits.</p>"
     more = total - len(rows)
