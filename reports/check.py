@@ -10,7 +10,6 @@ trials without predictions cannot be computed again: of these only the report is
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -23,14 +22,14 @@ from reports.formats import FORMATS
 from reports.ledger import Record
 from reports.markdown import DASH
 from reports.predictions import Kept
-from reports.report import PICTURES, write_report
+from reports.report import write_report
 from reports.results import Results
+from reports.scratch import linked
 from trainables.errors import UserError
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS
 
 REPORT = FORMATS["md"].file
-TRIALS = "trials.csv"
 EXACT = 1e-6
 """So far, in points, two computations of one number may lie apart."""
 FOLDS_SEED = 1111
@@ -113,13 +112,7 @@ def _report(results: Path, across: Sequence[str]) -> list[str]:
     path = results / REPORT
     if not path.is_file():
         return [f"{results} holds no {REPORT}; `python -m reports {results}` writes one."]
-    with tempfile.TemporaryDirectory() as scratch:
-        copy = Path(scratch) / results.resolve().name
-        copy.mkdir()
-        written = {PICTURES, TRIALS, *(form.file for form in FORMATS.values())}
-        for item in results.resolve().iterdir():
-            if item.name not in written:
-                (copy / item.name).symlink_to(item)
+    with linked(results) as copy:
         try:
             again = write_report(copy, across=across).read_text(encoding="utf-8")
         except UserError as error:

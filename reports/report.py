@@ -17,6 +17,7 @@ from reports.sections import Section, in_order
 from reports.trials_csv import write_trials_csv
 
 PICTURES = "pictures"
+TRIALS = "trials.csv"
 
 
 @dataclass(frozen=True)
@@ -68,5 +69,5 @@ def write_report(
         results = replace(results, info=replace(results.info, across=guards))
     document = Document(results, results.space.title, tuple(parts(results)), sentences)
     written = [form.write(document) for form in chosen]
-    write_trials_csv(folder / "trials.csv", results.records, results.labels)
+    write_trials_csv(folder / TRIALS, results.records, results.labels)
     return written[0]

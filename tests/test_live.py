@@ -46,10 +46,15 @@ def server(results: Path) -> Iterator[LiveServer]:
 
 
 def ask(
-    server: LiveServer, path: str, method: str = "GET", host: str | None = "localhost:1234", *more: tuple[str, str]
+    server: LiveServer,
+    path: str,
+    method: str = "GET",
+    host: str | None = "localhost:1234",
+    *more: tuple[str, str],
+    timeout: float = 20,
 ) -> tuple[int, dict[str, str], str]:
     """The status, the headers in small letters and the body. `host` None: none is sent."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=timeout)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in ((("Host", host),) if host is not None else ()) + more:
         connection.putheader(name, value)
@@ -111,6 +116,24 @@ class TestServer:
 
     def test_two_names_are_refused(self, server: LiveServer) -> None:
         assert ask(server, "/", "GET", "localhost", ("Host", "evil.example"))[0] == 403
+
+    def test_another_site_may_only_link_to_the_page(self, server: LiveServer) -> None:
+        for path in ("/state.json", "/report"):
+            status, _, content = ask(server, path, "GET", "localhost", ("Sec-Fetch-Site", "cross-site"))
+            assert (status, "scl_ablation" in content) == (403, False)
+            for own in ("same-origin", "none"):
+                assert ask(server, path, "GET", "localhost", ("Sec-Fetch-Site", own))[0] == 200
+        assert ask(server, "/", "GET", "localhost", ("Sec-Fetch-Site", "cross-site"))[0] == 200
+
+    def test_the_report_of_the_page_leaves_the_folder_as_it_is(self, tmp_path: Path) -> None:
+        running_study(tmp_path, seeds=(0,))
+        (tmp_path / "report.html").write_text("with sentences")
+        (tmp_path / "trials.csv").write_text("mine")
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+        with served(tmp_path) as server:
+            status, _, content = ask(server, "/report", timeout=120)
+        assert (status, "SBERT baseline" in content) == (200, True)
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
     def test_the_page_may_run_its_own_script_only(self, server: LiveServer) -> None:
         _, headers, content = ask(server, "/")

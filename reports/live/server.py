@@ -101,6 +101,9 @@ class Handler(BaseHTTPRequestHandler):
         if make is None:
             self._answer(404, "text/plain; charset=utf-8", "There is no such page.\n")
             return
+        if self.path != "/" and self.headers.get("Sec-Fetch-Site") == "cross-site":
+            self._answer(403, "text/plain; charset=utf-8", "Another site may link to the page, and ask for no more.\n")
+            return
         try:
             kind, content = make()
         except RuntimeError as error:
@@ -141,9 +144,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _report(results: Path) -> str:
-    """The report as one HTML file."""
-    in_own_process(["reports", str(results), "--format", "html"])
-    return (results / "report.html").read_text(encoding="utf-8")
+    """The report as one HTML file. Nothing is written into the results folder, whose report is its owner's."""
+    from reports.scratch import linked  # loads what draws pictures
+
+    with linked(results) as copy:
+        in_own_process(["reports", str(copy), "--format", "html"])
+        return (copy / "report.html").read_text(encoding="utf-8")
 
 
 def _print_address(address: str) -> None:
