@@ -15,7 +15,9 @@ import pytest
 
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, Curve, Curves, Ledger, Progress, StudyInfo, add_losses, trial_key
+from reports.ledger import ledger as ledger_module
 from reports.ledger.progress import with_curve
+from reports.live import folder as folder_module
 from reports.live import parts, serve
 from reports.live.folder import Folder, signature_of
 from reports.live.picture import loss_picture, marks
@@ -311,6 +313,36 @@ class TestWhatIsShown:
         assert folder.view().finished == 2 * DONE - 1
         hidden.write_text(content)
         assert folder.view().finished == 2 * DONE
+
+
+def test_what_did_not_change_is_neither_read_nor_reckoned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running_study(tmp_path, seeds=(0, 1))
+    path = next((tmp_path / LEDGER).glob("*.json"))
+    content = path.read_text()
+    path.unlink()
+    read: list[Path] = []
+    scored: list[object] = []
+    real_read, real_score = ledger_module.read_record, folder_module.selection
+    monkeypatch.setattr(ledger_module, "read_record", lambda path: (read.append(path), real_read(path))[1])
+    monkeypatch.setattr(folder_module, "selection", lambda scores: (scored.append(scores), real_score(scores))[1])
+    folder = Folder(tmp_path)
+    first = folder.view()
+    assert len(read) == len(list((tmp_path / LEDGER).glob("*.json")))
+    read.clear()
+    scored.clear()
+    assert folder.view().best == first.best
+    assert (read, scored) == ([], [])
+    path.write_text(content)
+    folder.view()
+    assert read == [path]
+    path.write_text(content.replace('"seed": ', '"seed":  '))  # another size
+    folder.view()
+    assert read == [path, path]
+    path.unlink()
+    assert folder.view().names == first.names
+    assert read == [path, path]
 
 
 def _change(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:

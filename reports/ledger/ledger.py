@@ -20,6 +20,7 @@ class Ledger:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self._checked: dict[Path, tuple[tuple[int, int], Record]] = {}
 
     def path(self, recipe_hash: str, seed: int) -> Path:
         """Where that trial's record lies, or would."""
@@ -41,15 +42,27 @@ class Ledger:
     def sift(self) -> tuple[list[Record], dict[str, str]]:
         """The records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
 
-        For whoever draws conclusions; `read` is for a study, which must not run a trial again that it cannot read.
+        For whoever draws conclusions; `read` is for a study, which must not run a trial again that it cannot read. A
+        record that was right is not read again until its file changed.
         """
-        records, set_aside = [], {}
+        found, set_aside = {}, {}
         for path in sorted(self._paths()):
             try:
-                records.append(checked(read_record(path)))
+                found[path] = self._once_checked(path)
             except UserError as error:
                 set_aside[path.name] = str(error).removeprefix(f"{path} ")
-        return sorted(records, key=_place), set_aside
+        self._checked = found
+        return sorted((record for _, record in found.values()), key=_place), set_aside
+
+    def _once_checked(self, path: Path) -> tuple[tuple[int, int], Record]:
+        """The record, and the time and size of its file."""
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise UserError(f"{path} cannot be read ({error})") from None
+        state = status.st_mtime_ns, status.st_size
+        known = self._checked.get(path)
+        return known if known is not None and known[0] == state else (state, checked(read_record(path)))
 
     def _paths(self) -> list[Path]:
         if not self.folder.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -92,56 +92,88 @@ class Folder:
     def __init__(self, results: Path) -> None:
         self.results = results
         self._curves = Curves(results)
-        self._signature: Signature | None = None
-        self._records: list[Record] = []
-        self._set_aside: dict[str, str] = {}
+        self._ledger = Ledger(results / LEDGER)
+        self._settled: _Settled | None = None
         self._lock = threading.Lock()
 
     def view(self) -> View:
         """The folder as it is now. What cannot be read becomes a problem, not an error."""
         with self._lock:
-            problems: list[str] = []
-            info = _or_none(lambda: StudyInfo.load(self.results), problems)
-            progress = _or_none(lambda: Progress.load(self.results), problems)
             signature = signature_of(self.results)
-            if signature != self._signature:
-                self._records, self._set_aside = Ledger(self.results / LEDGER).sift()
-                self._signature = signature
-            done = {record.key for record in self._records}
-            curves = self._curves.all()
+            settled = self._settled
+            if settled is None or settled.signature != signature or settled.problems:  # what failed is tried again
+                settled = self._settled = _settled(self.results, self._ledger, signature)
+            problems = list(settled.problems)
+            progress = _or_none(lambda: Progress.load(self.results), problems)
+            names, curves = settled.names, self._curves.all()
             if progress:  # records and losses may be newer than the file
-                going = [trial for trial in progress.running if trial.key not in done]
+                going = [trial for trial in progress.running if trial.key not in settled.names]
                 running = [with_curve(trial, curves.get(trial.key)) for trial in going]
                 counts = {**progress.counts, "running": len(running)}
                 progress = dataclasses.replace(progress, running=running, counts=counts)
-            names = {record.key: _name(record, info) for record in self._records}
-            if progress:
-                names |= {trial.key: trial.name for trial in (*progress.queued, *progress.running)}
+                names = names | {trial.key: trial.name for trial in (*progress.queued, *progress.running)}
             silence = seconds_since(progress.written_at) if progress and not progress.ended else 0.0
             return View(
                 folder=self.results,
-                info=info,
+                info=settled.info,
                 progress=progress,
                 silent=silence if silence > SILENT_SECONDS else None,
-                finished=sum(record.status == "finished" for record in self._records),
-                stopped=tuple(
-                    Ended(
-                        names[record.key],
-                        _changes(record, info),
-                        record.seed,
-                        str(record.training.get("stopped") or "stopped early"),
-                    )
-                    for record in self._records
-                    if record.status == "pruned"
-                ),
-                failed=tuple(_failures(self.results, done, problems)),
-                set_aside=self._set_aside,
-                best=tuple(_best(self._records, info)),
+                finished=settled.finished,
+                stopped=settled.stopped,
+                failed=settled.failed,
+                set_aside=settled.set_aside,
+                best=settled.best,
                 names=names,
                 curves=curves,
                 signature=signature,
                 problems=tuple(problems),
             )
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """The part of a view that changes only when a trial ends; the fields are those of `View`."""
+
+    signature: Signature
+    info: StudyInfo | None
+    finished: int
+    stopped: tuple[Ended, ...]
+    failed: tuple[Ended, ...]
+    set_aside: dict[str, str]
+    best: tuple[Best, ...]
+    names: dict[str, str]
+    """Of the trials with a record."""
+    problems: tuple[str, ...]
+
+
+def _settled(results: Path, ledger: Ledger, signature: Signature) -> _Settled:
+    """`signature` was taken before: what changes meanwhile is read the next time."""
+    problems: list[str] = []
+    info = _or_none(lambda: StudyInfo.load(results), problems)
+    records, set_aside = ledger.sift()
+    called = _Names(info)
+    names = {record.key: called.name(record) for record in records}
+    stopped = tuple(
+        Ended(
+            names[record.key],
+            called.changes(record),
+            record.seed,
+            str(record.training.get("stopped") or "stopped early"),
+        )
+        for record in records
+        if record.status == "pruned"
+    )
+    return _Settled(
+        signature=signature,
+        info=info,
+        finished=sum(record.status == "finished" for record in records),
+        stopped=stopped,
+        failed=tuple(_failures(results, names.keys(), problems)),
+        set_aside=set_aside,
+        best=tuple(_best(records, called)),
+        names=names,
+        problems=tuple(problems),
+    )
 
 
 def signature_of(results: Path) -> Signature:
@@ -157,7 +189,7 @@ def signature_of(results: Path) -> Signature:
     return tuple(found)
 
 
-def _failures(results: Path, done: set[str], problems: list[str]) -> list[Ended]:
+def _failures(results: Path, done: Set[str], problems: list[str]) -> list[Ended]:
     found = []
     for path in sorted((results / FAILURES).glob("*.json")):
         if not is_key(path.stem) or path.stem in done:
@@ -170,32 +202,36 @@ def _failures(results: Path, done: set[str], problems: list[str]) -> list[Ended]
     return found
 
 
-def _best(records: Sequence[Record], info: StudyInfo | None) -> list[Best]:
+def _best(records: Sequence[Record], called: _Names) -> list[Best]:
     scored: dict[str, list[tuple[Record, float]]] = {}
     for record in records:
         score = selection(record.scores) if record.status == "finished" else None
         if score is not None:
             scored.setdefault(record.recipe_hash, []).append((record, score))
     found = [
-        Best(_name(those[0][0], info), _changes(those[0][0], info), fmean(score for _, score in those), len(those))
+        Best(called.name(those[0][0]), called.changes(those[0][0]), fmean(score for _, score in those), len(those))
         for those in scored.values()
     ]
     return sorted(found, key=lambda best: (-best.score, best.name))
 
 
-def _label(record: Record, info: StudyInfo | None) -> str | None:
-    rows = info.row_hashes if info else {}
-    return next((label for label, value in rows.items() if value == record.recipe_hash), None)
+class _Names:
+    """What people call the recipes of a study."""
 
+    def __init__(self, info: StudyInfo | None) -> None:
+        self._base = info.base if info else None
+        rows = info.row_hashes.items() if info else ()
+        self._labels = {recipe_hash: label for label, recipe_hash in reversed([*rows])}  # of two rows the first
 
-def _name(record: Record, info: StudyInfo | None) -> str:
-    return _label(record, info) or f"explored {record.recipe_hash}"
+    def name(self, record: Record) -> str:
+        """Its row, or its hash."""
+        return self._labels.get(record.recipe_hash) or f"explored {record.recipe_hash}"
 
-
-def _changes(record: Record, info: StudyInfo | None) -> str:
-    if info is None or _label(record, info) is not None:
-        return ""
-    return " ".join(f"{key}={value}" for key, value in record.recipe.items() if info.base.get(key) != value)
+    def changes(self, record: Record) -> str:
+        """What it changes of the base recipe; empty for a row."""
+        if self._base is None or record.recipe_hash in self._labels:
+            return ""
+        return " ".join(f"{key}={value}" for key, value in record.recipe.items() if self._base.get(key) != value)
 
 
 def _or_none(read: Callable[[], T], problems: list[str]) -> T | None:
