@@ -206,7 +206,7 @@ class Evidence:
 
     def between(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[Flag, ...]:
         """The flags that forbid a verdict on the two recipes in this figure."""
-        return self.flags.between(first_hash, second_hash, figure.tasks)
+        return self.flags.between(first_hash, second_hash, figure.parts)
 
     def outcomes(self, first_hash: str, second_hash: str, figure: Quantity) -> dict[str, tuple[float, bool]] | None:
         """By task the gain of the first, and whether it is more than chance (Holm over the figure's tasks).
@@ -296,7 +296,7 @@ class Evidence:
                     p_holm=adjusted[label],
                     verdict="baseline" if key == base else _verdict(gain, adjusted[label], bool(blocked[label])),
                     blocked_by=blocked[label] if gain else (),
-                    flags=self.flags.of_recipe(key, figure.tasks),
+                    flags=self.flags.of_recipe(key, figure.parts),
                     wins=None if tasks is None else len(decided) - len(lost),
                     ties=None if tasks is None else len(tasks) - len(decided),
                     losses=None if tasks is None else len(lost),

@@ -16,8 +16,11 @@ DASH = "—"
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """`66.06`, or a dash."""
-    return DASH if value is None else f"{value:,.{digits}f}"
+    """`66.06`, or a dash; what rounds to zero has no sign."""
+    if value is None:
+        return DASH
+    printed = f"{value:,.{digits}f}"
+    return printed.lstrip("-") if not printed.strip("-0.") else printed
 
 
 def signed(value: float | None, digits: int = 2) -> str:

@@ -1,16 +1,18 @@
-"""Two rows that are one recipe in effect: what they should differ in never came about, so nothing was tested."""
+"""Rows that are one recipe in effect, or alike in a limit: what they should differ in never came about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from reports.ledger import Record
+from trainables.recipe import Value
 
 CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "negatives_per_anchor"}
 """Keys of a recipe that are upper limits, and what training measured of them."""
 MEASURED = (*CAPS.values(), "anchors", "pairs", "sentences", "tokens", "steps")
 """What tells two trainings apart that differ in limits only."""
+SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
 CLOSE = 0.01
 """Means that differ by no more than this share are equal."""
 
@@ -27,17 +29,40 @@ def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
     shared = scores[0].keys() & scores[1].keys()
     if shared and all(scores[0][seed] == scores[1][seed] for seed in shared):
         return "every score is the same under every seed"
-    recipes = first[0].recipe, second[0].recipe
-    differing = {key for key in recipes[0].keys() | recipes[1].keys() if recipes[0].get(key) != recipes[1].get(key)}
-    if not differing <= CAPS.keys():
+    if not differing(first[0].recipe, second[0].recipe) <= CAPS.keys():
         return ""
     measured = [[_mean(records, name) for name in MEASURED] for records in (first, second)]
     caps = [mean for means in measured for mean in means[: len(CAPS)]]
     if None in caps or not all(map(_close, *measured)):
         return ""
-    named = zip(MEASURED[: len(CAPS)], ("N+", "N-"), strict=True)
+    named = zip(MEASURED[: len(CAPS)], SHORT.values(), strict=True)
     said = ", ".join(f"{short} {_mean(first, name):.2f} and {_mean(second, name):.2f}" for name, short in named)
     return f"the limits on positives and negatives made no difference (measured {said})"
+
+
+def differing(first: Mapping[str, Value], second: Mapping[str, Value]) -> set[str]:
+    """Keys of two flat recipes with another value."""
+    return {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
+
+
+def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> str:
+    """Which limits these rows set differently while training measured the same of all of them.
+
+    Each row: its flat recipe, and its records, none where it has not run. Empty where there is no such limit, where
+    all limits are such ones (then the rows are one recipe in effect), and where fewer than two rows have measured it.
+    """
+    set_apart = [key for key in CAPS if len({str(recipe.get(key)) for recipe, _ in rows}) > 1]
+    alike = {}
+    for key in set_apart:
+        means = [mean for _, records in rows if (mean := _mean(records, CAPS[key])) is not None]
+        if len(means) > 1 and all(_close(means[0], mean) for mean in means):
+            alike[key] = means[0]
+    if not alike or len(alike) == len(set_apart):
+        return ""
+    said = ", ".join(
+        f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in alike.items()
+    )
+    return f"{said}; only {' and '.join(SHORT[key] for key in set_apart if key not in alike)} differs"
 
 
 def _plain(record: Record) -> dict[str, dict[str, object]]:

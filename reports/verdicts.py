@@ -14,7 +14,7 @@ from reports.guards import Flag
 from reports.more_seeds import in_words
 from reports.quantity import Quantity, quantity
 from reports.results import Results
-from reports.same_recipe import one_in_effect
+from reports.same_recipe import CAPS, differing, not_varied, one_in_effect
 from reports.statistics import Comparison, holm
 from reports.statistics.equivalence import p_above, p_below, tost
 from search_spaces.space import Claim
@@ -27,8 +27,10 @@ Verdict = Literal[
     "undecided: one seed",
     "no verdict",
     "not tested here",
+    "not finished",
     "not run",
 ]
+"""`not finished`: what is there does not refute the claim, and comparisons that it needs are missing."""
 Status = Literal["compared", "one seed", "missing", "no input", "flagged", "one recipe"]
 """`no input`: a row lacks an input, such as word vectors. `flagged`: a flag forbids a verdict. `one recipe`: the two
 rows are one recipe in effect, so that nothing was tested."""
@@ -64,6 +66,15 @@ class Compared:
         """Whether it takes no part in the verdict."""
         return self.status in ("no input", "flagged", "one recipe")
 
+    def decided(self, claim: Claim) -> Direction:
+        """Which way it lies taken by itself at 95 %, without a correction for any other comparison."""
+        if self.status != "compared":
+            return ""
+        holding, failing = _chance(claim, self)
+        if 2 * min(holding, failing) >= SURE:
+            return "undecided"
+        return "as claimed" if holding < failing else "against"
+
     def more_seeds(self, evidence: Evidence, bound: float, alpha: float) -> float | None:
         """As `Evidence.more_seeds`; one that is decided already needs none."""
         if self.figure is None:
@@ -89,6 +100,24 @@ class Judged:
     more_seeds: float | None = None
     """Of an undecided claim: so many more seeds of its rows would settle its direction at power 80 %, if all
     differences are as measured. Infinity where no number would; None where it is not known, or decided."""
+    not_varied: str = ""
+    """What the claim's rows should differ in and do not, as far as they have run; empty where there is nothing."""
+
+    @property
+    def deciding(self) -> Compared | None:
+        """The comparison that the verdict hangs on: the surest one against a claim that fails, else the least sure.
+
+        One with a single seed only where no other is there; None where nothing was compared.
+        """
+        there = [item for item in self.compared if item.comparison is not None and not item.of_gaps]
+        taking_part = [item for item in there if not item.out] or there
+        seeded = [item for item in taking_part if item.status == "compared"] or taking_part
+        if not seeded:
+            return None
+        chances = [_chance(self.claim, item) for item in seeded]
+        if self.direction == "against":
+            return seeded[min(range(len(seeded)), key=lambda place: chances[place][1])]
+        return seeded[max(range(len(seeded)), key=lambda place: chances[place][0])]
 
     @property
     def gaps(self) -> tuple[float | None, ...]:
@@ -128,9 +157,12 @@ def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
     directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
     sizes = [_size_p(claim, items) for claim, items in zip(claims, compared, strict=True)]
     adjusted = holm([*directions, *sizes])
-    return tuple(
-        _with_seeds(evidence, _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place]), len(claims))
+    found = [
+        _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place])
         for place, (claim, items, both) in enumerate(zip(claims, compared, chances, strict=True))
+    ]
+    return tuple(
+        replace(_with_seeds(evidence, item, len(claims)), not_varied=_unvaried(evidence, item)) for item in found
     )
 
 
@@ -138,6 +170,15 @@ def settled_by_seeds(found: Sequence[Judged]) -> tuple[int | None, str, tuple[st
     """How many more seeds would settle undecided claims, in words, and the texts of these claims."""
     more = {item.claim.text: item.more_seeds for item in found if item.verdict in ("undecided", "undecided: one seed")}
     return in_words(more, "claim")
+
+
+def _unvaried(evidence: Evidence, item: Judged) -> str:
+    """Of a claim about limits: what its rows differ in nowhere."""
+    results = evidence.results
+    recipes = {label: results.recipe(label) for label in sorted(item.claim.labels)}
+    if not all(differing(recipes[one], recipes[other]) <= CAPS.keys() for one, other in item.claim.comparisons):
+        return ""
+    return not_varied([(recipe, results.of_row(label)) for label, recipe in recipes.items()])
 
 
 # Comparisons
@@ -193,21 +234,27 @@ def _published(evidence: Evidence, table: str, column: str, better: str, worse: 
 def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | None:
     """How likely such figures are where the claim is false, and where it is true; None where nothing was tested.
 
-    Of m comparisons the claim needs n. The n-th smallest chance, times m - n + 1, says whether at least n hold
-    (Benjamini and Heller 2008); for all of m it is the largest one, uncorrected. It fails with m - n + 1 against it.
-    A comparison that is missing, or has one seed, says nothing either way.
+    Of m comparisons the claim needs n, and m - n + 1 against it refute it. Those that are missing, or have one seed,
+    say nothing either way; the others alone may decide it, as one counterexample does where all must hold.
     """
     taking_part = [item for item in items if not item.out]
-    if not any(item.status == "compared" for item in taking_part):
+    there = [_chance(claim, item) for item in taking_part if item.status == "compared"]
+    if not there:
         return None
     total = len(taking_part)
     needed = total if claim.quantifier == "all" else total // 2 + 1
-    both = [_chance(claim, item) if item.status == "compared" else (1.0, 1.0) for item in taking_part]
-    holding, failing = (sorted(side) for side in zip(*both, strict=True))
-    return (
-        min(1.0, (total - needed + 1) * holding[needed - 1]),
-        min(1.0, needed * failing[total - needed]),
-    )
+    holding, failing = zip(*there, strict=True)
+    return _at_least(needed, holding), _at_least(total - needed + 1, failing)
+
+
+def _at_least(needed: int, chances: Sequence[float]) -> float:
+    """How likely such figures are where fewer than `needed` of the comparisons are real (Benjamini and Heller 2008).
+
+    The n-th smallest chance of m, times m - n + 1: of all it is the largest, of one it is Bonferroni's.
+    """
+    if needed > len(chances):
+        return 1.0
+    return min(1.0, (len(chances) - needed + 1) * sorted(chances)[needed - 1])
 
 
 def _chance(claim: Claim, item: Compared) -> tuple[float, float]:
@@ -295,7 +342,7 @@ def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Ver
     if direction == "against" or (direction == "undecided" and size in ("smaller", "larger")):
         return "disagrees"
     if "missing" in statuses:
-        return "not run"
+        return "not finished" if any(item.comparison is not None for item in items) else "not run"
     if "one seed" in statuses:
         return "undecided: one seed"
     if "compared" in statuses:

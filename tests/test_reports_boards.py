@@ -178,7 +178,7 @@ class TestForest:
         assert path is not None
         drawn = path.read_text()
         for words in (
-            "⚠ flagged", "published -45.00, ours -50.00", "published", "ours, 95 %, shown to differ",
+            "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "ours, 95 %, shown to differ",
             "ours, 95 %, not shown to differ", "points above or below base",
         ):  # fmt: skip
             assert f">{words}<" in drawn
@@ -195,6 +195,16 @@ class TestForest:
         assert ">published<" not in drawn
         assert "A hollow dot with a dashed line is one seed" in caption([one])
         assert "hollow" not in caption([board(standing("a", 63.0))])
+
+    def test_equal_gains_hide_neither(self, tmp_path: Path):
+        """The published diamond lay unseen under our dot."""
+        path = forest_picture([board(standing("a", 63.0, published=3.0))], tmp_path / "forest.svg")
+        assert path is not None
+        heights = re.findall(r'<use [^>]*y="([0-9.]+)"[^>]*fill: (#0b5fa5|#d1600a|#8a8a8a)', path.read_text())
+        ours, published = ([float(y) for y, color in heights if (color == "#d1600a") == own] for own in (False, True))
+        assert ours
+        assert published
+        assert min(published) > max(y for y in ours if y < max(published)) + 3
 
     def test_nothing_to_draw(self, tmp_path: Path):
         assert forest_picture([board()], tmp_path / "forest.svg") is None

@@ -13,7 +13,8 @@ from reports.guards import GUARDS, Flag, Flags
 from reports.ledger import Record, StudyInfo
 from reports.results import Results
 from reports.same_recipe import one_in_effect
-from reports.sections.claims import write
+from reports.sections import claims_not_run
+from reports.sections.claims import direction_in_words, verdict_in_words, write
 from reports.verdicts import Judged, judge, judged, settled_by_seeds
 from search_spaces import Claim, spaces
 from tests.populations import Population
@@ -232,9 +233,53 @@ class TestWhatWasTested:
 
     def test_missing_rows(self, better: Results):
         missing = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, "allpalln-lambda0.1-SCL"))
-        assert judge_one(better, missing).verdict == "not run"
+        assert judge_one(better, missing).verdict == "not finished"
         refuted = Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST, "allpalln-lambda0.1-SCL"))
         assert judge_one(better, refuted).verdict == "disagrees"
+        never = Claim("c", "2", "Avg.", better=("3palln-Augment",), worse=("allpalln-lambda0.1-SCL",))
+        assert judge_one(better, never).verdict == "not run"
+
+    def test_one_counterexample_refutes_however_many_comparisons_are_missing(self, better: Results):
+        """Missing comparisons made the counterexample's p larger, as if they had been looked at."""
+        alone = judge_one(better, Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST,)))
+        absent = tuple(label for label in SCL.labels if label not in ROWS)
+        many = judge_one(better, Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST, *absent)))
+        assert many.verdict == "disagrees"
+        assert many.p == alone.p
+        assert "surest against" in verdict_in_words(many)
+
+    def test_missing_comparisons_prove_nothing(self, better: Results):
+        absent = ("allpalln-lambda0.1-SCL", "3palln-lambda0.5-SCL")
+        claim = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, *absent))
+        for quantifier in ("all", "most"):
+            found = judge_one(better, dataclasses.replace(claim, quantifier=quantifier))
+            assert found.verdict == "not finished"
+            assert "so far 1 of 3 decided as claimed" in verdict_in_words(found)
+            assert "undecided" not in direction_in_words(found)
+            assert " to " not in direction_in_words(found)  # one figure is no range
+
+    def test_a_limit_that_was_not_varied_is_said(self):
+        """N+ was 1.08 under every limit, and nothing said so beside "Increasing N+ and N-"."""
+        rows = ("allpalln-lambda0.5-SCL", "3p3n-lambda0.5-SCL")
+        claim = Claim("c", "2", "Avg.", better=rows[:1], worse=rows[1:])
+        results = dataclasses.replace(STS, rows=rows).study(1)
+        for caught, said in ((1.08, "N+ was not varied in effect (1.08"), (3.0, "")):
+            records = [
+                dataclasses.replace(
+                    record,
+                    training=record.training
+                    | (
+                        {"positives_per_anchor": caught, "negatives_per_anchor": 61.0}
+                        if record.recipe["objective.positives"] is None
+                        else {"positives_per_anchor": 1.08, "negatives_per_anchor": 3.0}
+                    ),
+                )
+                for record in results.records
+            ]
+            found = Results(results.folder, results.info, results.space, records)
+            vars(found)["predictions"] = results.predictions
+            assert judge_one(found, claim).not_varied.startswith(said)
+            assert bool(judge_one(found, claim).not_varied) == bool(said)
 
 
 def test_the_papers_own_figures(tmp_path: Path):
@@ -271,10 +316,39 @@ def test_the_section(tmp_path: Path):
     assert "| Interval" in text
     assert "the text says +2.80" in text
     assert "asked: above -0.5" in text
-    assert "2 of 2 hold" in text
+    assert "holds in 2 of 2" in text
     assert "<b>" not in text
     assert "at most 5 %" in text
     one_seed = write(dataclasses.replace(STS, seeds=1).study(1), tmp_path)
     assert "undecided: one seed" in one_seed
     assert "(items only)" in one_seed
     assert "at most 5 %" not in one_seed
+
+
+def test_claims_that_were_not_run_do_not_fill_the_table(tmp_path: Path):
+    claims = (
+        dataclasses.replace(ABOVE, text="It is better."),
+        Claim("Unseen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=("3palln-lambda0.5-SCL",)),
+        Claim("Half seen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=(BASELINE,)),
+    )
+    study = dataclasses.replace(STS, gains={BEST: 1.0}, space=dataclasses.replace(SCL, claims=claims)).study(1)
+    text = write(study, tmp_path)
+    assert "It is better." in text
+    assert "nseen" not in text
+    assert "2 of the paper's 3 claims were not run." in text
+    assert "- 1 claim: none of its rows was asked for in this study." in text
+    assert "- 1 claim: some of its rows were not asked for in this study." in text
+    listed = claims_not_run.write(study, tmp_path).splitlines()
+    assert [line.split(".")[0] for line in listed] == ["- Unseen", "- Half seen"]
+    assert "without `allpalln-lambda0.1-SCL`" in listed[1]
+
+
+def test_both_improvements_are_said(tmp_path: Path):
+    """The paper's 2.83 stood there alone, of a claim that compares it with 0.60."""
+    claim = next(claim for claim in SCL.claims if claim.smaller_in)
+    (better,) = claim.better
+    population = dataclasses.replace(
+        NONE, rows=(BASELINE, better), tasks=GROUPS["sts"] + GROUPS["transfer"], items=40,
+        space=dataclasses.replace(SCL, claims=(claim,)),
+    )  # fmt: skip
+    assert "+2.83 here, +0.60 in Table 3, Avg." in write(population.study(1), tmp_path)

@@ -10,6 +10,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from reports.ledger import LEDGER, Ledger
+from reports.markdown import number
+from reports.plots import geometry_map
 from reports.results import Results
 from reports.sections import geometry
 from reports.statistics.ranks import rank_correlations
@@ -78,6 +80,8 @@ def test_what_moves_what_is_told_from_noise(tmp_path: Path, drawn: None):
     picture = (tmp_path / "pictures/geometry.svg").read_text()
     assert ">baseline<" in picture
     assert ">explored recipe<" in picture
+    assert ">1  SBERT baseline<" in picture
+    assert ">1<" in picture
 
 
 def test_noise_is_called_noise(tmp_path: Path):
@@ -99,3 +103,21 @@ def test_old_records_have_no_such_section(tmp_path: Path):
     for record in results.records:
         ledger.write(dataclasses.replace(record, geometry={}))
     assert geometry.write(Results.load(results.folder), results.folder / "pictures") == ""
+
+
+def test_colours_do_not_spread_noise():
+    assert geometry_map._ends([60.0, 60.1], 1.0) == pytest.approx((59.55, 60.55))
+    assert geometry_map._ends([50.0, 60.0], 1.0) == (50.0, 60.0)
+
+
+def test_scores_that_no_row_has_are_no_column(tmp_path: Path):
+    results = make_study(tmp_path / "results")
+    text = geometry.write(results, results.folder / "pictures")
+    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    for cells in zip(*lines[2:], strict=True):
+        assert {cell.strip() for cell in cells} != {"—"}
+
+
+def test_what_rounds_to_zero_has_no_sign():
+    assert number(-0.0001, 3) == "0.000"
+    assert number(-0.001, 3) == "-0.001"

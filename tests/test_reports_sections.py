@@ -252,6 +252,14 @@ class TestFigures:
         assert "| SCL " in text
         assert "3, scl" not in text
 
+    def test_nothing_is_drawn_over_one_value(self, tmp_path: Path, drawn: None):
+        figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '2', 'Avg.'),)"
+        study(tmp_path, figure, rows=[BEST])
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        assert "Only one value of `objective.weight` has finished" in text
+        assert "| scl" in text
+        assert not (tmp_path / "pictures/figure-3.svg").exists()
+
     def test_nothing_has_finished(self, tmp_path: Path):
         figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '7', 'Avg.'),)"
         study(tmp_path, figure, rows=[BASELINE])

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 FLAG = "⚠"
 MOST = 40
 """So many rows of a board are drawn, those with the highest gains."""
-LINE = 0.24
+LINE = 0.28
 """Height of a row in inches."""
+ABOVE, BELOW = -0.12, 0.22
+"""Where in its row ours is drawn and where the published gain, in rows, so that equal gains hide neither."""
+SAID = "#444444"
+"""Numbers at the edge."""
 FENCE = 3.0
 """What lies farther from the middle half of all gains than so many times its width is told at the edge."""
 Limits = tuple[float, float]
@@ -86,27 +90,39 @@ def _ends(item: Standing) -> list[float]:
 
 
 def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
-    """One row: its published gain as a diamond, ours as a dot with its interval; what is off the scale as a number."""
+    """One row: ours as a dot with its interval, below it the published gain as a diamond.
+
+    What is off the scale is an arrow at the edge in the same colour, with its numbers.
+    """
     gain = item.gain
     assert gain is not None
-    outside: list[tuple[str, float, str]] = []
-    if item.published is not None and _within(item.published, limits):
-        axis.plot(item.published, place, "D", color=PUBLISHED, markersize=5, zorder=2, label=once(axis, "published"))
-    elif item.published is not None:
-        outside.append(("published", item.published, PUBLISHED))
+    outside: dict[bool, list[str]] = {True: [], False: []}
     color = OURS if item.verdict in ("above", "below") else QUIET
     if not _within(gain.gain, limits):
-        outside.append(("ours", gain.gain, color))
+        ends = "" if gain.low is None else f" [{signed(gain.low)}, {signed(gain.high)}]"
+        left = _arrow(axis, gain.gain, place + ABOVE, limits, color)
+        outside[left].append(f"ours {signed(gain.gain)}{ends}")
     else:
         if gain.low is not None and gain.high is not None:
-            ends = [max(gain.low, limits[0]), min(gain.high, limits[1])]
-            axis.plot(ends, [place] * 2, "--" if gain.one_seed else "-", color=color, linewidth=1.6, zorder=3)
-            axis.plot(ends, [place] * 2, "|", color=color, markersize=6, zorder=3)
+            shown = [max(gain.low, limits[0]), min(gain.high, limits[1])]
+            line = "--" if gain.one_seed else "-"
+            axis.plot(shown, [place + ABOVE] * 2, line, color=color, linewidth=1.6, zorder=3)
+            axis.plot(shown, [place + ABOVE] * 2, "|", color=color, markersize=6, zorder=3)
         fill = "white" if gain.one_seed else color
         label = once(axis, _name(item))
-        axis.plot(gain.gain, place, "o", color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label)
-    for left in (True, False):
-        _at_the_edge(axis, [found for found in outside if (found[1] < limits[0]) == left], place, limits, left)
+        axis.plot(gain.gain, place + ABOVE, "o", color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label)
+    if item.published is not None and _within(item.published, limits):
+        label = once(axis, "published")
+        axis.plot(item.published, place + BELOW, "D", color=PUBLISHED, markersize=4, zorder=5, label=label)
+    elif item.published is not None:
+        left = _arrow(axis, item.published, place + BELOW, limits, PUBLISHED)
+        outside[left].append(f"published {signed(item.published)}")
+    for left, said in outside.items():
+        if said:
+            edge, room = _edge(limits, left)
+            x, side = (edge + room, "left") if left else (edge - room, "right")
+            y = place + (ABOVE if said[0].startswith("ours") else BELOW)
+            axis.text(x, y, ", ".join(said), color=SAID, fontsize=8, va="center", ha=side, zorder=6)
 
 
 def _within(value: float, limits: Limits) -> bool:
@@ -122,14 +138,14 @@ def _name(item: Standing) -> str:
     return "ours, 95 %, shown to differ" if item.verdict in ("above", "below") else "ours, 95 %, not shown to differ"
 
 
-def _at_the_edge(axis: Axes, outside: Sequence[tuple[str, float, str]], place: int, limits: Limits, left: bool) -> None:
-    """A triangle that points beyond the axis, with the numbers that lie there."""
-    if not outside:
-        return
+def _arrow(axis: Axes, value: float, y: float, limits: Limits, color: str) -> bool:
+    """A triangle that points beyond the axis; whether it does so to the left."""
+    left = value < limits[0]
+    axis.plot(_edge(limits, left)[0], y, "<" if left else ">", color=color, markersize=5, zorder=4)
+    return left
+
+
+def _edge(limits: Limits, left: bool) -> tuple[float, float]:
+    """Where an arrow stands, and how far beside it its numbers."""
     room = 0.012 * (limits[1] - limits[0])
-    edge = limits[0] + room if left else limits[1] - room
-    color = outside[0][2] if len(outside) == 1 else QUIET
-    axis.plot(edge, place, "<" if left else ">", color=color, markersize=6, zorder=4)
-    said = ", ".join(f"{name} {signed(value)}" for name, value, _ in outside)
-    side = "left" if left else "right"
-    axis.text(edge + (room if left else -room), place, said, color=color, fontsize=8, va="center", ha=side, zorder=4)
+    return (limits[0] + room if left else limits[1] - room), room

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 BOXED, CROWDED = 3, 28
 """The fewest recipes of a box. An axis whose labels have more letters together has them turned."""
-Line = Sequence[tuple[float, float, float | None]]
-"""Points of a line: x, score, standard deviation over seeds."""
+Point = tuple[float, float, tuple[float, float] | None]
+"""Of a line: x, score, the ends of its interval."""
 
 
 def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], score: str, path: Path) -> Path:
@@ -45,7 +45,7 @@ def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], sc
     return save(figure, path)
 
 
-def lines_picture(panels: Mapping[str, Mapping[str, Line]], key: str, score: str, path: Path) -> Path:
+def lines_picture(panels: Mapping[str, Mapping[str, Sequence[Point]]], key: str, score: str, path: Path) -> Path:
     """A panel for each entry, in it a line for each name over one number of the recipe."""
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     figure, axes = make_figure(len(panels), height=3.8, sharey=True)
@@ -56,9 +56,10 @@ def lines_picture(panels: Mapping[str, Mapping[str, Line]], key: str, score: str
             colour = LINES[number % len(LINES)]
             xs, ys, _ = zip(*points, strict=True)
             axis.plot(xs, ys, "os^Dvx"[number % 6] + "-", color=colour, label=name)
-            for x, y, error in points:
-                if error is not None:
-                    axis.errorbar([x], [y], yerr=[error], fmt="none", capsize=3, color=colour)
+            for x, y, ends in points:
+                if ends is not None:
+                    below, above = y - ends[0], ends[1] - y
+                    axis.errorbar([x], [y], yerr=[[below], [above]], fmt="none", capsize=3, color=colour)
         dotted.append((axis, [(x, y) for points in lines.values() for x, y, _ in points]))
         axis.set_title(title, fontsize=10)
         axis.set_xlabel(keys()[key].label)

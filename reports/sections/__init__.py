@@ -72,6 +72,7 @@ SECTIONS = Registry(
     _own("pareto", "Two goals at once"),
     _own("geometry", "How the embeddings lie"),
     _own("row_files", "Every row's command and files", folded=True),
+    _own("claims_not_run", "Claims that were not run", folded=True),
     _own("paper_tables", "Tables", folded=True),
     _own("further_tasks", "Further tasks", folded=True),
     _own("curves", "Curves", folded=True),

@@ -1,11 +1,14 @@
-"""What the paper says in words, and whether our figures show it: one line a claim."""
+"""What the paper says in words, and whether our figures show it: one line a claim that has run, at least in part."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from reports.markdown import DASH, bullets, count, signed, table, text
 from reports.results import Results
+from reports.sections.words import interval, probability
 from reports.verdicts import Compared, Judged, Verdict, judged
 from search_spaces.paper import Claim
 
@@ -21,9 +24,10 @@ VERDICTS: dict[Verdict, str] = {
     "over test items only",
     "no verdict": "the compared rows differ in something else, too; the flag is named",
     "not tested here": "the compared rows are one recipe in effect",
-    "not run": "a row is not finished, or lacks an input",
+    "not finished": "nothing refutes the sentence so far, and comparisons that it needs have not run; which ones are "
+    "decided so far is said of each by itself at 95 %, which is no verdict",
 }
-"""What each verdict means."""
+"""What each verdict in the table means."""
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -31,29 +35,60 @@ def write(results: Results, pictures: Path) -> str:
     found = judged(results)
     if not found:
         return ""
+    run = tuple(item for item in found if item.verdict != "not run")
+    if not run:
+        return not_run(results, found)
     how = [
         "Figures are differences in points between the rows that a claim compares, judged by seeds and test items. "
-        "**Direction**: whether the difference is what the sentence says; of several comparisons, how many lie that "
-        "way, and the range. **Size**: whether the number that the paper names lies in our interval. **Interval**: "
-        "what our figures allow at 95 %; of several comparisons, that of the weakest."
+        "**Direction**: whether the difference is what the sentence says; of several comparisons, in how many it "
+        "holds, and the range. **Size**: whether the number that the paper names lies in our interval. **Interval**: "
+        "what our figures allow at 95 %; of several comparisons, that of the one against the sentence where that is "
+        "sure, else that of the least sure one."
     ]
-    if any(item.direction for item in found):
+    if any(item.direction for item in run):
         how.append(
-            "The chance that any direction in this table is wrongly decided is at most 5 % (Holm's correction), so one "
-            "may be undecided although its interval leaves out 0. Of a "
+            "The chance that any direction in this table is wrongly decided is at most 5 % (`p`, Holm over all claims "
+            "and stated sizes here). So one may be undecided although its interval leaves out 0, and although the same "
+            "difference is shown among the rows, where the correction is over another table. Of a "
             'claim on several comparisons all must hold, and one that is surely against it refutes it; with "tends '
             'to", "majority" and the like, more than half.'
         )
-    if any(item.claim.relation != "above" for item in found):
+    if any(item.claim.relation != "above" for item in run):
         how.append(
             'Where the paper says that something is no better, the same, or "slightly" better, the difference must '
             "surely lie within a margin, which is ours and stands in the column of directions."
         )
     if not results.comparable:
         how.append("The setting is not the paper's: a verdict is about this study's models, not about the paper's.")
-    seen = {item.verdict for item in found}
+    seen = {item.verdict for item in run}
     meanings = bullets(f"**{name}**: {meaning}." for name, meaning in VERDICTS.items() if name in seen)
-    return "\n\n".join([" ".join(how), claims_table(found), meanings])
+    return "\n\n".join(filter(None, [" ".join(how), claims_table(run), meanings, not_run(results, found)]))
+
+
+def not_run(results: Results, found: Sequence[Judged]) -> str:
+    """How many claims stand in no table, and why: a line a reason. Empty where all have run."""
+    left = [item for item in found if item.verdict == "not run"]
+    if not left:
+        return ""
+    reasons = Counter(why_not_run(results, item) for item in left)
+    verb = "was" if len(left) == 1 else "were"
+    said = f"{len(left)} of the paper's {count(len(found), 'claim')} {verb} not run. They stand under "
+    said += '"Claims that were not run".'
+    return f"{said}\n\n" + bullets(f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common())
+
+
+def why_not_run(results: Results, item: Judged) -> str:
+    """What a claim that was not run lacks most: rows of this study, an input, figures."""
+    unasked = item.claim.labels - set(results.asked_rows)
+    if unasked == item.claim.labels:
+        return "none of its rows was asked for in this study"
+    if unasked:
+        return "some of its rows were not asked for in this study"
+    if item.left_out:
+        return "a row lacks an input"
+    if not all(map(results.of_row, item.claim.labels)):
+        return "a row is not finished"
+    return "its rows were not scored on its tasks"
 
 
 def claims_table(found: tuple[Judged, ...]) -> str:
@@ -61,28 +96,35 @@ def claims_table(found: tuple[Judged, ...]) -> str:
     lines = [
         [
             text(item.claim.text) + _contradicted(item.claim),
-            f"Table {text(item.claim.table)}, {text(item.claim.column)}",
-            _figures(item.claim, item.published),
+            where(item.claim),
+            _figures(item.claim, item.published) + _elsewhere(item, published=True),
             direction_in_words(item),
             size_in_words(item),
             interval_in_words(item),
+            probability(item.p if item.verdict != "not finished" else None),
             verdict_in_words(item),
         ]
         for item in found
     ]
-    head = ["The paper says", "Where", "Published", "Direction", "Size", "Interval", "Verdict"]
+    head = ["The paper says", "Where", "Published", "Direction", "Size", "Interval", "p (Holm)", "Verdict"]
     return table(head, lines, left=len(head))
 
 
+def where(claim: Claim) -> str:
+    """`Table 2, Avg.`"""
+    return f"Table {text(claim.table)}, {text(claim.column)}"
+
+
 def direction_in_words(item: Judged) -> str:
-    """`+2.75, as claimed`; of a relation with a margin what it asks for, too."""
+    """`+2.75, as claimed`; of a relation with a margin what it asks for, too. No word where comparisons are missing."""
     taking_part = [one for one in item.compared if not one.out] or item.compared
     gains = tuple(None if one.comparison is None else one.comparison.gain for one in taking_part if not one.of_gaps)
     figures = _figures(item.claim, gains)
     if figures == DASH:
         return DASH
     asked = relation_in_words(item.claim)
-    return figures + (f", {item.direction}" if item.direction else "") + (f" (asked: {asked})" if asked else "")
+    way = f", {item.direction}" if item.direction and item.verdict != "not finished" else ""
+    return figures + _elsewhere(item, published=False) + way + (f" (asked: {asked})" if asked else "")
 
 
 def relation_in_words(claim: Claim) -> str:
@@ -107,25 +149,24 @@ def size_in_words(item: Judged) -> str:
 
 
 def interval_in_words(item: Judged) -> str:
-    """`+5.65 to +6.76`, of the weakest comparison, and what it leaves out."""
-    taking_part = [one for one in item.compared if not one.out] or item.compared
-    found = [one.comparison for one in taking_part if one.comparison is not None and not one.of_gaps]
-    known = [comparison for comparison in found if comparison.low is not None]
-    if not known:
+    """`+5.65 to +6.76`, of the comparison that the verdict hangs on, and what it leaves out."""
+    found = None if item.deciding is None else item.deciding.comparison
+    if found is None or found.low is None:
         return DASH
-    weakest = min(known, key=lambda comparison: comparison.gain)
-    said = f"{signed(weakest.low)} to {signed(weakest.high)}"
-    return said if weakest.basis == "seeds and items" else f"{said} ({weakest.basis})"
+    said = f"{signed(found.low)} to {signed(found.high)}"
+    return said if found.basis == "seeds and items" else f"{said} ({found.basis})"
 
 
 def verdict_in_words(item: Judged) -> str:
     """`agrees`, with what limits it."""
-    limits = []
+    limits = _refuted(item)
     missing = sum(one.status == "missing" for one in item.compared)
-    if missing and missing < len(item.compared):
+    if missing:
         limits.append(f"{missing} of {count(len(item.compared), 'comparison')} missing")
+    if item.verdict == "not finished":
+        limits += _so_far(item)
     alone = sum(one.status == "one seed" for one in item.compared)
-    if alone and item.verdict not in ("undecided: one seed", "not run"):
+    if alone and item.verdict != "undecided: one seed":
         limits.append(f"{alone} of {count(len(item.compared), 'comparison')} with one seed")
     if item.left_out:
         few = len(item.left_out) <= FEW
@@ -139,8 +180,28 @@ def verdict_in_words(item: Judged) -> str:
         limits.append(f"{_of(flagged, item, 'flagged') or 'flagged: '}{names}")
     for one in item.compared:
         if one.of_gaps and one.comparison is not None:
-            limits.append(f"the two improvements differ by {signed(one.comparison.gain)}")
+            limits.append(f"the two improvements differ by {interval(one.comparison)}")
+    limits += [item.not_varied] if item.not_varied else []
     return f"**{item.verdict}**" + (f" ({'; '.join(limits)})" if limits else "")
+
+
+def _refuted(item: Judged) -> list[str]:
+    """Of several comparisons that must all hold, the one that is surely against the claim."""
+    if item.direction != "against" or len(item.compared) == 1 or item.claim.quantifier != "all" or not item.deciding:
+        return []
+    against = [one for one in item.compared if one.decided(item.claim) == "against"]
+    if any(one.of_gaps for one in against):
+        return []
+    one = item.deciding
+    return [f"surest against it: {text(one.better)} minus {text(one.worse)}"]
+
+
+def _so_far(item: Judged) -> list[str]:
+    """How many comparisons are decided each by itself."""
+    ways = Counter(one.decided(item.claim) for one in item.compared)
+    total = len(item.compared)
+    decided = [f"{ways[way]} of {total} decided {way}" for way in ("as claimed", "against") if ways[way]]
+    return [f"so far {' and '.join(decided) or 'none decided'}"]
 
 
 def _kept_out(ones: list[Compared], item: Judged) -> list[str]:
@@ -160,10 +221,24 @@ def _contradicted(claim: Claim) -> str:
 
 
 def _figures(claim: Claim, gaps: tuple[float | None, ...]) -> str:
-    """One difference as it is; of several, how many are as claimed and the range."""
+    """One difference as it is; of several, in how many the claim holds and the range."""
     there = [gap for gap in gaps if gap is not None]
     if not there:
         return DASH
-    if len(gaps) == 1:
+    if len(there) == 1:
         return signed(there[0])
-    return f"{sum(map(claim.holds, there))} of {len(there)} hold, {signed(min(there))} to {signed(max(there))}"
+    return f"holds in {sum(map(claim.holds, there))} of {len(there)}, {signed(min(there))} to {signed(max(there))}"
+
+
+def _elsewhere(item: Judged, published: bool) -> str:
+    """` here, +0.60 in Table 3, Avg.`: the same two rows' difference where the claim says that it is smaller."""
+    both = item.published if published else item.gaps
+    gaps = [one for one in item.compared if one.of_gaps]
+    if item.claim.smaller_in is None or not gaps or both[0] is None:
+        return ""
+    comparison = gaps[0].comparison
+    smaller_by = gaps[0].published if published else None if comparison is None else comparison.gain
+    if smaller_by is None:
+        return ""
+    number, column = item.claim.smaller_in
+    return f" here, {signed(both[0] - smaller_by)} in Table {text(number)}, {text(column)}"

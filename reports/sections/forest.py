@@ -33,7 +33,7 @@ def caption(boards: tuple[Board, ...]) -> str:
     if any(item.gain and item.gain.low is None for item in drawn):
         said.append("A dot without a line has no interval.")
     if any(item.published is not None for item in drawn):
-        said.append("A diamond is the gain that the paper prints.")
+        said.append("A diamond below it is the gain that the paper prints.")
     low, high = scale(drawn)
     if any(
         not low <= value <= high
@@ -41,7 +41,7 @@ def caption(boards: tuple[Board, ...]) -> str:
         for value in (item.published, item.gain.gain if item.gain else None)
         if value is not None
     ):
-        said.append("What lies far off the others stands at the edge with its number.")
+        said.append("What lies far off the others stands at the edge with its numbers.")
     if any(item.flags for item in drawn):
         said.append(f"{FLAG} marks a row that a flag touches.")
     for board in boards:

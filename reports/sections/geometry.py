@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -51,6 +52,11 @@ class Lying:
         return None not in self.numbers
 
     @property
+    def trained(self) -> bool:
+        """Whether its trials trained anything."""
+        return Recipe.from_flat(dict(self.recipe)).trains
+
+    @property
     def recipe(self) -> Mapping[str, Value]:
         """Flat."""
         return self.records[0].recipe
@@ -58,7 +64,8 @@ class Lying:
 
 def write(results: Results, pictures: Path) -> str:
     """What the numbers mean, the table, the picture, the correlations; empty where no record has them."""
-    figures = Evidence.of(results).figures
+    evidence = Evidence.of(results)
+    figures = [board.quantity for board in evidence.boards]  # others no row has
     rows = [_lying(label, results.of_row(label), figures, True) for label in results.asked_rows]
     ranked = sorted(
         (key for key in results.explored if key in results.recipes),
@@ -69,10 +76,11 @@ def write(results: Results, pictures: Path) -> str:
     if not rows and not explored:
         return ""
     names = [figure.name for figure in figures]
+    places = [_place(item, results.space.baseline) for item in rows + explored]
     parts = [_how(rows + explored), _table([*rows, *explored[:SHOWN]], names)]
-    trained = [item for item in rows + explored if _is_trained(item)]
-    places = [_place(item, results.space.baseline) for item in trained or rows]  # others lie too far off for one scale
-    picture = geometry_picture(places, names, pictures / "geometry.svg")
+    spans = [_noise(evidence, figure) for figure in figures]
+    picture = geometry_picture(places, names, spans, pictures / "geometry.svg")
+    trained = [item for item in rows + explored if item.trained]
     parts.append(f"![Alignment against uniformity, coloured by score]({pictures.name}/{picture.name})")
     parts.append(_correlations(trained, names))
     return "\n\n".join(parts)
@@ -88,13 +96,17 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(there) / len(there) if there and len(there) == len(values) else None
 
 
-def _is_trained(item: Lying) -> bool:
-    return Recipe.from_flat(dict(item.recipe)).trains
+def _noise(evidence: Evidence, figure: Quantity) -> float:
+    """How wide the interval of a row's gain is in the middle, in points; 0 where none is known."""
+    gains = [item.gain for board in evidence.boards if board.quantity is figure for item in board.standings]
+    widths = [gain.high - gain.low for gain in gains if gain and gain.low is not None and gain.high is not None]
+    return median(widths) if widths else 0.0
 
 
 def _place(item: Lying, baseline: str | None) -> Place:
     alignment, uniformity, _ = (value or 0.0 for value in item.numbers)
-    return Place(alignment, uniformity, item.scores, item.is_row, item.name == baseline)
+    name = item.name if item.is_row else ""
+    return Place(name, alignment, uniformity, item.scores, item.trained, item.name == baseline)
 
 
 def _how(items: Sequence[Lying]) -> str:

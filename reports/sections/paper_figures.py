@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import count, number, short_paths, spread, table, text
-from reports.plots.grid_panels import distribution_picture, lines_picture
+from reports.plots.grid_panels import Point, distribution_picture, lines_picture
+from reports.quantity import quantity
 from reports.results import Results
-from reports.statistics import Measured
+from reports.statistics import Comparison, Measured
+from reports.statistics.comparison import by_itself
 from search_spaces.space import Figure
 from trainables.recipe import Value, keys
 
-Scored = list[tuple[Mapping[str, Value], Measured]]
-"""Flat recipes with their score."""
+
+@dataclass(frozen=True)
+class Scored:
+    """A recipe with its score."""
+
+    recipe: Mapping[str, Value]
+    score: Measured
+    alone: Comparison | None
+    """The score with its own interval; None where it cannot be told."""
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -34,22 +45,23 @@ def write(results: Results, pictures: Path) -> str:
     return "\n\n".join(parts)
 
 
-def _scored(results: Results, figure: Figure) -> Scored:
+def _scored(results: Results, figure: Figure) -> list[Scored]:
     """Trained recipes only: one that is merely evaluated has no place on the grid, whatever its recipe says."""
     paper = results.space.table(figure.table)
     column = paper.column(figure.column)
     wanted = [results.info.row_hashes.get(label) for _, label in paper.rows]
     wanted += results.explored if results.info.search == "grid" else []
-    found: Scored = []
+    found = []
     for recipe_hash in dict.fromkeys(wanted):
         records: list[Record] = results.recipes.get(recipe_hash or "", [])
         score = results.measured(records, paper, column)
         if score is not None and records[0].recipe["optimisation.epochs"]:
-            found.append((records[0].recipe, score))
+            sample = Evidence.of(results).sample(records[0].recipe_hash, quantity(paper, column))
+            found.append(Scored(records[0].recipe, score, None if sample is None else by_itself(sample)))
     return found
 
 
-def _distribution(figure: Figure, scored: Scored, path: Path) -> list[str]:
+def _distribution(figure: Figure, scored: list[Scored], path: Path) -> list[str]:
     """Box and dots for each value of each key; keys of which only one value was run are named, not drawn."""
     panels = {key: _by_value(key, scored) for key in figure.keys}
     drawn = {key: values for key, values in panels.items() if len(values) > 1}
@@ -72,38 +84,58 @@ def _distribution(figure: Figure, scored: Scored, path: Path) -> list[str]:
     ]
 
 
-def _lines(figure: Figure, scored: Scored, path: Path) -> list[str]:
+def _lines(figure: Figure, scored: list[Scored], path: Path) -> list[str]:
     """The first key runs along the x axis; of several others the last makes the panels, the rest name the lines."""
     over, *rest = figure.keys
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
-    points: dict[tuple[str, str, float], list[Measured]] = {}
-    for recipe, score in sorted(scored, key=lambda item: [_order(item[0][key]) for key in (*by_panel, *by_line, over)]):
+    points: dict[tuple[str, str, float], list[Scored]] = {}
+    for item in sorted(scored, key=lambda item: [_order(item.recipe[key]) for key in (*by_panel, *by_line, over)]):
+        recipe = item.recipe
         named = (name for name, own in figure.lines.items() if all(recipe[key] == own[key] for key in own))
         line = next(named, _names(recipe, by_line))
-        points.setdefault((_names(recipe, by_panel), line, _number(recipe[over])), []).append(score)
+        points.setdefault((_names(recipe, by_panel), line, _number(recipe[over])), []).append(item)
     if not points:
         return ["No finished recipe has this score."]
-    panels: dict[str, dict[str, list[tuple[float, float, float | None]]]] = {}
-    lines = []
-    for (panel, name, x), scores in points.items():
-        point = scores[0] if len(scores) == 1 else Measured(statistics.fmean(s.mean for s in scores), None, 1)
-        panels.setdefault(panel, {}).setdefault(name, []).append((x, point.mean, point.std))
-        lines.append([text(panel) or "all", text(name), _value(x), str(len(scores)), spread(point)])
+    panels: dict[str, dict[str, list[Point]]] = {}
+    lines: list[list[str]] = []
+    for (panel, name, x), items in points.items():
+        score = items[0].score if len(items) == 1 else Measured(_mean(items), None, 1)
+        alone = items[0].alone if len(items) == 1 else None
+        ends = None if alone is None or alone.low is None or alone.high is None else (alone.low, alone.high)
+        panels.setdefault(panel, {}).setdefault(name, []).append((x, score.mean, ends))
+        lines.append([text(panel) or "all", text(name), _value(x), str(len(items)), spread(score)])
+    said = f"{text(_score(figure))} over `{over}`. Where several recipes share a point it is their mean."
+    numbers = table(["Panel", "Line", f"`{over}`", "recipes", text(figure.column)], lines, left=2)
+    if len({x for _, _, x in points}) < 2:
+        return [f"Only one value of `{over}` has finished, so nothing is drawn over it.", said, numbers]
     lines_picture(panels, over, _score(figure), path)
-    barred = any(point[2] is not None for named in panels.values() for line in named.values() for point in line)
-    seeds = max(score.seeds for _, score in scored)
-    bars = "; bars are the standard deviation over seeds" if barred else ", one seed" if seeds == 1 else ""
+    drawn = [item.alone for items in points.values() if len(items) == 1 for item in items]
     return [
         f"![Lines over {over}]({path.parent.name}/{path.name})",
-        f"{text(_score(figure))} over `{over}`{bars}. Where several recipes share a point it is their mean.",
-        table(["Panel", "Line", f"`{over}`", "recipes", text(figure.column)], lines, left=2),
+        f"{said}{_bars([alone for alone in drawn if alone is not None and alone.low is not None])}",
+        numbers,
     ]
 
 
-def _by_value(key: str, scored: Scored) -> dict[str, list[float]]:
+def _mean(items: Sequence[Scored]) -> float:
+    return statistics.fmean(item.score.mean for item in items)
+
+
+def _bars(drawn: Sequence[Comparison]) -> str:
+    """What the bars are, if there are any."""
+    if not drawn:
+        return ""
+    bases = " or ".join(dict.fromkeys(alone.basis for alone in drawn))
+    return (
+        f" Bars are the 95 % interval of a recipe's own score ({bases}). Recipes are scored on the same test items, so "
+        "two may surely differ although their bars overlap."
+    )
+
+
+def _by_value(key: str, scored: list[Scored]) -> dict[str, list[float]]:
     """Scores by the key's values, numbers in order; an unset value comes last."""
-    ordered = sorted({recipe[key] for recipe, _ in scored}, key=_order)
-    return {_value(value): [score.mean for recipe, score in scored if recipe[key] == value] for value in ordered}
+    ordered = sorted({item.recipe[key] for item in scored}, key=_order)
+    return {_value(value): [item.score.mean for item in scored if item.recipe[key] == value] for value in ordered}
 
 
 def _order(value: Value) -> tuple[bool, float, str]:

@@ -129,8 +129,8 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
 
 def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
     """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
-    tasks = quantity(paper, column).tasks
-    found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", tasks)
+    parts = quantity(paper, column).parts
+    found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", parts)
     return {flag.sentence for flag in found if flag.tasks}
 
 

@@ -95,6 +95,12 @@ def compare(first: Sample, second: Sample, *, paired: bool = False) -> Compariso
     )
 
 
+def by_itself(sample: Sample) -> Comparison:
+    """A recipe's figure with its own interval: the comparison with a certain zero. Its p says nothing."""
+    effects = None if sample.effects is None else np.zeros((1, sample.effects.shape[1]))
+    return compare(sample, Sample(np.zeros(1), (0,), fixed=True, effects=effects, items=sample.items))
+
+
 def seeds_parts(first: Sample, second: Sample) -> list[Part]:
     """The variance of each mean over its seeds; nothing for a fixed sample. Every trained sample has two seeds."""
     return [
