@@ -36,6 +36,8 @@ ALPHA = 0.05
 FOLDS = 10
 MARGIN = 6.0
 """Points; a gain at the very edge of it must not be called equivalent."""
+SEED = 2
+"""Of the made-up studies. The methods were chosen on those of other seeds, so what is measured here was not tuned."""
 LATER = 12
 """Seeds for which power is foretold from the first ones, before they are trained."""
 
@@ -144,7 +146,7 @@ def calibrate(kind: Kind, studies: int) -> Found:
     """Judge so many made-up studies. Deterministic."""
     found = Found()
     for number in range(studies):
-        _judge(kind, Study(kind, np.random.default_rng([number, len(kind.name)])), found)
+        _judge(kind, Study(kind, np.random.default_rng([SEED, number, len(kind.name)])), found)
     return found
 
 

@@ -66,6 +66,8 @@ class Standing:
     """None where it cannot be said: one seed, or a flag that forbids a verdict."""
     ranks: tuple[int, int] | None
     """The best and the worst rank that the data allow at 95 %, all rows at once."""
+    lost: tuple[tuple[str, float], ...] = ()
+    """The tasks that it loses, each with its gain."""
     published: float | None = None
     """The paper's gain over its baseline, in points; its figure where the space has no baseline."""
 
@@ -79,8 +81,8 @@ class Board:
     """The label."""
     standings: tuple[Standing, ...]
     seeds_needed: int | None
-    """So many more seeds of each row would settle the undecided gains that are as large as measured, at power 80 %;
-    None where nothing is undecided, or no number of seeds would."""
+    """So many more seeds of each row than the study's own would settle the open gains that are as large as measured, at
+    power 80 %; 0 where the study only has to be finished, None where nothing is open, or no number of seeds would."""
     settles: str = ""
     """In words: what those seeds would settle, or why none would."""
     settled: tuple[str, ...] = ()
@@ -204,10 +206,13 @@ class Evidence:
 
     def between(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[Flag, ...]:
         """The flags that forbid a verdict on the two recipes in this figure."""
-        return self.flags.between(first_hash, second_hash, figure.tasks)
+        return self.flags.between(first_hash, second_hash, figure.parts)
 
-    def tally(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[int, int, int] | None:
-        """Wins, ties and losses of the first over the figure's tasks; None with one seed, and where one is missing."""
+    def outcomes(self, first_hash: str, second_hash: str, figure: Quantity) -> dict[str, tuple[float, bool]] | None:
+        """By task the gain of the first, and whether it is more than chance (Holm over the figure's tasks).
+
+        None with one seed, and where a recipe is missing.
+        """
         parts = figure.by_task()
         found = {task: self.compare(first_hash, second_hash, part) for task, part in parts.items()}
         there = {task: item for task, item in found.items() if item is not None}
@@ -216,8 +221,7 @@ class Evidence:
         free = {task: not self.between(first_hash, second_hash, parts[task]) for task in there}
         adjusted = holm([item.p if free[task] else None for task, item in there.items()])
         sure = [p is not None and p < SURE for p in adjusted]
-        wins = sum(item.gain > 0 for item, decided in zip(there.values(), sure, strict=True) if decided)
-        return wins, len(there) - sum(sure), sum(sure) - wins
+        return {task: (item.gain, decided) for (task, item), decided in zip(there.items(), sure, strict=True)}
 
     def pairs(self, labels: Sequence[str]) -> dict[str, Any]:
         """Every two of these rows by every figure of the boards and every task of these, for JSON.
@@ -280,7 +284,9 @@ class Evidence:
         standings = []
         for label, key in hashes.items():
             gain = gains[label]
-            tally = None if gain is None or base is None else self.tally(key, base, figure)
+            tasks = None if gain is None or base is None else self.outcomes(key, base, figure)
+            decided = [(task, change) for task, (change, sure) in (tasks or {}).items() if sure]
+            lost = tuple((task, change) for task, change in decided if change < 0)
             standings.append(
                 Standing(
                     recipe_hash=key,
@@ -290,12 +296,13 @@ class Evidence:
                     p_holm=adjusted[label],
                     verdict="baseline" if key == base else _verdict(gain, adjusted[label], bool(blocked[label])),
                     blocked_by=blocked[label] if gain else (),
-                    flags=self.flags.of_recipe(key, figure.tasks),
-                    wins=tally and tally[0],
-                    ties=tally and tally[1],
-                    losses=tally and tally[2],
+                    flags=self.flags.of_recipe(key, figure.parts),
+                    wins=None if tasks is None else len(decided) - len(lost),
+                    ties=None if tasks is None else len(tasks) - len(decided),
+                    losses=None if tasks is None else len(lost),
                     in_best_set=best.get(label),
                     ranks=ranks.get(label),
+                    lost=lost,
                     published=self._published(figure, label),
                 )
             )
@@ -321,14 +328,19 @@ class Evidence:
     def more_seeds(
         self, first_hash: str, second_hash: str, figure: Quantity, bound: float, alpha: float
     ) -> float | None:
-        """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
+        """So many more seeds than the study's own would show at power 80 % that the two recipes' difference is not
+        `bound`; 0 where the study only has to be finished.
 
-        As `reports.more_seeds.more_seeds`; None, too, where a figure is missing.
+        Else as `reports.more_seeds.more_seeds`; None, too, where a figure is missing.
         """
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        return more_seeds(first, second, bound, alpha, self._spread(figure))
+        more = more_seeds(first, second, bound, alpha, self._spread(figure))
+        if more is None or more == math.inf:
+            return more
+        there = min(sample.count for sample in (first, second) if not sample.fixed)
+        return max(0, there + more - len(self.results.info.seeds))
 
     def _spread(self, figure: Quantity) -> Spread | None:
         """Between seeds, pooled over the rows."""

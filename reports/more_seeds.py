@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from reports.markdown import count
 from reports.statistics import Sample
-from reports.statistics.power import Spread, power, seeds_needed
+from reports.statistics.power import MOST_SEEDS, Spread, seeds_needed
+from reports.statistics.sample import pairable
 
 MOST = 20
 """More seeds than this are not proposed."""
@@ -20,42 +21,63 @@ FIRST_SEEDS = 2
 def more_seeds(first: Sample, second: Sample, bound: float, alpha: float, spread: Spread | None) -> float | None:
     """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
 
-    If it is as large as measured. `spread` is that between seeds, for recipes with one seed. Infinity where MOST more
-    seeds would not do; None where nothing tells how far seeds scatter.
+    If it is as large as measured. `spread` is that between seeds, for recipes with one seed. Infinity where no number
+    of seeds would do, since the test items are too few; None where nothing tells how far seeds scatter.
     """
     if spread is None and any(not sample.fixed for sample in (first, second)):
         return None
     trained = [sample.count for sample in (first, second) if not sample.fixed]
-    effect = first.mean - second.mean - bound
-    most = min(trained, default=0) + MOST
-    if not trained or power(first, second, effect, most, alpha=alpha, spread=spread) < POWER:
+    if not trained:
         return math.inf
-    needed = seeds_needed(first, second, effect, POWER, alpha=alpha, spread=spread)
-    return math.inf if needed is None else max(1, needed - min(trained))
+    needed = seeds_needed(first, second, first.mean - second.mean - bound, POWER, alpha=alpha, spread=spread)
+    if needed is None:
+        return math.inf if pairable(first, second) else MOST_SEEDS
+    return max(1, needed - min(trained))
 
 
 def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, str, tuple[str, ...]]:
-    """Of undecided gains or claims, by name how many more seeds each needs: one number for them, what it would settle
-    in words, and the names of what it would settle.
+    """Of open gains or claims, by name how many more seeds than the study's own each needs: one number for them, what
+    it would settle in words, and the names of what it would settle.
 
-    No more than MOST seeds are proposed: what needs more is left undecided, and counted.
+    0 where the study only has to be finished. No more than MOST seeds are proposed: what needs more is left open, and
+    counted.
     """
     if not more:
         return None, "", ()
     if all(needed is None for needed in more.values()):
         seeds = FIRST_SEEDS
-        said = (
+        shown = (
             f"how far scores move from seed to seed is unknown; {count(seeds, 'more seed')} of each row would show it"
         )
-        return seeds, f"No {noun} can be decided with one seed: {said}.", ()
+        return seeds, f"No {noun} can be decided with one seed: {shown}.", ()
     within = {name: int(needed) for name, needed in more.items() if needed is not None and needed <= MOST}
-    which = f"the undecided {noun}" if len(more) == 1 else f"{len(within)} of {len(more)} undecided {noun}s"
-    if not within:
-        which = f"The undecided {noun} is" if len(more) == 1 else f"All {len(more)} undecided {noun}s are"
-        return None, f"{which} too small for {MOST} more seeds of each row to settle, if as small as measured.", ()
-    seeds = max(within.values())
-    size = "if the differences are as large as measured (power 80 %)"
-    said = f"{count(seeds, 'more seed')} of each row would settle {which}, {size}"
-    if len(within) < len(more):
-        said += f"; the others would need more than {MOST}"
-    return seeds, f"{said}.", tuple(within)
+    limited = sum(needed == math.inf for needed in more.values())
+    far = sum(needed is not None and MOST < needed < math.inf for needed in more.values())
+    unknown = sum(needed is None for needed in more.values())
+    said = []
+    if within:
+        which = _which(len(within), len(more), noun)
+        doing = "finishing the study" if max(within.values()) == 0 else _more(max(within.values()))
+        said.append(f"{doing} would settle {which}, if as large as measured (power 80 %)")
+    if limited:
+        which = _which(limited, len(more), noun).replace("all ", "any of the ")
+        said.append(
+            f"no number of seeds would settle {which}, if as small as measured: the test items are too few, and only "
+            "a larger test set would help"
+        )
+    if far:
+        said.append(f"{_which(far, len(more), noun)} would need more than {MOST} more seeds, if as small as measured")
+    if unknown:
+        said.append(f"what {_which(unknown, len(more), noun)} would need is unknown, since seeds are missing")
+    return max(within.values(), default=None), f"{'; '.join(said)}.", tuple(within)
+
+
+def _more(seeds: int) -> str:
+    return f"{count(seeds, 'more seed')} of each row"
+
+
+def _which(some: int, every: int, noun: str) -> str:
+    """`the open gain`, `2 of 3 open gains`, `all 3 open gains`."""
+    if every == 1:
+        return f"the open {noun}"
+    return f"all {every} open {noun}s" if some == every else f"{some} of {every} open {noun}s"

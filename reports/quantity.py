@@ -26,6 +26,11 @@ class Quantity:
         """Whose scores it is made of."""
         return frozenset(task for task, _ in self.weights)
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """Whose items it is made of: a task's name for its test items, `dev.TASK` for its development items."""
+        return frozenset(f"dev.{task}" if number.startswith("dev_") else task for task, number in self.weights)
+
     @cached_property
     def key(self) -> tuple[tuple[tuple[str, str], float], ...]:
         """The weights in one order: two quantities with one key are one figure."""

@@ -135,16 +135,19 @@ def test_more_seeds_settle_what_is_undecided():
     [
         ({}, None, ""),
         ({"a": None}, 2, "No gain can be decided with one seed"),
-        ({"a": math.inf}, None, "too small for 20 more seeds"),
-        ({"a": 3.0, "b": 5.0, "c": math.inf}, 5, "5 more seeds of each row would settle 2 of 3 undecided gains"),
-        ({"a": 1.0}, 1, "1 more seed of each row would settle the undecided gain, if the differences are as large"),
+        ({"a": math.inf}, None, "no number of seeds would settle the open gain"),
+        ({"a": 3.0, "b": 5.0, "c": math.inf}, 5, "5 more seeds of each row would settle 2 of 3 open gains"),
+        ({"a": 0.0}, 0, "finishing the study would settle the open gain"),
+        ({"a": 25.0}, None, "would need more than 20 more seeds"),
+        ({"a": 3.0, "b": None}, 3, "what 1 of 2 open gains would need is unknown"),
+        ({"a": 1.0}, 1, "1 more seed of each row would settle the open gain, if as large"),
     ],
 )
 def test_seeds_in_words(more: dict[str, float | None], seeds: int | None, said: str):
     found, words, settled = in_words(more, "gain")
     assert found == seeds
     assert said in words
-    assert set(settled) == {name for name, needed in more.items() if needed and needed < 20}
+    assert set(settled) == {name for name, needed in more.items() if needed is not None and needed < 20}
 
 
 def test_explored_recipes_are_compared_when_asked_but_stand_on_no_board(tmp_path: Path):

@@ -16,7 +16,9 @@ import pytest
 
 from reports.guards import GUARDS, Flag, Flags, Guard, alike, find_flags
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.quantity import Quantity
 from reports.results import Results
+from search_spaces import spaces
 from search_spaces.averages import AVERAGES
 from search_spaces.paper import Average, cells
 from tests.synthetic_results import make_results
@@ -281,8 +283,27 @@ def test_missing_seeds_are_said(folder: Path):
     (folder / LEDGER / f"{recipe_hash}-3.json").unlink()
     (flag,) = found(folder, "seeds")
     assert labels(folder, flag) == {SCL}
-    assert "2 of the study's 3 seeds" in flag.sentence
+    assert f"`{SCL}` has 2 of the study's 3 seeds" in flag.sentence
+    assert flag.follows == "Verdicts stand."
     assert between(folder, SCL, BASELINE) == set()
+
+
+def test_one_seed_of_three_is_no_wider_interval(folder: Path):
+    """It was said that its intervals are wider and verdicts stand: they leave the seeds out, and there is none."""
+    rows = StudyInfo.load(folder).row_hashes
+    for row, seeds in ((SCL, (2, 3)), (LAMBDA, (3,))):
+        for seed in seeds:
+            (folder / LEDGER / f"{rows[row]}-{seed}.json").unlink()
+    one, two = found(folder, "seeds")
+    assert (labels(folder, one), labels(folder, two)) == ({SCL}, {LAMBDA})
+    assert f"`{SCL}` has 1 of the study's 3 seeds" in one.sentence
+    assert "too narrow" in one.sentence
+    assert one.follows == "No verdict on this row until there are more seeds."
+    assert not one.blocks  # the verdict is "undecided: one seed"
+    (folder / LEDGER / f"{rows[LAMBDA]}-2.json").unlink()
+    (both,) = found(folder, "seeds")
+    assert f"`{SCL}` and `{LAMBDA}` have 1 of" in both.sentence
+    assert both.follows == "No verdict on these rows until there are more seeds."
 
 
 def test_two_recipes_that_are_one_in_effect(folder: Path):
@@ -343,6 +364,90 @@ def test_cosines_that_are_all_the_same(folder: Path):
     assert "degenerate" in between(folder, SCL, BASELINE)
 
 
+DEV = frozenset({"dev.STSBenchmark"})
+
+
+def test_collapsed_embeddings_by_their_geometry(folder: Path):
+    """A row whose sentences all got one vector was scored, ranked and judged: its cosines were not quite the same."""
+    rewrite(folder, put(geometry={"anisotropy": 0.99997}), SCL)
+    (flag,) = found(folder, "degenerate")
+    assert labels(folder, flag) == {SCL}
+    assert "collapsed: all sentences get nearly the same vector" in flag.sentence
+    assert "0.99997 or more" in flag.sentence
+    for tasks in (STS, DEV, frozenset({"MR"})):
+        assert between(folder, SCL, BASELINE, tasks) == {"degenerate"}
+        assert between(folder, AUGMENT, BASELINE, tasks) == set()
+
+
+def test_one_collapsed_seed_is_enough(folder: Path):
+    rewrite(folder, put(geometry={"anisotropy": 0.99997}), SCL, seed=2)
+    (flag,) = found(folder, "degenerate")
+    assert "not under every seed" in flag.sentence
+    assert between(folder, SCL, BASELINE) == {"degenerate"}
+
+
+@pytest.mark.parametrize(("scale", "flagged"), [(1e-5, True), (1e-2, False)])
+def test_collapsed_embeddings_by_their_cosines(folder: Path, scale: float, flagged: bool):
+    """Older records have no geometry. Ranks, and so scores, stay as they are."""
+
+    def narrow(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        span = np.ptp([extreme for task in STS for extreme in (arrays[task].min(), arrays[task].max())])
+        return arrays | {task: 1 - scale * (1 - arrays[task].astype(float) / span) for task in STS}
+
+    rewrite(folder, put(geometry={"anisotropy": None}), SCL)
+    predictions(folder, SCL, narrow)
+    assert ["collapsed" in flag.sentence for flag in found(folder, "degenerate")] == [True] * flagged
+    assert between(folder, SCL, BASELINE) == ({"degenerate"} if flagged else set())
+    assert between(folder, SCL, BASELINE, frozenset({"MR"})) == ({"degenerate"} if flagged else set())
+
+
+@pytest.mark.parametrize("anisotropy", [0.9, None])
+def test_narrow_embeddings_have_not_collapsed(folder: Path, anisotropy: float | None):
+    """Plain language models have mean cosines of 0.8 and 0.9."""
+    rewrite(folder, put(geometry={"anisotropy": anisotropy}), SCL)
+    assert found(folder, "degenerate") == []
+
+
+def measured(positives: float | None) -> Change:
+    return put(training={"positives_per_anchor": positives})
+
+
+def test_limits_that_differ_and_never_bind(folder: Path):
+    """Two rows with 3 and 2 positives measured 1.08 under both."""
+    rename(folder, AUGMENT, objective__positives=2)
+    for row in (SCL, AUGMENT):
+        rewrite(folder, measured(1.08), row)
+    (flag,) = found(folder, "caps")
+    assert labels(folder, flag) == {SCL, AUGMENT}
+    assert "set `objective.positives` to 2 and 3" in flag.sentence
+    assert "not varied in effect" in flag.sentence
+    assert between(folder, SCL, AUGMENT) == set()  # said, and forbids nothing
+    results = load(folder)
+    recipe_hash = results.info.row_hashes[SCL] or ""
+    assert find_flags(results).of_recipe(recipe_hash, STS) == ()  # nor is it marked: the score is what it is
+
+
+def test_limits_that_bind_are_silent(folder: Path):
+    rename(folder, AUGMENT, objective__positives=2)
+    rewrite(folder, measured(1.95), AUGMENT)
+    rewrite(folder, measured(2.6), SCL)
+    assert found(folder, "caps") == []
+
+
+def test_a_limit_that_is_hardly_reached(folder: Path):
+    for row in (SCL, AUGMENT, LAMBDA):
+        rewrite(folder, measured(1.08), row)
+    (flag,) = found(folder, "caps")
+    assert labels(folder, flag) == {SCL, AUGMENT, LAMBDA}
+    assert "the limit `objective.positives` = 3 hardly bound" in flag.sentence
+    assert "1.08 an anchor measured, so at most 4 %" in flag.sentence
+
+
+def test_training_that_measured_no_positives_has_no_limits(folder: Path):
+    rewrite(folder, measured(None))
+    assert found(folder, "caps") == []
+
+
 def test_without_predictions_the_share_of_the_largest_class_is_suspicious(folder: Path):
     recipe_hash = StudyInfo.load(folder).row_hashes[SCL]
     for path in (folder / "predictions").glob(f"{recipe_hash}-*.npz"):
@@ -364,7 +469,7 @@ def test_a_broken_file_of_predictions_is_named(folder: Path):
 def test_scores_that_are_not_those_of_the_predictions(folder: Path):
     rewrite(folder, score("MR", test_accuracy=99.0), SCL, seed=1)
     (flag,) = found(folder, "items")
-    assert flag.tasks == {"MR"}
+    assert flag.tasks == {"MR", "dev.MR"}  # the same trial may be wrong there, too
     assert "99.00 in the ledger" in flag.sentence
     assert between(folder, SCL, BASELINE, frozenset({"MR"})) == {"items"}
     assert between(folder, SCL, BASELINE) == set()
@@ -427,6 +532,50 @@ def test_rows_that_saw_the_same_may_be_compared(folder: Path):
     (flag,) = found(folder, "overlap")
     assert not flag.blocks
     assert between(folder, SCL, BASELINE) == set()
+
+
+def test_a_few_items_that_all_rows_saw_are_said_and_not_marked(folder: Path):
+    """Five of 3,000 items, the same in every trained row, put a mark at each of them."""
+    rewrite(folder, saw(0.002))
+    results = load(folder)
+    (flag,) = found(folder, "overlap")
+    assert "equally in all of these rows; gains between them are hardly touched" in flag.sentence
+    recipe_hash = results.info.row_hashes[SCL] or ""
+    assert find_flags(results).of_recipe(recipe_hash, STS) == ()
+    rewrite(folder, saw(0.006))
+    assert find_flags(load(folder)).of_recipe(recipe_hash, STS) != ()  # no few any more
+    rewrite(folder, saw(0.002))
+    rewrite(folder, saw(0.0), AUGMENT)
+    assert find_flags(load(folder)).of_recipe(recipe_hash, STS) != ()  # not in all
+
+
+def test_test_sentences_do_not_touch_development_scores(folder: Path):
+    rewrite(folder, saw(0.03), SCL)
+    results = load(folder)
+    recipe_hash = results.info.row_hashes[SCL] or ""
+    assert find_flags(results).of_recipe(recipe_hash, frozenset({"STS12"})) != ()
+    assert find_flags(results).of_recipe(recipe_hash, frozenset({"dev.STS12"})) == ()
+    assert between(folder, SCL, BASELINE, frozenset({"dev.STS12"})) == set()
+
+
+def test_a_figure_of_development_scores_names_its_items():
+    figure = Quantity("x", {("STSBenchmark", "dev_spearman_cosine"): 1.0, ("MR", "test_accuracy"): 1.0})
+    assert (figure.parts, figure.tasks) == ({"dev.STSBenchmark", "MR"}, {"STSBenchmark", "MR"})
+
+
+def test_development_items_were_not_looked_at(tmp_path: Path):
+    make_results(tmp_path, space=spaces()["clsr_pooling"], seeds=(1, 2))
+    overlap = {task: {"items": 9, "seen": 0} for task in ("STS12", "STSBenchmark")}
+    rewrite(tmp_path, put(data={"overlap": overlap}, scores={"STS12": {"spearman_wmean": 50.0}}))
+    assert ["development items" in flag.sentence for flag in found(tmp_path, "overlap")] == [True]
+    assert found(tmp_path, "overlap")[0].recipes == frozenset()
+
+
+def test_vectors_made_before_have_no_tokens(folder: Path):
+    rewrite(folder, put(training={"tokens": 5000, "sentences": 5000}))
+    (flag,) = found(folder, "tokens")
+    assert not flag.recipes
+    assert "no tokens were counted" in flag.sentence
 
 
 def test_overlap_that_only_some_records_know(folder: Path):

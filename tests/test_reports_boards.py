@@ -6,18 +6,26 @@ import dataclasses
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reports.commands import study_command
+from reports.evidence import Evidence
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.plots.forest import forest_picture, scale, with_gain
 from reports.report import write_report
 from reports.results import Results
 from reports.sections.forest import caption
-from reports.sections.in_short import best_set, conclusions, orders
+from reports.sections.in_short import best_model, best_set, claims, conclusions, more_seeds, orders, studied, unfinished
+from reports.sections.in_short import write as short
+from reports.sections.paper_tables import HOW_TO_READ
 from reports.sections.rows import board_table, how_to_read
+from reports.sections.rows import write as rows_section
+from reports.sections.what_was_run import write as what_was_run
+from reports.sections.words import reason
 from reports.testing import make_study, write_trial
+from reports.verdicts import judged
 from tests.boards import STEPS, board, gain, standing
 from tests.synthetic_results import PLOTS, make_results, undraw
 
@@ -29,7 +37,7 @@ class TestFirstSentence:
     def test_the_best_is_a_row_alone_in_the_best_set_and_proven(self):
         found = conclusions([board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 61.0, **ABOVE))])
         assert found == [
-            "On **STS Avg.** 2 of 2 rows are shown to be above `base`. `a` is the best row, +3.00 [+2.50, +3.50] "
+            "On **STS Avg.** 2 of 2 rows are shown to be above `base`; `a` is the best row, +3.00 [+2.50, +3.50] "
             "points above `base`."
         ]
 
@@ -37,17 +45,31 @@ class TestFirstSentence:
         several = board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 62.9, in_best_set=True, **ABOVE))
         [said] = conclusions([several])
         assert "the best row" not in said
-        assert said.endswith(
-            "The largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points, but 2 rows may be the best."
-        )
+        assert said.endswith("the largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points.")
+        assert "2 of 3 rows may be the best" in best_set(several)
 
     def test_a_row_that_could_not_be_judged_may_be_better(self):
-        found = board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 64.0, in_best_set=None))
-        [said] = conclusions([found])
-        assert "`a` is the best of the 2 rows that can be judged" in said
-        assert best_set(found).startswith(
-            "Best set on **STS Avg.** (1 of the 2 rows that can be judged may be the best"
+        """It is named, with what keeps it from being judged; a row below the best judged one is not."""
+        rows = [standing("b", 64.0, seeds=1), standing("c", 62.0, seeds=1)]
+        found = board(standing("a", 63.0, in_best_set=True, **ABOVE), *rows)
+        [said] = conclusions([found, dataclasses.replace(found, quantity=board(name="transfer Avg.").quantity)])
+        assert "`a` is the best of the rows that can be judged" in said
+        assert said.endswith(
+            "`b` measured higher (+4.00 on STS Avg., +4.00 on transfer Avg.) but has one seed, so it is not judged and "
+            "may be better."
         )
+        assert best_set(found) == "Best set on **STS Avg.**, at 95 %: `a` alone, of the 2 rows that can be judged."
+
+    def test_the_largest_gain_is_one_of_rows_that_can_be_judged(self):
+        judged = [standing("a", 60.1, in_best_set=True), standing("low", 50.0, verdict="below")]
+        [said] = conclusions([board(*judged, standing("b", 61.0, seeds=1))])
+        assert "the largest gain of a row that can be judged is `a`'s" in said
+        assert "`b` measured higher (+1.00 on STS Avg.)" in said
+
+    def test_tasks_that_the_best_row_loses_are_said(self):
+        best = standing("a", 63.0, in_best_set=True, lost=(("STS12", -0.52),), **ABOVE)
+        [said] = conclusions([board(best, standing("b", 61.0))])
+        assert said.endswith("+3.00 [+2.50, +3.50] points above `base`, but it loses on STS12 (-0.52).")
 
     def test_nothing_is_proven(self):
         [said] = conclusions([board(standing("a", 60.2), standing("b", 59.9))])
@@ -77,7 +99,7 @@ class TestFirstSentence:
     def test_without_a_baseline(self):
         rows = [standing("a", 63.0, gain=None, in_best_set=True), standing("b", 61.0, gain=None)]
         found = dataclasses.replace(board(), baseline=None, standings=tuple(rows))
-        assert conclusions([found]) == ["On **STS Avg.** `a` is the best row. Its mean is 63.00."]
+        assert conclusions([found]) == ["On **STS Avg.** `a` is the best row; its mean is 63.00."]
 
     def test_no_figure_at_all(self):
         assert conclusions([]) == ["No row has a figure that sums the study up yet."]
@@ -87,11 +109,10 @@ class TestBestSet:
     def test_many_are_counted(self):
         inside = [standing(f"row {n}", 62 - n / 10, in_best_set=True) for n in range(7)]
         said = best_set(board(*inside))
-        assert said.startswith(
-            "Best set on **STS Avg.** (7 of 8 rows may be the best, at 95 %, with gains over `base`)"
-        )
-        assert said.count("\n- ") == 6
-        assert said.endswith("- 2 more rows, see Rows")
+        assert said.startswith("Best set on **STS Avg.**, at 95 %: `row 0` (+2.00 [+1.50, +2.50]), `row 1` (")
+        assert said.count("`row ") == 5
+        assert said.endswith("2 more rows (see Rows); 7 of 8 rows may be the best.")
+        assert "\n" not in said
 
     def test_one_judged_row_is_no_set(self):
         """Of rows with one seed only a row that no seed changes can be judged: it is not the best for that."""
@@ -112,13 +133,26 @@ class TestOrder:
         return " ".join(orders([board(*rows)]))
 
     def test_alike_reversed_and_unrelated(self):
-        assert "is like the paper's, more than chance would make it (Kendall's tau 1.00" in self.rows(
-            [1, 2, 3, 4, 5, 6]
+        alike = self.rows([1, 2, 3, 4, 5, 6])
+        assert (
+            "is like the paper's, more than chance would make it (15 of 15 pairs agree, Kendall's tau 1.00 [" in alike
         )
-        assert "is the paper's reversed" in self.rows([6, 5, 4, 3, 2, 1])
+        assert "is the reverse of the paper's" in self.rows([6, 5, 4, 3, 2, 1])
         unrelated = self.rows([3, 1, 4, 2, 6, 1.5])
-        assert "is not shown to have anything to do with the paper's" in unrelated
+        assert "paper's (" in unrelated
         assert "half" not in unrelated
+
+    def test_few_rows_that_nearly_agree_are_close(self):
+        said = self.rows([1, 2, 3, 5, 4])
+        assert "our order of 5 rows is close to the paper's (9 of 10 pairs agree, Kendall's tau 0.80 [" in said
+        assert "but 5 rows are too few to exclude chance" in said
+        assert "no closer to the paper's than chance would make it" in self.rows([3, 1, 5, 2, 4])
+
+    def test_what_an_order_does_not_know_is_said(self):
+        rows = [standing(f"row {n}", 60 + n, published=n) for n in range(1, 6)]
+        assert orders([board(*rows)])[0].endswith("differences below noise count in it like any other.")
+        single = dataclasses.replace(board(*rows[:4], standing("e", 65.0, published=5.0, seeds=1)), baseline="base")
+        assert "differences below noise and 1 row with one seed count in it" in orders([single])[0]
 
     def test_few_rows_say_nothing(self):
         assert self.rows([1, 2, 3]) == ""
@@ -203,10 +237,139 @@ class TestRows:
         )
         assert "With one seed" not in how_to_read([board(standing("a", 63.0))])
 
+    def test_a_row_that_no_seed_changes_is_marked(self, results: Results):
+        vectors = standing("vectors", 50.0, gain=gain(-10.0), verdict="below", seeds=1)
+        assert vectors.sample
+        fixed = dataclasses.replace(vectors, sample=dataclasses.replace(vectors.sample, fixed=True))
+        shown = dataclasses.replace(board(), standings=(*board(standing("a", 63.0)).standings, fixed))
+        assert "| 1 (no seed matters) |" in board_table(results, shown)
+        assert board_table(results, shown).count("no seed matters") == 1
+        assert "A row that no seed changes needs one trial, and is judged with it." in how_to_read([shown])
+        assert "no seed changes" not in how_to_read([board(standing("a", 63.0))])
+
+    def test_ties_and_ranks_are_explained(self):
+        said = how_to_read([board(standing("a", 63.0, wins=1, ties=1, losses=0, in_best_set=True, ranks=(1, 2)))])
+        assert "(Holm over its tasks)" in said
+        assert "not shown to, which does not mean that the two are equal" in said
+        assert "Ranks hold for all pairs of rows at once, so they are wider" in said
+
+    def test_rows_without_the_figure_are_named_below(self, tmp_path: Path):
+        make_results(tmp_path, rows=[BASELINE, "3p3n-Augment"], seeds=(0, 1), spread=0.2)
+        said = rows_section(Results.load(tmp_path), tmp_path / "pictures")
+        table = next(part for part in said.split("\n\n") if part.startswith("| row"))
+        assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [BASELINE, "3p3n-Augment"]
+        assert "Not in the table: Avg. GloVe embeddings (no word vectors were given" in said
+        assert "16 rows (not finished)" in said
+
     def test_intervals_without_items_are_said(self):
         only = board(standing("a", 63.0, gain=gain(3.0, basis="seeds only")))
         assert "counts the seeds only and is too narrow" in how_to_read([only])
         assert "counts the seeds only" in caption([only])
+
+
+class TestUnfinished:
+    def study(self, folder: Path, **changes: Any) -> Results:
+        """Four rows under three seeds, of which the last has one trial and the third none."""
+        rows = [BASELINE, "3p3n-Augment", "3p3n-lambda0.5-SCL", "3palln-lambda0.5-SCL"]
+        kept = {"rows": [rows[0], rows[1], rows[3], *changes.pop("more", [])], "seeds": (0, 1, 2), "spread": 0.1}
+        info = make_results(folder, predictions=True, **{**kept, **changes})
+        wanted = {label: info.row_hashes[label] for label in info.row_hashes if label in rows or "GloVe" in label}
+        dataclasses.replace(info, row_hashes=wanted).save(folder)
+        for seed in (1, 2):
+            (folder / LEDGER / f"{wanted[rows[3]]}-{seed}.json").unlink(missing_ok=True)
+        return Results.load(folder)
+
+    def test_it_is_said_first(self, tmp_path: Path):
+        results = self.study(tmp_path)
+        said = unfinished(results)
+        assert said.startswith(
+            "**Unfinished: 7 of 12 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
+            "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
+        )
+        assert short(results, tmp_path / "pictures").startswith(said)
+
+    def test_a_row_that_no_seed_changes_wants_one_trial(self, tmp_path: Path):
+        results = self.study(tmp_path, more=["Avg. GloVe embeddings"], word_vectors=True)
+        vectors = results.info.row_hashes["Avg. GloVe embeddings"]
+        for seed in (1, 2):
+            (tmp_path / LEDGER / f"{vectors}-{seed}.json").unlink()
+        results = Results.load(tmp_path)
+        assert unfinished(results).startswith("**Unfinished: 8 of 13 trials.**")
+        said = studied(results)[0]
+        assert said.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
+
+    def test_a_finished_study_says_nothing(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        assert unfinished(results) == ""
+        assert studied(results)[0] == "2 of 2 rows finished (the space has 19), 2 seeds each."
+
+    def test_seeds_are_counted_from_the_studys_own(self, tmp_path: Path):
+        """Of a row with one of three seeds, two more are those that the study lacks."""
+        results = self.study(tmp_path)
+        one = standing("3palln-lambda0.5-SCL", 61.0, seeds=1)
+        boards = [board(one, seeds_needed=0, settles="finishing the study would settle the open gain.")]
+        assert more_seeds(results, boards).endswith("STS Avg.: finishing the study would settle the open gain.")
+        assert "--seeds" not in more_seeds(results, boards)
+        found = Evidence.of(results)
+        row, base = (results.info.row_hashes[label] or "" for label in ("3palln-lambda0.5-SCL", BASELINE))
+        far = found.more_seeds(row, base, found.figures[0], -30.0, 0.05)
+        assert far == 0
+
+    def test_what_was_run_counts_what_is_missing(self, tmp_path: Path):
+        assert "5 of the rows missing" in what_was_run(self.study(tmp_path), tmp_path)
+        assert "missing" not in what_was_run(make_study(tmp_path / "whole"), tmp_path)
+
+
+class TestFacts:
+    def test_what_was_trained(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        assert studied(results)[-1].startswith("Trained here: ")
+        assert studied(results)[-1].endswith(" for 90 steps.")
+
+    def test_reasons_have_code_spans(self, tmp_path: Path):
+        assert reason("give one with `--evaluate 'A=B'` here") == "give one with `--evaluate 'A=B'` here"
+        assert reason("a *star* and `a|b`") == "a \\*star\\* and `a|b`"
+        assert reason("one ` alone") == "one \\` alone"
+
+    def test_claims_name_what_was_decided_and_count_what_was_tested(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        every = judged(results)
+        with_verdicts(results, ["agrees", *["not run"] * (len(every) - 1)])
+        assert claims(results).startswith(
+            f"1 of the paper's {len(every)} claims was tested: our figures agree with “{every[0].claim.text[:10]}"
+        )
+        several = ["agrees"] * 2 + ["disagrees"] + ["undecided"]
+        with_verdicts(results, [*several, *["not run"] * (len(every) - 4)])
+        assert claims(results).startswith(
+            f"4 of the paper's {len(every)} claims were tested: our figures agree with 2 and disagree with 1; 1 is "
+            "undecided."
+        )
+        with_verdicts(results, ["not run"] * len(every))
+        assert claims(results) == f"None of the paper's {len(every)} claims could be tested."
+
+    def test_the_saved_model_says_what_chose_it(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        [label, other] = results.asked_rows
+        best = dataclasses.replace(results.of_row(label)[0], checkpoint="models/x")
+        low = board(standing(label, 61.0), standing(other, 63.0, in_best_set=True, **ABOVE))
+        said = best_model(results, [low], best)
+        assert "the mean of STS (Spearman on the development part of STSBenchmark) and transfer" in said
+        assert "It is not in the best set on **STS Avg.**" in said
+        assert "chosen by data that this report ranks" not in said
+        high = board(standing(label, 63.0, in_best_set=True, **ABOVE), standing(other, 61.0))
+        dev = dataclasses.replace(high.quantity, weights={("STSBenchmark", "dev_spearman_cosine"): 1.0})
+        said = best_model(results, [dataclasses.replace(high, quantity=dev)], best)
+        assert "not in the best set" not in said
+        assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in said
+
+    def test_the_second_table_promises_no_reproduction(self):
+        assert "reproduction; the second table of each pair does" not in HOW_TO_READ
+
+
+def with_verdicts(results: Results, verdicts: list[str]) -> None:
+    """The claims of the results as if they had been judged so."""
+    judgements = zip(judged(results), verdicts, strict=True)
+    vars(results)["judged"] = tuple(dataclasses.replace(item, verdict=verdict) for item, verdict in judgements)
 
 
 class TestCommands:

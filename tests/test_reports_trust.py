@@ -52,23 +52,51 @@ def change(folder: Path, edit: Callable[[dict[str, Any]], object], place: int = 
     return path.name
 
 
+def change_all(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    for place in range(len(list((folder / LEDGER).iterdir()))):
+        change(folder, edit, place)
+
+
 def box(folder: Path) -> str:
     return trust.write(Results.load(folder), folder / "pictures")
 
 
+def test_what_was_not_checked_comes_before_what_is_clean(folder: Path):
+    """ "No flags" stood before the admission that nobody looked for test sentences."""
+    text = box(folder)
+    assert text.startswith("- **Not checked: test sentences seen in training**: no record says whether")
+    _, rest = text.split("\n\n")
+    assert "No flags" not in text
+    assert rest.startswith("Nothing was found in: the code that trials ran; ")
+    assert "test sentences" not in rest
+
+
 def test_without_flags_it_says_what_was_looked_at(folder: Path):
+    change_all(folder, lambda content: content["data"].update(
+        overlap={task: {"items": 60, "seen": 0} for task in content["scores"]}))  # fmt: skip
     text = box(folder)
     assert text.startswith("No flags. Looked at: the code that trials ran; ")
-    assert "could not be looked at: test sentences seen in training" in text
+    assert "test sentences seen in training" in text
+    assert "Not checked" not in text
+
+
+def test_a_row_with_one_seed_has_no_verdict_that_stands(folder: Path):
+    info = StudyInfo.load(folder)
+    recipe_hash = info.row_hashes["3p3n-Augment"]
+    (folder / LEDGER / f"{recipe_hash}-{info.seeds[-1]}.json").unlink()
+    (line,) = [line for line in box(folder).splitlines() if "**seeds**" in line]
+    assert "`3p3n-Augment` has 1 of the study's 2 seeds" in line
+    assert line.endswith("No verdict on this row until there are more seeds.")
+    assert "Verdicts stand" not in line
 
 
 def test_it_stands_on_the_first_screen():
-    assert [section.name for section in in_order()][:3] == ["in_short", "setting", "trust"]
+    assert [section.name for section in in_order()][:3] == ["in_short", "trust", "setting"]
 
 
 def test_a_line_a_flag_with_what_it_forbids(folder: Path):
     change(folder, lambda content: content["versions"].update(trainables="bbbb2222"))
-    (line,) = [line for line in box(folder).splitlines() if line.startswith("- ")]
+    (line,) = [line for line in box(folder).splitlines() if line.startswith("- ⚠")]
     assert re.match(r"- ⚠ \*\*code\*\* \(\d rows?\): trials ran different code \(", line)
     assert "bbbb2222" in line
     assert line.endswith("**No verdict** between rows that differ in it; `--across code` judges all the same.")
@@ -205,4 +233,5 @@ def test_old_ledgers_need_nothing_new(folder: Path):
         ledger.write(
             dataclasses.replace(record, data={k: v for k, v in record.data.items() if k not in old}, geometry={})
         )
-    assert box(folder).startswith("No flags.")
+    assert "⚠" not in box(folder)
+    assert "**Not checked: the encoder before training**" in box(folder)

@@ -1,8 +1,8 @@
 """What may make a comparison worthless: different code, data or budgets, broken scores, leaked test sentences.
 
     flags = find_flags(results)
-    flags.of_recipe(recipe_hash, tasks)      # what a reader must know of a figure that is made of these tasks
-    flags.between(first, second, tasks)      # what forbids a verdict on two recipes
+    flags.of_recipe(recipe_hash, parts)      # what a reader must know of a figure that is made of these tasks
+    flags.between(first, second, parts)      # what forbids a verdict on two recipes
 
 A guard looks at the results and raises flags; a comparison across a flag gets no verdict unless the reader asks for it
 (`StudyInfo.across`, `--across GUARD`). To add a guard: a function from `Results` to a list of flags, and an entry here
@@ -33,11 +33,15 @@ class Flag:
     sentence: str
     """Markdown, escaped: what is wrong, with figures, and what it means."""
     recipes: frozenset[str]
-    """The hashes of the recipes that it touches."""
+    """The hashes of the recipes that it touches; empty where the guard could not look, and the sentence says why."""
     tasks: frozenset[str] = frozenset()
-    """The tasks whose scores it touches; empty: all."""
+    """The tasks whose test scores it touches, and `dev.TASK` for a development score (`Quantity.parts`); empty: all."""
     blocks: bool = True
     """Whether comparisons across it get no verdict."""
+    follows: str = "Verdicts stand."
+    """Of one that does not block: what follows for verdicts."""
+    marks: bool = True
+    """Whether it is marked at every row and figure that it touches; else the trust box alone says it."""
     crossed_by: Literal["any", "unequal", "both"] = "any"
     """Which comparisons cross it: `any` with a recipe that it touches; `unequal`: those of two recipes that have not
     the same of `values`; `both`: those of two recipes that it touches, as they are one in effect."""
@@ -103,8 +107,9 @@ GUARDS = Registry(
     _own("seeds", "seeds", "trials"),
     _own("copies", "trials with the same scores", "trials"),
     _own("untrained", "parameters that nobody trained", "trials"),
+    _own("caps", "limits that never bind", "limits", blocks=False),
     _own("items", "predictions behind the scores", "scores"),
-    _own("degenerate", "predictions that are all the same", "scores"),
+    _own("degenerate", "collapsed embeddings and predictions that are all the same", "scores"),
     _own("parts", "averages and their parts", "scores"),
     _own("overlap", "test sentences seen in training", "scores"),
 )
@@ -120,8 +125,8 @@ class Flags:
     """The guards that the reader chose to judge across."""
 
     def of_recipe(self, recipe_hash: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
-        """Every flag that touches a figure of that recipe that is made of these tasks."""
-        return tuple(flag for flag in self.all if flag.touches(recipe_hash, tasks))
+        """Every flag to be marked at a figure of that recipe that is made of these tasks (`Quantity.parts`)."""
+        return tuple(flag for flag in self.all if flag.marks and flag.touches(recipe_hash, tasks))
 
     def between(self, first: str, second: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
         """The flags that forbid a verdict on two recipes in a figure that is made of these tasks."""

@@ -12,6 +12,7 @@ from reports.guards.conditions import is_trained
 from reports.guards.words import listed, rows_in_words
 from reports.ledger import LEDGER, Record, read_json
 from reports.markdown import count, number, text
+from reports.quantity import quantity
 from reports.results import Results
 from search_spaces.averages import AVERAGES
 from trainables.errors import UserError
@@ -22,6 +23,13 @@ EXPOSED = 0.01
 """Recipes that saw shares of a task's test items which are further apart have no verdict there."""
 ROUNDING = 0.01
 """So far, in points, an average may lie from its parts."""
+FEW_SEEN, SEEN_ALIKE = 0.005, 0.001
+"""Where no recipe saw a larger share of a task's test items, and all trained ones the same but for so much, gains
+between them are hardly touched."""
+ALIKE = 0.99
+"""Above this mean cosine of two sentences (anisotropy) an encoder has collapsed."""
+NARROW = 1e-3
+"""Within so short a span lie the cosines of a collapsed encoder."""
 CHANCE = 0.05
 """So close, in points, to the published share of the largest class an accuracy is suspicious."""
 FEW = 4
@@ -53,7 +61,7 @@ def items(results: Results) -> list[Flag]:
             f"no predictions{which} were kept for {rows_in_words(results, recipes)}: how far these scores depend on "
             "the choice of test items is unknown"
         )
-        touched = frozenset[str]() if of_all else tasks
+        touched = frozenset[str]() if of_all else _with_dev(tasks)
         flags.append(Flag("items", said + _why(results, recipes), frozenset(recipes), touched))
     if wrong:
         tasks = frozenset(task for found in wrong.values() for task in found)
@@ -61,19 +69,24 @@ def items(results: Results) -> list[Flag]:
             f"the ledger's scores are not those of the predictions that were kept, for {rows_in_words(results, wrong)} "
             f"on {_tasks(tasks)} ({_first(wrong)}): one of the two was changed"
         )
-        flags.append(Flag("items", said, frozenset(wrong), tasks))
+        flags.append(Flag("items", said, frozenset(wrong), _with_dev(tasks)))
     return [*flags, *_other_items(results)]
 
 
 def degenerate(results: Results) -> list[Flag]:
-    """Predictions that are one class for every item, or cosines that are all the same."""
+    """Encoders that give all sentences one vector; predictions of one class for every item; cosines all the same."""
     certain: Touched = {}
     likely: Touched = {}
+    collapsed = {
+        recipe: those
+        for recipe, records in results.recipes.items()
+        if (those := [record for record in records if _has_collapsed(results, record)])
+    }
     for record, task in _cells(results):
         found, sure = _degenerate(results, record, task)
-        if found:
+        if found and record not in collapsed.get(record.recipe_hash, []):
             (certain if sure else likely).setdefault(record.recipe_hash, {})[task] = found
-    flags = []
+    flags = [_collapsed(results, collapsed)] if collapsed else []
     for touched, blocks in ((certain, True), (likely, False)):
         by_task: dict[str, list[str]] = {}
         for recipe, tasks in touched.items():
@@ -138,16 +151,13 @@ def overlap(results: Results) -> list[Flag]:
     }
     exposed = {task: recipes for task, recipes in exposed.items() if recipes}
     flags = []
-    if exposed:
-        largest = sorted(exposed, key=lambda task: -max(_share(seen[task][recipe]) for recipe in exposed[task]))
-        recipes = frozenset().union(*exposed.values())
-        most = [f"{text(task)} {_percent(seen[task], exposed[task])}" for task in largest[:FEW]]
-        more = f" and {count(len(largest) - FEW, 'more task')}" if len(largest) > FEW else ""
-        said = (
-            f"test sentences stand among the training sentences of {rows_in_words(results, recipes)} "
-            f"({listed(most) if not more else ', '.join(most) + more} of the test items): these scores may be too high"
-        )
-        flags.append(Flag("overlap", said, recipes, frozenset(exposed), blocks=False))
+    hardly = {task for task in exposed if _hardly_matters(seen[task], trained)}
+    for those, little in ((exposed.keys() - hardly, False), (hardly, True)):
+        if those:
+            flags.append(_exposed(results, seen, {task: exposed[task] for task in exposed if task in those}, little))
+    if trained and any(number.startswith("dev_") for number in _in_topics(results)):
+        said = "only test items were looked at; training sentences may stand among the development items, too"
+        flags.append(Flag("overlap", said, frozenset(), blocks=False))
     for task, those in seen.items():
         values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in those.items()}
         known = [value for value in values.values() if value is not None]
@@ -185,8 +195,9 @@ def _degenerate(results: Results, record: Record, task: str) -> tuple[str, bool]
     kept, numbers = results.predictions.of_task(record, task), record.scores[task]
     classes = SCORERS[TASKS[task].kind].target == "classes"
     if kept is not None:
-        constant = np.ptp(kept.predicted) == 0 and np.ptp(kept.gold) > 0
-        what = "one class is predicted for every item" if classes else "every pair has the same cosine"
+        span = np.ptp(kept.predicted)
+        constant = (span == 0 if classes else span < NARROW) and np.ptp(kept.gold) > 0
+        what = "one class is predicted for every item" if classes else "every pair has nearly the same cosine"
         return (what, True) if constant else ("", True)
     if not classes:
         scores = [numbers.get(name) for name in TASKS[task].numbers if not name.startswith("dev_")]
@@ -195,6 +206,32 @@ def _degenerate(results: Results, record: Record, task: str) -> tuple[str, bool]
     if chance is None or accuracy is None or abs(accuracy - chance) > CHANCE:
         return "", False
     return f"the accuracy is {number(accuracy)}, the share of the largest class (no predictions were kept),", False
+
+
+def _has_collapsed(results: Results, record: Record) -> bool:
+    """Whether all sentences get nearly the same vector: by the geometry, or by every cosine that was kept."""
+    anisotropy = record.geometry.get("anisotropy")
+    if isinstance(anisotropy, int | float) and anisotropy > ALIKE:
+        return True
+    tasks = [task for task in record.scores if task in TASKS and SCORERS[TASKS[task].kind].target == "scores"]
+    kept = [results.predictions.of_task(record, part) for task in tasks for part in (task, f"dev.{task}")]
+    spans = [np.ptp(found.predicted) for found in kept if found is not None]
+    return bool(spans) and max(spans) < NARROW
+
+
+def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
+    """One flag for all encoders that have collapsed: it touches every score."""
+    found = [record.geometry.get("anisotropy") for records in collapsed.values() for record in records]
+    known = [value for value in found if isinstance(value, int | float)]
+    details = [f"the mean cosine of two sentences is {number(min(known), 5)} or more"] if known else []
+    if any(len(records) < len(results.recipes[recipe]) for recipe, records in collapsed.items()):
+        details.append("not under every seed")
+    detail = f" ({'; '.join(details)})" if details else ""
+    said = (
+        f"collapsed: all sentences get nearly the same vector in {rows_in_words(results, collapsed)}"
+        f"{detail}, so these scores are made of rounding errors and show no skill"
+    )
+    return Flag("degenerate", said, frozenset(collapsed))
 
 
 def _other_items(results: Results) -> list[Flag]:
@@ -238,6 +275,37 @@ def _stored_averages(results: Results, record: Record) -> Iterable[tuple[str, fl
                 yield name, float(value), computed
 
 
+def _exposed(
+    results: Results, seen: dict[str, dict[str, tuple[int, int] | None]], exposed: dict[str, set[str]], little: bool
+) -> Flag:
+    """What training saw of the test items of these tasks, by recipe; `little` where gains are hardly touched."""
+    largest = sorted(exposed, key=lambda task: -max(_share(seen[task][recipe]) for recipe in exposed[task]))
+    recipes = frozenset().union(*exposed.values())
+    most = [f"{text(task)} {_percent(seen[task], exposed[task])}" for task in largest[:FEW]]
+    more = f" and {count(len(largest) - FEW, 'more task')}" if len(largest) > FEW else ""
+    means = (
+        "these scores may be slightly too high, equally in all of these rows; gains between them are hardly touched"
+        if little
+        else "these scores may be too high"
+    )
+    said = (
+        f"test sentences stand among the training sentences of {rows_in_words(results, recipes)} "
+        f"({listed(most) if not more else ', '.join(most) + more} of the test items): {means}"
+    )
+    return Flag("overlap", said, recipes, frozenset(exposed), blocks=False, marks=not little)
+
+
+def _hardly_matters(seen: dict[str, tuple[int, int] | None], trained: list[str]) -> bool:
+    """Whether every trained recipe saw the same small share of a task's test items."""
+    shares = [_share(seen[recipe]) for recipe in trained]
+    return None not in seen.values() and max(shares) < FEW_SEEN and max(shares) - min(shares) < SEEN_ALIKE
+
+
+def _in_topics(results: Results) -> set[str]:
+    """The numbers that the study's averages are made of."""
+    return {score[1] for table, column in results.topics for score in quantity(table, column).weights}
+
+
 def _seen(records: list[Record], task: str) -> tuple[int, int] | None:
     """Of the task's test items those seen in training, the most under any seed, and all; None where unknown."""
     found = [record.data.get("overlap", {}).get(task) for record in records]
@@ -278,6 +346,11 @@ def _why(results: Results, recipes: Iterable[str]) -> str:
 def _first(touched: Touched) -> str:
     """The first of what was found."""
     return next(iter(next(iter(touched.values())).values()))
+
+
+def _with_dev(tasks: Iterable[str]) -> frozenset[str]:
+    """The tasks' test items and their development items."""
+    return frozenset(part for task in tasks for part in (task, f"dev.{task}"))
 
 
 def _tasks(tasks: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.guards import Flag
 from reports.guards.conditions import is_trained
-from reports.guards.words import listed, rows_in_words
+from reports.guards.words import has, listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, verbatim
 from reports.results import Results
@@ -43,10 +43,29 @@ def seeds(results: Results) -> list[Flag]:
         if Recipe.from_flat(records[0].recipe).uses_seed and asked - (found := {record.seed for record in records})
     }
     if fewer and any(asked <= {record.seed for record in records} for records in results.recipes.values()):
-        low, high = min(fewer.values()), max(fewer.values())
-        some = f"{low}{f' to {high}' if high > low else ''} of the study's {count(len(asked), 'seed')}"
-        said = f"only {some} are there of {rows_in_words(results, fewer)}: what is said of these rows is less sure"
-        flags.append(Flag("seeds", said, frozenset(fewer), blocks=False))
+        flags += _fewer(results, fewer, count(len(asked), "seed"))
+    return flags
+
+
+def _fewer(results: Results, fewer: Mapping[str, int], asked: str) -> list[Flag]:
+    """Rows with one seed, which get no verdict, and rows that lack some of their seeds, by how many these have."""
+    flags = []
+    one = [recipe for recipe, found in fewer.items() if found == 1]
+    if one:
+        said = (
+            f"{rows_in_words(results, one)} {has(one)} 1 of the study's {asked}: how far a second seed would be is "
+            "unknown, so these intervals are over test items alone and too narrow"
+        )
+        follows = f"No verdict on {'this row' if len(one) == 1 else 'these rows'} until there are more seeds."
+        flags.append(Flag("seeds", said, frozenset(one), blocks=False, follows=follows))
+    some = {recipe: found for recipe, found in fewer.items() if found > 1}
+    if some:
+        low, high = min(some.values()), max(some.values())
+        said = (
+            f"{rows_in_words(results, some)} {has(some)} {low}{f' to {high}' if high > low else ''} of the study's "
+            f"{asked}: their spread is known less well, and the intervals allow for that"
+        )
+        flags.append(Flag("seeds", said, frozenset(some), blocks=False))
     return flags
 
 

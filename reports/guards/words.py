@@ -29,6 +29,11 @@ def rows_in_words(results: Results, recipes: Collection[str]) -> str:
     return listed(named)
 
 
+def has(recipes: Collection[str]) -> str:
+    """The verb behind `rows_in_words`."""
+    return "has" if len(recipes) == 1 else "have"
+
+
 def listed(items: list[str]) -> str:
     """`a, b and c`."""
     return " and ".join([*([", ".join(items[:-1])] if len(items) > 1 else []), *items[-1:]])

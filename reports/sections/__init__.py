@@ -63,8 +63,8 @@ def _own(name: str, heading: str, folded: bool = False) -> Section:
 SECTIONS = Registry(
     "section of a report",
     _own("in_short", "In short"),
-    _own("setting", "What may be compared"),
     _own("trust", "What stands against these figures"),
+    _own("setting", "What may be compared"),
     _own("forest", "Gains over the baseline"),
     _own("rows", "Rows"),
     _own("claims", "The paper's claims"),

@@ -3,42 +3,117 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from reports.best_model import best_trial
 from reports.commands import study_command
 from reports.evidence import Board, Evidence, Standing
+from reports.guards.words import listed
 from reports.ledger import Record
-from reports.markdown import bullets, code, count, fence, number, text
+from reports.markdown import bullets, code, count, fence, number, signed, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
-from reports.sections.words import best_rows, interval, order, order_sentence
+from reports.sections.words import best_rows, interval, order, order_limits, order_sentence, reason
+from reports.statistics import Sample
+from reports.unfinished import extents, needs_seeds, total
 from reports.verdicts import Verdict, judged, settled_by_seeds
-from search_spaces.goals import selection
+from search_spaces.goals import GOALS, selection
 
-_VERDICTS = {
-    "agrees": "agree with our figures",
-    "agrees in part": "agree in part",
-    "disagrees": "disagree",
-    "undecided: one seed": "undecided (one seed)",
-    "no verdict": "without a verdict (a flag forbids it)",
-}
+DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}
+"""What our figures do with a claim that was decided."""
+OPEN = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
 MOST = 5
-"""So many rows of a best set are listed, more are counted."""
+"""So many rows of a best set are named, more are counted."""
+NAMED = 2
+"""So many decided claims are quoted, more are counted."""
+FEW = 3
+"""So many unfinished rows are named, more are counted."""
 
 
 def write(results: Results, pictures: Path) -> str:
-    """Three sentences, the rows that may be the best, what would settle the rest, how far the study is."""
+    """What is missing, what was run, three sentences, the rows that may be the best, what would settle the rest."""
     boards = Evidence.of(results).boards
     learned = [*conclusions(boards), *orders(boards)]
-    learned += [_claims(results)] if results.space.claims else []
-    parts = ["\n".join(f"{place}. {said}" for place, said in enumerate(learned, 1))]
-    parts += [said for board in boards if (said := best_set(board))]
-    parts += [said for said in [more_seeds(results, boards)] if said]
-    parts.append(bullets(_facts(results)))
-    return "\n\n".join(parts)
+    learned += [claims(results)] if results.space.claims else []
+    parts = [
+        unfinished(results),
+        " ".join(studied(results)),
+        "\n".join(f"{place}. {said}" for place, said in enumerate(learned, 1)),
+        bullets(filter(None, map(best_set, boards))),
+        more_seeds(results, boards),
+        bullets(_facts(results, boards)),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def unfinished(results: Results) -> str:
+    """How many trials are missing, of which rows, and how to go on; empty where none is."""
+    every = total(results)
+    missing = {label: extent for label, extent in extents(results).items() if extent.there < extent.wanted}
+    if not missing:
+        return ""
+    named = []
+    for label, extent in list(missing.items())[:FEW]:
+        why = results.why_missing(label)
+        reason_why = f" ({reason(why)})" if not extent.there and why != "not finished" else ""
+        named.append(f"{code(label)}: {extent.there or 'none'} of {count(extent.wanted, 'seed')}{reason_why}")
+    named += [f"{count(len(missing) - FEW, 'more row')}"] if len(missing) > FEW else []
+    of_rows = " of the rows" * bool(results.explored)
+    return (
+        f"**Unfinished: {every.there} of {every.wanted} trials{of_rows}.** {'; '.join(named)}. Continue with:\n\n"
+        f"{fence(study_command(results.info))}"
+    )
+
+
+def studied(results: Results) -> list[str]:
+    """Which rows were run under how many seeds, why others could not be, and what was trained, as sentences."""
+    foreign = [label for label in results.asked_rows if results.is_foreign(label)]
+    rows = [label for label in results.asked_rows if label not in foreign]
+    said = []
+    if rows:
+        done = sum(results.is_complete(label) for label in rows)
+        of_all = (
+            f" (the space has {len(results.space.rows)})" if len(results.asked_rows) < len(results.space.rows) else ""
+        )
+        can_run = [label for label in rows if results.info.row_hashes[label]]
+        some = len(results.info.seeds) > 1 and not all(needs_seeds(results, label) for label in can_run)
+        each = f"{count(len(results.info.seeds), 'seed')} each{' (1 where no seed matters)' * some}"
+        said.append(f"{done} of {count(len(rows), 'row')} finished{of_all}, {each}.{_cannot_run(results, rows)}")
+    if foreign:
+        evaluated = sum(bool(results.of_row(label)) for label in foreign)
+        others = count(len(foreign), "row")
+        said.append(f"{evaluated} of {others} of other people's models evaluated.{_cannot_run(results, foreign)}")
+    return [*said, *_trained(results)]
+
+
+def _cannot_run(results: Results, rows: Sequence[str]) -> str:
+    """Why rows are missing that no further trial would bring."""
+    found = extents(results)
+    open_ones = {label for label, extent in found.items() if extent.there < extent.wanted}
+    missing = [label for label in rows if not results.of_row(label) and label not in open_ones]
+    reasons = Counter(results.why_missing(label) for label in missing)
+    said = [f"{reason(why)} ({n})" for why, n in sorted(reasons.items())]
+    return f" The others: {'; '.join(said)}." if said else ""
+
+
+def _trained(results: Results) -> list[str]:
+    """The encoder and the steps, where all trained rows share the encoder: rows are called as in the paper."""
+    trained = [
+        record
+        for label in results.asked_rows
+        for record in results.of_row(label)
+        if record.recipe["optimisation.epochs"]
+    ]
+    encoders = {(str(r.recipe["encoder.name"]), r.recipe["encoder.layers"]) for r in trained}
+    if len(encoders) != 1:
+        return []
+    [(name, layers)] = encoders
+    which = f"the first {layers} layers of " if layers else ""
+    steps = sorted({int(found) for record in trained if (found := record.training.get("steps"))})
+    took = f" for {' to '.join(dict.fromkeys(f'{end:,}' for end in (steps[0], steps[-1])))} steps" if steps else ""
+    return [f"Trained here: {which}{code(Path(name).name if Path(name).is_absolute() else name)}{took}."]
 
 
 def conclusions(boards: Sequence[Board]) -> list[str]:
@@ -52,11 +127,13 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
         said.setdefault(statement, []).append((board, detail))
     sentences = []
     for statement, those in said.items():
-        names = " and ".join(f"**{text(board.quantity.name)}**" for board, _ in those)
-        details = [f"{text(board.quantity.name)}: {detail}" for board, detail in those if detail]
+        names = " and ".join(_name(board) for board, _ in those)
         if len(those) == 1:
-            details = [detail[0].upper() + detail[1:] for _, detail in those if detail]
-        sentences.append(" ".join([f"On {names} {statement}.", *(f"{detail}." for detail in details)]))
+            sentences.append(f"On {names} {'; '.join(filter(None, [statement, those[0][1]]))}.")
+            continue
+        details = [f"{text(board.quantity.name)}: {detail}." for board, detail in those if detail]
+        sentences.append(" ".join([f"On {names} {statement}.", *details]))
+    sentences += _unjudged(boards)
     return [" ".join(sentences) or "No row has a figure that sums the study up yet."]
 
 
@@ -71,10 +148,13 @@ def conclusion(board: Board) -> tuple[str, str]:
         top = f"the highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else ""
         return "no best row can be told", top
     base = code(board.baseline)
-    top_row = max(rows, key=lambda item: item.gain.gain if item.gain else 0.0)
-    largest = f"the largest gain measured is {code(top_row.name)}'s, {_gain(top_row)}"
     verdicts: Counter[str] = Counter(item.verdict for item in rows)
-    if verdicts["above"] + verdicts["below"] == 0:
+    decided = verdicts["above"] + verdicts["below"]
+    can_be = [item for item in rows if item.verdict in ("above", "below", "undecided")] if decided else rows
+    top_row = max(can_be, key=lambda item: item.gain.gain if item.gain else 0.0)
+    among = "" if len(can_be) == len(rows) else " of a row that can be judged"
+    largest = f"the largest gain{among or ' measured'} is {code(top_row.name)}'s, {_gain(top_row)}"
+    if not decided:
         return f"no row is shown to be better or worse than {base}: {_why(rows)}", largest
     counted = [("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed")]
     others = [f"{verdicts[verdict]} {words}" for verdict, words in counted if verdicts[verdict]]
@@ -83,17 +163,51 @@ def conclusion(board: Board) -> tuple[str, str]:
     are = "are" if verdicts["above"] > 1 else "is"
     statement = f"{verdicts['above'] or 'none'} of {count(len(rows), 'row')} {are} shown to be above {base}{rest}"
     if len(alone) == 1 and alone[0].verdict == "above":
-        return statement, f"{code(alone[0].name)} is the best {_of_judged(board)}, {_gain(alone[0])} above {base}"
-    if len(alone) > 1:
-        return statement, f"{largest}, but {len(alone)} rows may be the best"
+        largest = (
+            f"{code(alone[0].name)} is the best {_of_judged(board)}, {_gain(alone[0])} above {base}{_lost(alone[0])}"
+        )
     return statement, largest
 
 
 def _of_judged(board: Board) -> str:
-    """`row`, where every row could be judged; else of how many rows a best one is the best."""
+    """`row`, where every row could be judged; else that it is the best of those."""
     measured = sum(item.sample is not None for item in board.standings)
     judged = sum(item.in_best_set is not None for item in board.standings)
-    return "row" if judged == measured else f"of the {judged} rows that can be judged"
+    return "row" if judged == measured else "of the rows that can be judged"
+
+
+def _lost(item: Standing) -> str:
+    """On which tasks the best row is surely worse than the baseline."""
+    named = [f"{text(task)} ({signed(change)})" for task, change in item.lost[:FEW]]
+    named += [f"{len(item.lost) - FEW} more"] if len(item.lost) > FEW else []
+    return f", but it loses on {', '.join(named)}" if named else ""
+
+
+def _unjudged(boards: Sequence[Board]) -> list[str]:
+    """A sentence for each row that lies above every row that could be judged: what keeps it from being judged."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for board in boards:
+        judged = [item.sample.mean for item in board.standings if item.sample and item.in_best_set is not None]
+        for item in board.standings:
+            if item.sample and item.in_best_set is None and judged and item.sample.mean > max(judged):
+                why = _keeps(item, item.sample)
+                by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
+                found.setdefault((item.name, why), []).append(by)
+    said = [
+        f"{code(name)} measured higher ({', '.join(by)}) but has {why}, so it is not judged and may be better."
+        for (name, why), by in list(found.items())[:FEW]
+    ]
+    more = len(found) - FEW
+    return said + ([f"So {'does' if more == 1 else 'do'} {count(more, 'more row')}."] if more > 0 else [])
+
+
+def _keeps(item: Standing, sample: Sample) -> str:
+    """What keeps a measured row from being judged, after "has"."""
+    if item.blocked_by:
+        return f"the {_guards([item])}"
+    if sample.fixed:
+        return "no predictions to tell how far chance goes"
+    return "one seed" if sample.count == 1 else "a flag that keeps it from the others"
 
 
 def _gain(item: Standing) -> str:
@@ -129,30 +243,38 @@ def _guards(rows: Sequence[Standing]) -> str:
 
 def orders(boards: Sequence[Board]) -> list[str]:
     """How our order of the rows compares with the paper's, in one paragraph; empty where the paper prints too few."""
-    said = [(text(board.quantity.name), found) for board in boards if (found := order(board)) is not None]
-    sentences = [f"On **{name}** {order_sentence(found)}." for name, found in said]
-    return [" ".join(sentences)] if sentences else []
+    said: dict[str, list[Board]] = {}
+    for board in boards:
+        if (found := order(board)) is not None:
+            said.setdefault(order_sentence(found), []).append(board)
+    sentences = [f"On {' and '.join(map(_name, those))} {sentence}." for sentence, those in said.items()]
+    limits = dict.fromkeys(order_limits(board) for those in said.values() for board in those)
+    return [" ".join([*sentences, *limits])] if sentences else []
+
+
+def _name(board: Board) -> str:
+    return f"**{text(board.quantity.name)}**"
 
 
 def best_set(board: Board) -> str:
-    """Which rows may be the best, each with its gain; empty where that cannot be said."""
+    """Which rows may be the best, on one line, with their gains where there are several; empty where none is known."""
     inside = best_rows(board)
     if not inside:
         return ""
     judged = sum(item.in_best_set is not None for item in board.standings)
-    which = f"the {judged} rows that can be judged" if _of_judged(board) != "row" else f"{judged} rows"
+    which = count(judged, "row") if _of_judged(board) == "row" else f"the {judged} rows that can be judged"
     if len(inside) == judged:
-        return f"Best set on **{text(board.quantity.name)}**: any of {which} may be the best."
-    lines = [f"{code(item.name)}: {_standing(board, item)}" for item in inside[:MOST]]
-    lines += [f"{count(len(inside) - MOST, 'more row')}, see Rows"] if len(inside) > MOST else []
-    gains = f", with gains over {code(board.baseline)}" if board.baseline else ""
-    may = f"{len(inside)} of {which} may be the best, at 95 %"
-    return f"Best set on **{text(board.quantity.name)}** ({may}{gains}):\n\n{bullets(lines)}"
+        return f"Best set on {_name(board)}: any of {which} may be the best."
+    if len(inside) == 1:
+        return f"Best set on {_name(board)}, at 95 %: {code(inside[0].name)} alone, of {which}."
+    named = [f"{code(item.name)} ({_standing(board, item)})" for item in inside[:MOST]]
+    named += [f"{count(len(inside) - MOST, 'more row')} (see Rows)"] if len(inside) > MOST else []
+    return f"Best set on {_name(board)}, at 95 %: {', '.join(named)}; {len(inside)} of {which} may be the best."
 
 
 def _standing(board: Board, item: Standing) -> str:
     if item.name == board.baseline:
-        return "the baseline itself"
+        return "the baseline"
     return interval(item.gain) if item.gain else _mean(item)
 
 
@@ -169,77 +291,78 @@ def more_seeds(results: Results, boards: Sequence[Board]) -> str:
             wanted.append(board.seeds_needed or 0)
             rows |= {*board.settled, *([board.baseline] if board.settled and board.baseline else [])}
     lines = [f"{' and '.join(names)}: {what[0].lower()}{what[1:]}" for what, names in reversed(said.items())]
+    if not lines:
+        return ""
+    lines = [f"More seeds: {'; '.join(line.rstrip('.') for line in lines)}."]
     if not max(wanted):
-        return " ".join(lines)
+        return lines[0]
     movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in {None, *results.fixed}]
     rows &= {*movable}
     whole = len(rows) in (0, len(movable)) and not results.explored
     chosen = () if whole else [label for label in movable if label in rows or not rows]
     command = study_command(results.info, chosen, len(results.info.seeds) + max(wanted))
-    return f"{' '.join(lines)} To add {count(max(wanted), 'seed')}:\n\n{fence(command)}"
+    return f"{lines[0]} To add {count(max(wanted), 'seed')}:\n\n{fence(command)}"
 
 
-def _claims(results: Results) -> str:
+def claims(results: Results) -> str:
+    """How many of the paper's claims were tested, and what became of them; few that were decided are quoted."""
     found = judged(results)
     counts = Counter(item.verdict for item in found)
-    own = sum(bool(item.claim.contradicted) for item in found)
-    doubt = f" (the paper's own figures contradict {own} of them)" if own else ""
-    verdicts = ", ".join(f"{counts[name]} {_VERDICTS.get(name, name)}" for name in get_args(Verdict) if counts[name])
-    setting = (
-        "" if results.comparable else " These verdicts are about this study's models: the setting is not the paper's."
-    )
-    return f"Of the paper's {count(len(found), 'claim')}{doubt}: {verdicts}.{setting}"
+    tested = sum(counts[verdict] for verdict in get_args(Verdict) if verdict in {*DECIDED, *OPEN})
+    if not tested:
+        return f"None of the paper's {count(len(found), 'claim')} could be tested."
+    decided = [item for item in found if item.verdict in DECIDED]
+    ours = []
+    for verdict, words in DECIDED.items():
+        texts = [f"“{text(item.claim.text.rstrip('.'))}”" for item in decided if item.verdict == verdict]
+        if texts:
+            ours.append(f"{words} {' and '.join(texts) if len(decided) <= NAMED else len(texts)}")
+    said = [f"our figures {listed(ours)}"] if ours else []
+    said += [
+        f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := _count(counts, verdict))
+    ]
+    setting = "" if results.comparable else " This is about this study's models: the setting is not the paper's."
+    was = "was" if tested == 1 else "were"
+    every = f"{tested} of the paper's {len(found)} claims {was}" if len(found) > 1 else "The paper's one claim was"
+    return f"{every} tested: {'; '.join(said)}.{setting}"
 
 
-def _facts(results: Results) -> list[str]:
-    """How far the study is, the goals, what lies close to the paper, the best model."""
-    said = _rows(results)
+def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
+    return next((n for name, n in counts.items() if name == verdict), 0)
+
+
+def _facts(results: Results, boards: Sequence[Board]) -> list[str]:
+    """The goals, what lies close to the paper, the best model."""
+    said = []
     if results.space.goals:
         said.append(pareto_in_short(results))
     if results.comparable and results.has_published:
         said.append(_within_tolerance(results))
     best = best_trial(results)
     if best is not None:
-        said.append(_best_model(results, best))
+        said.append(best_model(results, boards, best))
     return said
 
 
-def _rows(results: Results) -> list[str]:
-    """How many of the rows are there, and why the others are not."""
-    foreign = [label for label in results.asked_rows if results.is_foreign(label)]
-    rows = [label for label in results.asked_rows if label not in foreign]
-    said = []
-    if rows:
-        done = sum(results.is_complete(label) for label in rows)
-        seeds = count(len(results.info.seeds), "seed")
-        said.append(f"{done} of {count(len(rows), 'row')} finished, {seeds} each.{_unfinished(results, rows)}")
-    if foreign:
-        evaluated = sum(bool(results.of_row(label)) for label in foreign)
-        others = count(len(foreign), "row")
-        said.append(f"{evaluated} of {others} of other people's models evaluated.{_unfinished(results, foreign)}")
-    asked, there = len(results.asked_rows), len(results.space.rows)
-    if 0 < asked < there:
-        said.append(f"The space has {there} rows; this study was asked for {asked} of them.")
-    return said
-
-
-def _best_model(results: Results, best: Record) -> str:
+def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
+    """Which model was saved and by what it was chosen, and where that is not what the boards rank by."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(best.recipe_hash)}"
-    return (
-        f"The model with the highest development score ({number(selection(best.scores))}; {whose}, seed {best.seed}) "
-        f"was saved to {code(best.checkpoint)}."
+    parts = [goal.label for goal in (GOALS["sts"], GOALS["transfer"]) if goal.of(best.scores) is not None]
+    by = f"the mean of {' and '.join(parts)}" if len(parts) > 1 else parts[0]
+    said = (
+        f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its development score "
+        f"{number(selection(best.scores))}: {by}."
     )
-
-
-def _unfinished(results: Results, rows: list[str]) -> str:
-    """Why the others are missing."""
-    reasons = Counter(results.why_missing(label) for label in rows if not results.of_row(label))
-    partly = sum(bool(results.of_row(label)) and not results.is_complete(label) for label in rows)
-    said = [f"{text(why)} ({n})" for why, n in sorted(reasons.items())] + (
-        [f"without some of their seeds ({partly})"] if partly else []
-    )
-    return f" The others: {'; '.join(said)}." if said else ""
+    sets = [board for board in boards if best_rows(board)]
+    outside = [
+        board for board in sets if any(item.name == row and item.in_best_set is False for item in board.standings)
+    ]
+    if row and outside:
+        said += f" It is not in the best set on {' and '.join(map(_name, outside))}: it was chosen by another figure."
+    if any(name.startswith("dev_") for board in boards for _, name in board.quantity.weights):
+        said += " It was chosen by data that this report ranks rows by, so its own figure is likely too high."
+    return said
 
 
 def _within_tolerance(results: Results) -> str:

@@ -11,7 +11,7 @@ from reports.markdown import DASH, bullets, code, number, signed, spread, table,
 from reports.plots.forest import FLAG
 from reports.quantity import quantity
 from reports.results import Results
-from reports.sections.words import interval
+from reports.sections.words import interval, reason
 from search_spaces.averages import describe
 from search_spaces.space import Column, Table
 from trainables.recipe import keys
@@ -20,7 +20,7 @@ from trainables.senteval.tasks import TASKS
 
 HOW_TO_READ = (
     "`difference` is ours minus published. In this setting (see What may be compared) it says nothing about "
-    "reproduction; the second table of each pair does, which compares differences to the baseline."
+    "reproduction. The second table of each pair sets differences to the baseline beside each other."
 )
 UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
@@ -129,8 +129,8 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
 
 def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
     """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
-    tasks = quantity(paper, column).tasks
-    found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", tasks)
+    parts = quantity(paper, column).parts
+    found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", parts)
     return {flag.sentence for flag in found if flag.tasks}
 
 
@@ -162,7 +162,7 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
     """What each model gains over the baseline row: ours with its interval, and the paper's."""
     base = results.space.baseline or ""
     if not results.of_row(base):
-        why = text(results.why_missing(base))
+        why = reason(results.why_missing(base))
         return f"Differences to {code(base)} need that row, which is missing: {why}."
     evidence, hashes = Evidence.of(results), results.info.row_hashes
     lines, printed, one_seed = [], False, False
@@ -192,14 +192,14 @@ def _reasons(results: Results, paper: Table) -> list[str]:
     for name, label in paper.rows:
         records = results.of_row(label)
         if not records:
-            found.setdefault(text(results.why_missing(label)), []).append(code(name))
+            found.setdefault(reason(results.why_missing(label)), []).append(code(name))
         elif not results.is_complete(label):
             found.setdefault("some seeds have not finished yet", []).append(code(name))
         for column in paper.columns:
             if records and column.score and results.cell(paper, label, column.name) is None:
                 task = column.score[0]
                 why = records[0].scores.get(task, {}).get("reason") or "this score was not measured"
-                tasks.setdefault(text(why), []).append(text(task))
+                tasks.setdefault(reason(str(why)), []).append(text(task))
             if records and column.average and results.cell(paper, label, column.name) is None:
                 averages.setdefault(_without(records), []).append(code(column.name))
     said = [f"{', '.join(names)}: {why}." for why, names in found.items()]

@@ -9,6 +9,7 @@ from reports.commands import study_command
 from reports.ledger import LEDGER, Record
 from reports.markdown import bullets, code, text, verbatim
 from reports.results import Results
+from reports.sections.words import reason
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -24,7 +25,7 @@ def _facts(results: Results, label: str) -> list[str]:
         f"Recipe: {code(results.info.row_hashes[label])}",
     ]
     if not records:
-        return [*said, f"No figures: {text(results.why_missing(label))}"]
+        return [*said, f"No figures: {reason(results.why_missing(label))}"]
     return [*said, *(f"Seed {record.seed}: {', '.join(_links(results, record))}" for record in records)]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.evidence import Board, Evidence, Standing
-from reports.markdown import DASH, number, spread, table, text
+from reports.markdown import DASH, count, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
-from reports.sections.words import best_rows, interval, order, order_sentence, probability
+from reports.sections.words import best_rows, interval, order, order_limits, order_sentence, probability, reason
 from reports.statistics import Measured
 
+FEW = 3
+"""So many rows without a figure are named, more are counted."""
 HEAD = ("gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "steps", "hours", "flags")
 
 
@@ -25,7 +27,9 @@ def write(results: Results, pictures: Path) -> str:
         found = order(board)
         if found is not None:
             said = order_sentence(found)
-            parts.append(f"{said[0].upper()}{said[1:]}. A tau of 1 is the same order, 0 an unrelated one.")
+            limits = order_limits(board)
+            parts.append(f"{said[0].upper()}{said[1:]}. {limits} A tau of 1 is the same order, 0 an unrelated one.")
+        parts += [said for said in [_without_figure(results, board)] if said]
     return "\n\n".join(parts)
 
 
@@ -42,18 +46,24 @@ def how_to_read(boards: tuple[Board, ...]) -> str:
     if any(item.p_holm is not None for item in standings):
         said.append("`p` is that of no difference, corrected for the number of rows in the table (Holm).")
     if any(item.wins is not None for item in standings):
-        said.append("Wins, ties and losses count tasks on which the row differs from the baseline by more than chance.")
+        said.append(
+            "Wins and losses count tasks on which the row is shown to differ from the baseline (Holm over its tasks); "
+            "a tie is a task on which it is not shown to, which does not mean that the two are equal."
+        )
     if any(item.gain and item.gain.one_seed for item in standings):
         said.append(
             "**With one seed the interval counts the test items only: it says how this one trial compares, not the "
             "recipe, and there is no verdict.**"
         )
+    if any(item.sample and item.sample.fixed for item in standings):
+        said.append("A row that no seed changes needs one trial, and is judged with it.")
     if any(item.gain and item.gain.basis == "seeds only" for item in standings):
         said.append("Where predictions were not kept the interval counts the seeds only and is too narrow.")
     if any(best_rows(board) for board in boards):
         said.append(
             "The best set holds every row that may be the best at 95 %; `rank` is from the best to the worst place "
-            "that a row may have."
+            "that a row may have. Ranks hold for all pairs of rows at once, so they are wider than what `p`, against "
+            "the baseline alone, and the best set show."
         )
     said.append("`steps` and `hours` are those of one trial.")
     if any(item.flags for item in standings):
@@ -62,11 +72,26 @@ def how_to_read(boards: tuple[Board, ...]) -> str:
 
 
 def board_table(results: Results, board: Board) -> str:
-    """A line a row, the highest mean first."""
-    lines = [_line(results, board, item) for item in board.standings]
+    """A line for each row that has the figure, the highest mean first."""
+    lines = [_line(results, board, item) for item in board.standings if item.sample]
     head = ("row", "seeds", "mean", *HEAD)
     kept = [place for place, name in enumerate(head) if name in ("row", "seeds", "mean") or _says(lines, place)]
     return table([head[place] for place in kept], [[line[place] for place in kept] for line in lines])
+
+
+def _without_figure(results: Results, board: Board) -> str:
+    """The rows that were asked for and are not in the table, and why; many are counted."""
+    there = {item.name for item in board.standings if item.sample}
+    why: dict[str, list[str]] = {}
+    for label in results.asked_rows:
+        if label not in there:
+            lacks = "without this figure" if results.of_row(label) else results.why_missing(label)
+            why.setdefault(lacks, []).append(text(label))
+    named = [
+        f"{', '.join(labels) if len(labels) <= FEW else count(len(labels), 'row')} ({reason(said)})"
+        for said, labels in why.items()
+    ]
+    return f"Not in the table: {'; '.join(named)}." if named else ""
 
 
 def _says(lines: list[list[str]], place: int) -> bool:
@@ -83,7 +108,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
     best = ("yes" if item.in_best_set else "no") if judged else DASH
     return [
         text(item.name),
-        str(len(values)) if values else DASH,
+        f"{len(values)}{' (no seed matters)' * bool(sample and sample.fixed)}",
         spread(Measured.of(values, fixed=bool(sample and sample.fixed))),
         "baseline" if baseline else interval(item.gain),
         probability(item.p_holm),

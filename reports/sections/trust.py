@@ -19,18 +19,18 @@ MARK = "⚠"
 
 
 def write(results: Results, pictures: Path) -> str:
-    """A line a flag, those that forbid verdicts first; then what is only said, and what could not be looked at."""
+    """A line a flag, those that forbid verdicts first; then what is only said, what was not checked, what is clean."""
     flags = find_flags(results).all
     raised = [flag for flag in flags if flag.recipes]
     said = _set_aside(results)
     said += _lines(results, [flag for flag in raised if flag.blocks])
     said += _lines(results, [flag for flag in raised if not flag.blocks])
-    names = {flag.guard for flag in raised}
-    unknown = {flag.guard for flag in flags if not flag.recipes} - names
-    clean = [guard.label for guard in GUARDS.values() if guard.name not in names | unknown]
+    said += [_not_checked(flag) for flag in flags if not flag.recipes]
+    names = {flag.guard for flag in flags}
+    clean = [guard.label for guard in GUARDS.values() if guard.name not in names]
     if not said:
-        return " ".join(["No flags.", *_looked_at("Looked at", clean), *_unknown(unknown)])
-    return "\n\n".join([bullets(said), " ".join([*_looked_at("Nothing was found in", clean), *_unknown(unknown)])])
+        return " ".join(["No flags.", *_looked_at("Looked at", clean)])
+    return "\n\n".join([bullets(said), *_looked_at("Nothing was found in", clean)])
 
 
 def _lines(results: Results, flags: list[Flag]) -> list[str]:
@@ -55,13 +55,13 @@ def _line(results: Results, flag: Flag) -> str:
 def _forbids(results: Results, flag: Flag) -> str:
     """What may not be concluded, and how to conclude it all the same."""
     if not flag.blocks:
-        return "Verdicts stand."
+        return flag.follows
     if flag.guard in results.info.across:
         return f"Judged all the same, as {verbatim(f'--across {flag.guard}')} asks."
-    tasks = sorted(flag.tasks)
+    tasks = sorted({part.removeprefix("dev.") for part in flag.tasks})
     where = f" in figures with {text(listed(tasks))}" if 0 < len(tasks) <= MOST_TASKS else ""
     who = {
-        "any": "on these rows against any other",
+        "any": f"on {'this row' if len(flag.recipes) == 1 else 'these rows'} against any other",
         "unequal": "between rows that differ in it",
         "both": "between these rows",
     }[flag.crossed_by]
@@ -86,7 +86,6 @@ def _looked_at(begin: str, labels: list[str]) -> list[str]:
     return [f"{begin}: {'; '.join(labels)}."] if labels else []
 
 
-def _unknown(names: set[str]) -> list[str]:
-    """Guards that found nothing to look at."""
-    labels = [guard.label for guard in GUARDS.values() if guard.name in names]
-    return _looked_at("These records do not say, so it could not be looked at", labels)
+def _not_checked(flag: Flag) -> str:
+    """What a guard could not look at, and why."""
+    return f"**Not checked: {GUARDS[flag.guard].label}**: {flag.sentence}."

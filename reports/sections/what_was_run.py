@@ -9,6 +9,7 @@ from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, count, number, table, text, verbatim
 from reports.results import Results
 from reports.sections.data_read import data_section
+from reports.unfinished import total
 from trainables.fidelity import preset, resolve
 from trainables.recipe import Recipe, Value
 
@@ -21,6 +22,8 @@ def write(results: Results, pictures: Path) -> str:
     info = results.info
     finished = [record for record in results.records if record.status == "finished"]
     pruned = len(results.records) - len(finished)
+    rows = total(results)
+    missing = rows.wanted - rows.there
     facts = [
         f"Paper: {text(results.space.paper)}",
         f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),
@@ -29,6 +32,7 @@ def write(results: Results, pictures: Path) -> str:
         *(f"Command: {verbatim(command)}" for command in info.commands),
         f"Started: {text(info.created_at)}" if info.created_at else "",
         f"Trials: {len(finished)} finished, {pruned} stopped early"
+        + (f", {missing} of the rows missing" if missing else "")
         + "".join(
             f", {n} {text(name)}"
             for name, n in sorted(info.status_counts.items())
@@ -71,13 +75,13 @@ def _assignments(values: Mapping[str, Value]) -> str:
 
 
 def _cost(records: Sequence[Record]) -> str:
-    def total(name: str) -> float:
+    def hours(name: str) -> float:
         return sum(float(record.cost.get(name) or 0) for record in records) / 3600
 
     peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)
     said = (
-        f"{number(total('seconds'))} trial hours ({number(total('train_seconds'))} training, "
-        f"{number(total('evaluation_seconds'))} evaluation), {number(total('gpu_seconds'))} GPU hours"
+        f"{number(hours('seconds'))} trial hours ({number(hours('train_seconds'))} training, "
+        f"{number(hours('evaluation_seconds'))} evaluation), {number(hours('gpu_seconds'))} GPU hours"
     )
     return said + (f", at most {number(peak, 0)} MB of memory" if peak else "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.evidence import Board, Standing, order_against_paper
 from reports.ledger import Record
-from reports.markdown import DASH, signed, text
+from reports.markdown import DASH, count, signed, text, verbatim
 from reports.results import Results
 from reports.statistics.comparison import Comparison
 from reports.statistics.order import Order
@@ -14,6 +14,8 @@ SURE = 0.05
 """What is less probable than this is not put down to chance."""
 FEWEST = 4
 """The order of fewer rows says nothing."""
+CLOSE = 0.5
+"""From this tau on an order looks like another, though few rows may not prove it."""
 
 
 def interval(gain: Comparison | None) -> str:
@@ -46,14 +48,39 @@ def order(board: Board) -> Order | None:
 
 def order_sentence(found: Order) -> str:
     """What it means, to stand after "On STS Avg."."""
-    if found.p >= SURE:
-        meaning = "is not shown to have anything to do with the paper's"
-    elif found.tau > 0:
-        meaning = "is like the paper's, more than chance would make it"
+    few = f", but {found.rows} rows are too few to exclude chance"
+    if found.p < SURE:
+        meaning = "like" if found.tau > 0 else "the reverse of"
+        meaning, rest = f"is {meaning} the paper's, more than chance would make it", ""
+    elif abs(found.tau) >= CLOSE:
+        meaning, rest = f"is close to {'the paper' if found.tau > 0 else 'the reverse of the paper'}'s", few
     else:
-        meaning = "is the paper's reversed, more than chance would make it"
+        meaning, rest = "is no closer to the paper's than chance would make it", ""
     p = "below 0.001" if found.p < 0.001 else f"{found.p:.3f}"
-    return f"our order of {found.rows} rows {meaning} (Kendall's tau {found.tau:.2f}, p {p})"
+    between = "" if found.low is None else f" [{signed(found.low)}, {signed(found.high)}]"
+    how = f"{found.agree} of {found.pairs} pairs agree, Kendall's tau {found.tau:.2f}{between}, p {p}"
+    return f"our order of {found.rows} rows {meaning} ({how}){rest}"
+
+
+def order_limits(board: Board) -> str:
+    """What an order by means does not know, as a sentence."""
+    single = [item for item in board.standings if item.published is not None and item.gain and item.gain.one_seed]
+    rows = f" and {count(len(single), 'row')} with one seed" if single else ""
+    return f"The order is that of the means: differences below noise{rows} count in it like any other."
+
+
+def reason(said: str) -> str:
+    """Words from outside in which commands stand between backticks, as markdown with code spans."""
+    parts = said.split("`")
+    if len(parts) % 2 == 0:
+        return text(said)
+    return "".join(verbatim(part) if place % 2 else _text_within(part) for place, part in enumerate(parts) if part)
+
+
+def _text_within(part: str) -> str:
+    """`text`, with the spaces at both ends."""
+    before, after = " " * part.startswith(" "), " " * part.endswith(" ")
+    return f"{before}{text(part.strip())}{after}" if part.strip() else part
 
 
 def changes(results: Results, record: Record) -> str:

@@ -25,6 +25,10 @@ class Order:
     high: float | None
     """At 95 %, the rows being a sample of rows; None for fewer than five rows."""
     rows: int
+    agree: int
+    """Pairs of rows that stand in the same order in both figures."""
+    pairs: int
+    """Of all pairs."""
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
@@ -49,7 +53,11 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
         half = float(t.ppf(0.5 + CONFIDENCE / 2, rows - 2)) * math.sqrt(0.437 / (rows - 4))
         low, high = math.tanh(middle - half), min(1.0, math.tanh(middle + half))
         low, high = min(low, tau), max(high, tau)
-    return Order(tau, _shuffled_p(first, second) if tied else float(found.pvalue), low, high, rows)
+    upper = np.triu_indices(rows, 1)
+    signs = [np.sign(np.subtract.outer(figures, figures))[upper] for figures in (first, second)]
+    agree = int((signs[0] * signs[1] > 0).sum())
+    p = _shuffled_p(first, second) if tied else float(found.pvalue)
+    return Order(tau, p, low, high, rows, agree, len(signs[0]))
 
 
 def _shuffled_p(first: Sequence[float], second: Sequence[float]) -> float:

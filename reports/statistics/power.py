@@ -18,7 +18,7 @@ from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable
 
 MOST_SEEDS = 1000
-KNOWN = 4
+KNOWN = 6
 """How much better than by its own seeds a spread counts as known in planning; see `_power`."""
 POINTS = 256
 

@@ -1,0 +1,48 @@
+"""How much of what a study was asked for is there: trials of the rows, each under every seed that matters to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.results import Results
+from trainables.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Trials of a row, or of all rows."""
+
+    there: int
+    """Finished, or stopped early on purpose."""
+    wanted: int
+
+
+def extents(results: Results) -> dict[str, Extent]:
+    """Of every row that can be run, by label. A row that no seed changes wants one trial."""
+    return {
+        label: _extent(results, label, recipe_hash)
+        for label in results.asked_rows
+        if (recipe_hash := results.info.row_hashes[label])
+    }
+
+
+def _extent(results: Results, label: str, recipe_hash: str) -> Extent:
+    there = {record.seed for record in results.of_row(label)}
+    there |= {r.seed for r in results.records if r.recipe_hash == recipe_hash and r.status == "pruned"}
+    if not needs_seeds(results, label):
+        return Extent(min(1, len(there)), 1)
+    return Extent(len(there & set(results.info.seeds)), len(results.info.seeds))
+
+
+def needs_seeds(results: Results, label: str) -> bool:
+    """Whether a seed changes what the row scores."""
+    records = results.of_row(label)
+    if records:
+        return records[0].recipe_hash not in results.fixed
+    return Recipe.from_flat({**results.info.base, **results.space.row(label).overrides}).uses_seed
+
+
+def total(results: Results) -> Extent:
+    """Over all rows that can be run."""
+    found = extents(results).values()
+    return Extent(sum(extent.there for extent in found), sum(extent.wanted for extent in found))
