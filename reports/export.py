@@ -12,6 +12,7 @@ import json
 import math
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from reports.ledger import LEDGER, MODELS, Record
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
 from reports.results import Results
 from search_spaces.goals import selection
-from trainables.encoders.model_card import model_card, write_card
+from trainables.encoders.model_card import model_card, without_folders, write_card
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -44,22 +45,25 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
     """Copy the model of the row's best seed by development score into `folder`, and give it a card.
 
     `row` is a row's label or, for a recipe that a search explored, its hash. Without `folder` the model goes into
-    `RESULTS/export/HASH-SEED`. Returns the folder. Raises `UserError` for a row that is not there, one without a saved
-    model (it says how to get one), and a folder that is not empty.
+    `RESULTS/export/HASH-SEED`. Returns the folder, as an absolute path. Raises `UserError` for a row that is not there,
+    one without a saved model (it says how to get one), and a folder that is not empty.
     """
     read = Results.load(results)
     record = _best(read, row)
     source = results / (record.checkpoint or "")
-    target = folder or results / "export" / record.key
+    target = (folder or results / "export" / record.key).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} is there already; name a folder that does not exist, or remove it")
-    half = target.with_name(f"{target.name}.partial")
-    shutil.rmtree(half, ignore_errors=True)
-    shutil.copytree(source, half, copy_function=shutil.copyfile)  # without rights: a saved base is read-only
-    write_card(half, card(read, record))
-    if target.exists():
-        target.rmdir()
-    half.rename(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        whole = Path(scratch) / target.name
+        shutil.copytree(source, whole, copy_function=shutil.copyfile)  # without rights: a saved base is read-only
+        write_card(whole, card(read, record))
+        if target.exists():  # it may be where the person's shell stands, so it stays the same folder
+            for path in whole.iterdir():
+                path.rename(target / path.name)
+        else:
+            whole.rename(target)
     return target
 
 
@@ -227,7 +231,7 @@ def _licences(record: Record) -> Iterator[str]:
 def _licence(what: str, name: str) -> str:
     known = LICENCES.get(name) or _stated(Path(name) / "README.md")
     said = text(known) if known else "not known to this project; look it up before you pass the model on"
-    return f"{what}, {code(name)}: {said}."
+    return f"{what}, {code(without_folders(name))}: {said}."
 
 
 def _stated(readme: Path) -> str | None:

@@ -48,6 +48,17 @@ class TestModelCard:
         for line in text.splitlines():
             assert not line.startswith("|") or line.endswith("|")
 
+    def test_it_tells_nothing_of_the_machine(self):
+        recipe = Recipe().override({"evaluation.senteval": "/home/me/my data", "corpus.nli": "/home/me/a.csv,own/name"})
+        data = {"corpus": {"source": "STSBenchmark in /home/me/my data", "note": "premises / hypotheses, and/or both"}}
+        text = model_card(recipe.flat(), 1, {"MR": {"reason": "no file /home/me/MR/rt-polarity.pos"}}, data)
+        assert "/home" not in text
+        assert "| evaluation.senteval | my data |" in text
+        assert "| corpus.nli | a.csv,own/name |" in text
+        assert "| corpus.source | STSBenchmark in my data |" in text
+        assert "| MR |  | none: no file rt-polarity.pos |" in text
+        assert "| corpus.note | premises / hypotheses, and/or both |" in text
+
     @pytest.mark.parametrize(
         ("name", "base"),
         [

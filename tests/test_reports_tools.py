@@ -246,6 +246,35 @@ class TestExport:
         with pytest.raises(UserError, match="is there already"):
             export(results.folder, ROW)
 
+    def test_nobodys_folder_is_touched(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        results, _ = kept
+        mine = tmp_path / "mine" / "model.partial"
+        mine.mkdir(parents=True)
+        (mine / "notes").write_text("mine")
+        export(results.folder, ROW, tmp_path / "mine" / "model")
+        assert (mine / "notes").read_text() == "mine"
+        assert sorted(path.name for path in mine.parent.iterdir()) == ["model", "model.partial"]
+
+    def test_into_the_folder_where_one_stands(
+        self, kept: tuple[Results, Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        results, _ = kept
+        (tmp_path / "here").mkdir()
+        monkeypatch.chdir(tmp_path / "here")
+        assert export(results.folder, ROW, Path()) == tmp_path / "here"
+        assert Path("README.md").is_file()
+        with pytest.raises(UserError, match="is there already"):
+            export(results.folder, ROW, Path())
+
+    def test_the_card_tells_nothing_of_the_machine(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        results, best = kept
+        source = "STSBenchmark in /home/me/senteval"
+        data = {**best.data, "corpus": {**best.data["corpus"], "source": source}}
+        rewrite(results, best, data=data)
+        card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+        assert "/home/me" not in card
+        assert "The training data, `STSBenchmark in senteval`: not known" in card
+
     def test_an_explored_recipe_by_its_hash(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
         results, best = kept
         info = StudyInfo.load(results.folder)

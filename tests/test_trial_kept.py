@@ -14,6 +14,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tests.conftest import SENTENCES
+from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval import items
@@ -197,7 +198,7 @@ class TestOverlap:
         def fail(*_: object) -> None:
             raise AssertionError("read again")
 
-        monkeypatch.setattr("trainables.trial.overlap.training_sentences", fail)
+        monkeypatch.setattr("trainables.trial.overlap.all_sentences", fail)
         again = recipe.override({"objective.temperature": 0.3, "pooling.mode": "cls"})
         assert overlap(again, ["TREC"], ("corpus", "tasks")) == first
         with pytest.raises(AssertionError, match="read again"):
@@ -244,9 +245,9 @@ class TestFresh:
         assert make_encoder().encode(list(SENTENCES)).shape[0] == len(SENTENCES)
 
 
-def test_a_trial_tells_all_of_it(tmp_path: Path) -> None:
-    """The encoder is described as it was before training: of two trials with other seeds, alike."""
-    base = Recipe().override(
+@pytest.fixture
+def base() -> Recipe:
+    return Recipe().override(
         {
             "encoder.name": "scenes-small",
             "corpus.nli": "scenes",
@@ -262,6 +263,48 @@ def test_a_trial_tells_all_of_it(tmp_path: Path) -> None:
             "evaluation.protocol": "fast",
         }
     )
+
+
+class TestOverlapInATrial:
+    def test_whatever_goes_wrong_the_trial_is_kept(
+        self, base: Recipe, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise RuntimeError("a file\nis gone")
+
+        monkeypatch.setattr("trainables.trial.finish.overlap", fail)
+        result = run_trial(base, 1)
+        assert result.scores["STSBenchmark"]["test_spearman_cosine"] is not None
+        assert "overlap" not in result.data
+        said = [line for line in capsys.readouterr().err.splitlines() if "seen in training" in line]
+        assert said == ["test sentences seen in training are not counted (RuntimeError: a file is gone)"]
+
+    def test_the_corpus_is_read_once(self, base: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        file = tmp_path / "nli.jsonl"
+        read = []
+
+        def load(*given: Any, **more: Any) -> NLIPairs:
+            read.append(given)
+            return load_nli(*given, **more)
+
+        monkeypatch.setattr("trainables.corpora.nli_layouts.load_nli", load)
+        recipe = base.override({"corpus.nli": str(file), "optimisation.batch_size": 2})
+        file.write_text("\n".join(json.dumps(row) for row in CORPUS))
+        assert run_trial(recipe, 1).data["overlap"]["STSBenchmark"]["seen"] == 0
+        assert len(read) == 1
+        file.write_text("\n".join(json.dumps(row) for row in (*CORPUS, *CORPUS)))
+        assert run_trial(recipe, 1).data["corpus"]["pairs"] == 2 * len(CORPUS)  # a changed file is read again
+        assert len(read) == 2
+
+    def test_its_time_is_part_of_the_cost(self, base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+        counted: list[object] = []
+        monkeypatch.setattr("trainables.trial.finish.overlap", lambda *_: counted.append(1))
+        monkeypatch.setattr("trainables.trial.measure.Clock.cost", lambda *_: {"counted before": len(counted)})
+        assert run_trial(base, 1).cost == {"counted before": 1}
+
+
+def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
+    """The encoder is described as it was before training: of two trials with other seeds, alike."""
     results = [run_trial(base, seed) for seed in (1, 2)]
     untrained = run_trial(base.override({"optimisation.epochs": 0}), 1)
     first, second = (result.data["encoder"] for result in results)

@@ -27,6 +27,7 @@ __all__ = [
     "Layout",
     "SamplerRequest",
     "SpanEncoder",
+    "all_sentences",
     "check_layout",
     "check_sentences",
     "layout_remarks",
@@ -163,8 +164,13 @@ def layout_remarks(layout: str, request: SamplerRequest) -> list[str]:
 
 def training_sentences(layout: str, request: SamplerRequest, limit: int) -> list[str]:
     """The first so many unique sentences of the corpus, in its order; `UserError` where it has none."""
-    found = load(_need_sentences(layout).sentences)(request)
-    return list(islice(dict.fromkeys(found), limit))
+    return list(islice(dict.fromkeys(all_sentences(layout, request)), limit))
+
+
+def all_sentences(layout: str, request: SamplerRequest) -> Iterable[str]:
+    """Every sentence of the corpus, in its order, repeated ones too; `UserError` where it has none."""
+    found: Iterable[str] = load(_need_sentences(layout).sentences)(request)
+    return found
 
 
 def check_sentences(layout: str, request: SamplerRequest) -> None:

@@ -160,9 +160,13 @@ def _refuse(request: SamplerRequest, needs: _Needs, count: Census) -> None:
 
 def _count(request: SamplerRequest) -> Census | None:
     """The counts of local files; None for a hub id, of which only is checked that it can be loaded."""
-    config = request.corpus
+    return _counted(*_source(request.corpus))
+
+
+def _source(config: CorpusConfig) -> tuple[CorpusConfig, tuple[Any, ...] | None]:
+    """What decides which pairs are read, and the stamp of their files."""
     read = CorpusConfig(nli=config.nli, limit=config.limit, columns=config.columns, labels=config.labels)
-    return _counted(read, stamps(config.nli))
+    return read, stamps(config.nli)
 
 
 @functools.lru_cache(maxsize=32)
@@ -171,10 +175,22 @@ def _counted(config: CorpusConfig, stamp: tuple[Any, ...] | None) -> Census | No
     if stamp is None:
         check_nli(config.nli, columns=config.columns, labels=config.labels)
         return None
-    return census(_read(config))
+    return census(_load_nli(config))
 
 
 def _read(config: CorpusConfig) -> NLIPairs:
+    """The pairs to train on. The last ones are kept: after training a trial asks for their sentences again, and reading
+    a large corpus takes long."""
+    return _kept(*_source(config))
+
+
+@functools.lru_cache(maxsize=1)
+def _kept(config: CorpusConfig, stamp: tuple[Any, ...] | None) -> NLIPairs:
+    """`stamp` is as in `_counted`."""
+    return _load_nli(config)
+
+
+def _load_nli(config: CorpusConfig) -> NLIPairs:
     return load_nli(config.nli, config.limit, columns=config.columns, labels=config.labels)
 
 

@@ -17,6 +17,8 @@ from trainables.keys import Value
 
 README = "README.md"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_PATH = re.compile(r"(?<![^\s,;(\"'=])/(?=[^\s/])[^,]*")
+"""An absolute path, which may hold spaces; in a list it ends at the comma."""
 _USE = """\
     from sentence_transformers import SentenceTransformer
 
@@ -79,6 +81,12 @@ def write_card(folder: Path, text: str) -> None:
     write_whole(folder / README, text)
 
 
+def without_folders(value: str) -> str:
+    """Text with the last name alone of each absolute path in it: a card that goes to the hub tells nothing of the
+    machine it was made on."""
+    return _PATH.sub(lambda found: Path(found[0]).name, value)
+
+
 def _front_matter(encoder: str) -> list[str]:
     """JSON strings are YAML strings, whatever is in them."""
     base = [f"base_model: {json.dumps(encoder)}"] if _HUB_ID.fullmatch(encoder) and not Path(encoder).exists() else []
@@ -124,6 +132,6 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def _inline(value: object) -> str:
-    """Text that cannot end a table's cell or line, or be read as markup."""
-    text = " ".join(str(value).split())
+    """Text that cannot end a table's cell or line, or be read as markup, and without this machine's folders."""
+    text = without_folders(" ".join(str(value).split()))
     return re.sub(r"([\\`*_|<>\[\]#])", r"\\\1", text)
