@@ -284,7 +284,7 @@ class Evidence:
         standings = []
         for label, key in hashes.items():
             gain = gains[label]
-            tasks = None if gain is None or base is None else self.outcomes(key, base, figure)
+            tasks = None if gain is None or base is None or blocked[label] else self.outcomes(key, base, figure)
             decided = [(task, change) for task, (change, sure) in (tasks or {}).items() if sure]
             lost = tuple((task, change) for task, change in decided if change < 0)
             standings.append(

@@ -55,8 +55,8 @@ class TestFirstSentence:
         [said] = conclusions([found, dataclasses.replace(found, quantity=board(name="transfer Avg.").quantity)])
         assert "`a` is the best of the rows that can be judged" in said
         assert said.endswith(
-            "`b` measured higher (+4.00 on STS Avg., +4.00 on transfer Avg.) but has one seed, so it is not judged and "
-            "may be better."
+            "`b` measured higher (+4.00 on STS Avg., +4.00 on transfer Avg.) but has one seed, so it is not judged: "
+            "it may be better."
         )
         assert best_set(found) == "Best set on **STS Avg.**, at 95 %: `a` alone, of the 2 rows that can be judged."
 

@@ -62,7 +62,7 @@ class TestAStrangersSection(SectionContract):
         make_study(tmp_path / "results")
         report = write_report(tmp_path / "results").read_text()
         headings = [line for line in report.splitlines() if line.startswith("## ")]
-        assert headings[:3] == ["## In short", "## How many seeds", "## What stands against these figures"]
+        assert headings[:3] == ["## In short", "## How many seeds", "## Warnings"]
         assert "| SBERT baseline |     2 |" in report
 
 

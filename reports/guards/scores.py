@@ -157,7 +157,7 @@ def overlap(results: Results) -> list[Flag]:
         if touched:
             flags.append(_exposed(results, seen, touched, little))
     if trained and any(number.startswith("dev_") for number in _in_topics(results)):
-        said = "only test items were looked at; training sentences may stand among the development items, too"
+        said = "the figures above are of test items; training sentences may stand among the development items, too"
         flags.append(Flag("overlap", said, frozenset(), blocks=False))
     for task, those in seen.items():
         values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in those.items()}

@@ -164,13 +164,13 @@ def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:
     """The rows and claims as JSON of `reports.live.provisional` tells them; `finished` trials there are by now."""
     if not finished:
         return "<p>They come when a trial is finished.</p>"
-    trouble = f'<p class="warning">They cannot be reckoned: {escape(problem)}</p>' if problem else ""
+    trouble = f'<p class="warning">They cannot be computed: {escape(problem)}</p>' if problem else ""
     if found is None:
-        return trouble or "<p>They are being reckoned.</p>"
+        return trouble or "<p>Being computed ...</p>"
     content = json.loads(found)
     state = f"From {count(content['finished'], 'finished trial')}."
     if content["finished"] != finished and not problem:
-        state += f" There are {finished} by now, which are being reckoned."
+        state += f" There are {finished} by now, and they are being computed."
     if runs:
         state += (
             " <b>Provisional:</b> they change as trials finish, and who looks often and stops when a verdict pleases "

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-OURS, PUBLISHED, QUIET = "#0b5fa5", "#d1600a", "#8a8a8a"
+OURS, PUBLISHED, QUIET, FLAGGED = "#0b5fa5", "#d1600a", "#8a8a8a", "#b03050"
 LINES = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
 LETTER = 0.085
 """Width of a letter of an axis's labels, in inches."""

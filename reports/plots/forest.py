@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reports.evidence import Board, Standing
 from reports.markdown import signed
-from reports.plots.canvas import LETTER, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
+from reports.plots.canvas import FLAGGED, LETTER, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +97,7 @@ def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
     gain = item.gain
     assert gain is not None
     outside: dict[bool, list[str]] = {True: [], False: []}
-    color = OURS if item.verdict in ("above", "below") else QUIET
+    color = {"above": OURS, "below": OURS, "no verdict": FLAGGED}.get(item.verdict, QUIET)
     if not _within(gain.gain, limits):
         ends = "" if gain.low is None else f" [{signed(gain.low)}, {signed(gain.high)}]"
         left = _arrow(axis, gain.gain, place + ABOVE, limits, color)
@@ -110,7 +110,10 @@ def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
             axis.plot(shown, [place + ABOVE] * 2, "|", color=color, markersize=6, zorder=3)
         fill = "white" if gain.one_seed else color
         label = once(axis, _name(item))
-        axis.plot(gain.gain, place + ABOVE, "o", color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label)
+        shape = "X" if item.verdict == "no verdict" else "o"
+        axis.plot(
+            gain.gain, place + ABOVE, shape, color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label
+        )
     if item.published is not None and _within(item.published, limits):
         label = once(axis, "published")
         axis.plot(item.published, place + BELOW, "D", color=PUBLISHED, markersize=4, zorder=5, label=label)
@@ -135,6 +138,8 @@ def _name(item: Standing) -> str:
     assert gain is not None
     if gain.one_seed:
         return "ours, one seed: 95 % over test items only" if gain.low is not None else "ours, one seed, no interval"
+    if item.verdict == "no verdict":
+        return "ours, 95 %, no verdict (flag)"
     return "ours, 95 %, shown to differ" if item.verdict in ("above", "below") else "ours, 95 %, not shown to differ"
 
 

@@ -63,7 +63,7 @@ def _own(name: str, heading: str, folded: bool = False) -> Section:
 SECTIONS = Registry(
     "section of a report",
     _own("in_short", "In short"),
-    _own("trust", "What stands against these figures"),
+    _own("trust", "Warnings"),
     _own("setting", "What may be compared"),
     _own("forest", "Gains over the baseline"),
     _own("rows", "Rows"),

@@ -22,7 +22,7 @@ VERDICTS: dict[Verdict, str] = {
     "undecided": "our figures allow both; more seeds or more test items would be needed",
     "undecided: one seed": "a trained row has one seed, so that nothing can be said about its recipe; the interval is "
     "over test items only",
-    "no verdict": "the compared rows differ in something else, too; the flag is named",
+    "no verdict": "a flag, which is named, forbids to compare the rows: see Warnings",
     "not tested here": "the compared rows are one recipe in effect",
     "not finished": "nothing refutes the sentence so far, and comparisons that it needs have not run; which ones are "
     "decided so far is said of each by itself at 95 %, which is no verdict",

@@ -111,6 +111,8 @@ def _trained(results: Results) -> list[str]:
         return []
     [(name, layers)] = encoders
     which = f"the first {layers} layers of " if layers else ""
+    if all(record.recipe["encoder.adapter"] not in (None, "none") for record in trained):
+        which = f"an adapter on the frozen {which.removeprefix('the ')}"
     steps = sorted({int(found) for record in trained if (found := record.training.get("steps"))})
     took = f" for {' to '.join(dict.fromkeys(f'{end:,}' for end in (steps[0], steps[-1])))} steps" if steps else ""
     return [f"Trained here: {which}{code(Path(name).name if Path(name).is_absolute() else name)}{took}."]
@@ -194,7 +196,7 @@ def _unjudged(boards: Sequence[Board]) -> list[str]:
                 by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
                 found.setdefault((item.name, why), []).append(by)
     said = [
-        f"{code(name)} measured higher ({', '.join(by)}) but has {why}, so it is not judged and may be better."
+        f"{code(name)} measured higher ({', '.join(by)}) but {why}: it may be better."
         for (name, why), by in list(found.items())[:FEW]
     ]
     more = len(found) - FEW
@@ -202,12 +204,14 @@ def _unjudged(boards: Sequence[Board]) -> list[str]:
 
 
 def _keeps(item: Standing, sample: Sample) -> str:
-    """What keeps a measured row from being judged, after "has"."""
+    """What keeps a measured row from being judged, after "but"."""
     if item.blocked_by:
-        return f"the {_guards([item])}"
+        return f"is not judged for the {_guards([item])}"
     if sample.fixed:
-        return "no predictions to tell how far chance goes"
-    return "one seed" if sample.count == 1 else "a flag that keeps it from the others"
+        return "is not judged, since no predictions tell how far chance goes"
+    if sample.count == 1:
+        return "has one seed, so it is not judged"
+    return "a flag (see below) forbids to set it against the other trained rows"
 
 
 def _gain(item: Standing) -> str:
@@ -228,12 +232,28 @@ def _why(rows: Sequence[Standing]) -> str:
         return "each recipe has one seed, and how far another would move it is unknown"
     said = []
     if "undecided" in verdicts:
-        said.append("the differences are no larger than chance makes them")
+        alike = [item for item in rows if item.verdict == "undecided"]
+        whose = (
+            "the differences are" if len(alike) == len(rows) else f"{_named(alike)} differ{'s' * (len(alike) == 1)} by"
+        )
+        said.append(
+            f"{whose} no more than chance makes them differ"
+            if whose.endswith("are")
+            else f"{whose} no more than chance"
+        )
     if "undecided: one seed" in verdicts:
         said.append("some recipes have one seed")
     if "no verdict" in verdicts:
-        said.append(f"a verdict is forbidden by the {_guards(rows)}")
+        those = [item for item in rows if item.verdict == "no verdict"]
+        said.append(f"{_named(those)} {'has' if len(those) == 1 else 'have'} no verdict for the {_guards(rows)}")
     return " and ".join(said)
+
+
+def _named(rows: Sequence[Standing]) -> str:
+    """`a` and `b`, or how many they are."""
+    if len(rows) > FEW:
+        return count(len(rows), "row")
+    return " and ".join(code(item.name) for item in rows)
 
 
 def _guards(rows: Sequence[Standing]) -> str:
@@ -310,6 +330,8 @@ def claims(results: Results) -> str:
     counts = Counter(item.verdict for item in found)
     tested = sum(counts[verdict] for verdict in get_args(Verdict) if verdict in {*DECIDED, *OPEN})
     if not tested:
+        if len(found) == 1:
+            return "The paper's one claim could not be tested."
         return f"Of the paper's {count(len(found), 'claim')} not one could be tested."
     decided = [item for item in found if item.verdict in DECIDED]
     ours = []
