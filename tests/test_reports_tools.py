@@ -15,7 +15,7 @@ from reports import check as checking
 from reports.check import check, differences
 from reports.diff import diff
 from reports.export import export
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from reports.testing import make_study
@@ -123,6 +123,22 @@ class TestCheck:
     )  # fmt: skip
     def test_two_texts(self, there: str, again: str, said: list[str]) -> None:
         assert list(differences(there, again)) == said
+
+
+class TestFailures:
+    def test_a_stray_file_and_a_broken_one_refuse_no_report(self, results: Results) -> None:
+        """`notes.json` among the failures, or half a file, ended a report with an error."""
+        folder = results.folder / FAILURES
+        folder.mkdir()
+        (folder / "notes.json").write_text("mine")
+        (folder / "0123456789ab-1.json").write_text('{"reason": "no mem')
+        (folder / "ba9876543210-2.json").write_text('{"name": "a row"}')
+        (folder / "cccccccccccc-3.json").write_text('{"reason": "no memory left"}')
+        found = results.failures
+        assert list(found) == ["0123456789ab", "ba9876543210", "cccccccccccc"]
+        assert "0123456789ab-1.json is not the reason of a failure" in found["0123456789ab"]
+        assert found["ba9876543210"] == "failed: no reason was kept"
+        assert found["cccccccccccc"] == "failed: no memory left"
 
 
 class TestDiff:

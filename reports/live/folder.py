@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,8 @@ from reports.ledger import (
     Progress,
     Record,
     StudyInfo,
-    read_json,
-    split_key,
+    read_failures,
 )
-from reports.ledger.folders import is_key
 from reports.ledger.progress import seconds_since, with_curve
 from search_spaces.goals import selection
 from trainables.errors import UserError
@@ -134,7 +131,11 @@ class Folder:
                     for record in self._records
                     if record.status == "pruned"
                 ),
-                failed=tuple(_failures(self.results, done, problems)),
+                failed=tuple(
+                    Ended(failure.name, "", failure.seed, failure.reason)
+                    for failure in read_failures(self.results)
+                    if failure.key not in done
+                ),
                 set_aside=self._set_aside,
                 best=tuple(_best(self._records, info)),
                 names=names,
@@ -155,19 +156,6 @@ def signature_of(results: Path) -> Signature:
             continue
         found.append((str(path.relative_to(results)), status.st_mtime_ns, status.st_size))
     return tuple(found)
-
-
-def _failures(results: Path, done: set[str], problems: list[str]) -> list[Ended]:
-    found = []
-    for path in sorted((results / FAILURES).glob("*.json")):
-        if not is_key(path.stem) or path.stem in done:
-            continue
-        content = _or_none(functools.partial(read_json, path, "the reason of a failure"), problems)
-        if content is not None:
-            recipe_hash, seed = split_key(path.stem)
-            reason = str(content.get("reason") or "no reason was kept")
-            found.append(Ended(str(content.get("name") or f"explored {recipe_hash}"), "", seed, reason))
-    return found
 
 
 def _best(records: Sequence[Record], info: StudyInfo | None) -> list[Best]:
