@@ -139,7 +139,7 @@ class TestOrder:
         )
         assert "is the reverse of the paper's" in self.rows([6, 5, 4, 3, 2, 1])
         unrelated = self.rows([3, 1, 4, 2, 6, 1.5])
-        assert "paper's (" in unrelated
+        assert "no closer to the paper's than chance would make it" in unrelated
         assert "half" not in unrelated
 
     def test_few_rows_that_nearly_agree_are_close(self):
@@ -202,9 +202,7 @@ class TestForest:
         assert path is not None
         heights = re.findall(r'<use [^>]*y="([0-9.]+)"[^>]*fill: (#0b5fa5|#d1600a|#8a8a8a)', path.read_text())
         ours, published = ([float(y) for y, color in heights if (color == "#d1600a") == own] for own in (False, True))
-        assert ours
-        assert published
-        assert min(published) > max(y for y in ours if y < max(published)) + 3
+        assert min(published) > min(ours) + 3  # the row's marks, above those of the legend
 
     def test_nothing_to_draw(self, tmp_path: Path):
         assert forest_picture([board()], tmp_path / "forest.svg") is None
@@ -347,7 +345,7 @@ class TestFacts:
             "undecided."
         )
         with_verdicts(results, ["not run"] * len(every))
-        assert claims(results) == f"None of the paper's {len(every)} claims could be tested."
+        assert claims(results) == f"Of the paper's {len(every)} claims not one could be tested."
 
     def test_the_saved_model_says_what_chose_it(self, tmp_path: Path):
         results = make_study(tmp_path)

@@ -256,7 +256,7 @@ class TestWhatWasTested:
         assert judge_one(better, missing).verdict == "not finished"
         refuted = Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST, "allpalln-lambda0.1-SCL"))
         assert judge_one(better, refuted).verdict == "disagrees"
-        never = Claim("c", "2", "Avg.", better=("3palln-Augment",), worse=("allpalln-lambda0.1-SCL",))
+        never = Claim("c", "2", "Avg.", better=("allpalln-Augment",), worse=("allpalln-lambda0.1-SCL",))
         assert judge_one(better, never).verdict == "not run"
 
     def test_one_counterexample_refutes_however_many_comparisons_are_missing(self, better: Results):

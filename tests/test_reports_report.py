@@ -171,7 +171,8 @@ def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST], drop_task="MR")
     report = write_report(tmp_path).read_text()
     assert "3 of 19 rows finished" in report
-    assert "not finished (15)" in report
+    assert "**Unfinished: 3 of 18 trials.**" in report
+    assert "15 rows (not finished)" in report
     assert cells(report, "### Table 3.", BEST, "ours")[0] == "—"
     assert cells(report, "### Table 3.", BEST, "ours")[-1] == "—"  # a mean of what is missing is missing
     assert "MR is not in the folder" in report
@@ -281,7 +282,7 @@ def test_the_best_row_is_set_beside_the_level_of_the_baseline(tmp_path: Path):
     baseline = make_record(space.base.override(space.row("BERT-base").overrides), 1, {score: 80.0})
     Ledger(tmp_path / LEDGER).write(baseline)
     report = write_report(tmp_path).read_text()
-    assert "The largest gain measured is `CLSR-BERT-base, mean`'s, -3.26" in report
+    assert "the largest gain measured is `CLSR-BERT-base, mean`'s, -3.26" in report
 
 
 def test_the_papers_data_in_local_folders_are_the_papers(tmp_path: Path):
@@ -439,7 +440,7 @@ def test_rows_without_published_figures_have_one_line(tmp_path: Path):
 
 def test_a_topic_called_like_its_column_is_said_once(tmp_path: Path):
     make_results(tmp_path, SPACES["clsr_pooling"])
-    assert "On **STS-B dev** no best row can be told." in write_report(tmp_path).read_text()
+    assert "On **STS-B dev** no best row can be told; " in write_report(tmp_path).read_text()
 
 
 def test_unpublished_rows_that_nobody_asked_for_have_no_line(tmp_path: Path):

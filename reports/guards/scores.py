@@ -152,9 +152,10 @@ def overlap(results: Results) -> list[Flag]:
     exposed = {task: recipes for task, recipes in exposed.items() if recipes}
     flags = []
     hardly = {task for task in exposed if _hardly_matters(seen[task], trained)}
-    for those, little in ((exposed.keys() - hardly, False), (hardly, True)):
-        if those:
-            flags.append(_exposed(results, seen, {task: exposed[task] for task in exposed if task in those}, little))
+    for little in (False, True):
+        touched = {task: recipes for task, recipes in exposed.items() if (task in hardly) == little}
+        if touched:
+            flags.append(_exposed(results, seen, touched, little))
     if trained and any(number.startswith("dev_") for number in _in_topics(results)):
         said = "only test items were looked at; training sentences may stand among the development items, too"
         flags.append(Flag("overlap", said, frozenset(), blocks=False))

@@ -310,7 +310,7 @@ def claims(results: Results) -> str:
     counts = Counter(item.verdict for item in found)
     tested = sum(counts[verdict] for verdict in get_args(Verdict) if verdict in {*DECIDED, *OPEN})
     if not tested:
-        return f"None of the paper's {count(len(found), 'claim')} could be tested."
+        return f"Of the paper's {count(len(found), 'claim')} not one could be tested."
     decided = [item for item in found if item.verdict in DECIDED]
     ours = []
     for verdict, words in DECIDED.items():
