@@ -3,27 +3,32 @@
     print(diff(Path("results/before"), Path("results/after")))
 
 A row of one study is set against the row of the same label of the other, in every figure that sums both up. Where both
-were tested on the same items, these are paired.
+were tested on the same items, these are paired. The two are judged as two rows of one study: not across a flag.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from reports.evidence import SURE, Evidence
+from reports.guards import GUARDS
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, number, signed, table, text
 from reports.quantity import Quantity
 from reports.results import Results
 from reports.statistics import Comparison, compare, holm
 from reports.verdicts import judged
+from trainables.registry import load
 
 SETTINGS = ("space", "scale", "search", "trials", "seeds", "across")
 """What a study's description has besides its base recipe."""
 DATA = ("corpus", "senteval", "encoder")
 """What a record describes by a fingerprint."""
+CONDITIONS = ("code", "data", "encoder", "steps", "tokens", "hardware", "precision")
+"""The guards that look for what must be the same of two rows."""
 
 
 def diff(a: Path, b: Path) -> str:
@@ -96,18 +101,23 @@ def _rows(first: Results, second: Results) -> str:
     figures = [figure for figure in evidence[0].figures if figure.key in {own.key for own in evidence[1].figures}]
     if not shared or not figures:
         return "There is no row that both have with a figure that both have."
-    compared = {(figure.key, label): _compared(evidence, label, figure) for figure in figures for label in shared}
-    adjusted = dict(zip(compared, holm([item.p if item else None for item in compared.values()]), strict=True))
+    figured = {(figure.key, label): figure for figure in figures for label in shared}
+    compared = {key: _compared(evidence, key[1], figure) for key, figure in figured.items()}
+    apart = {label: _apart(first, second, label) for label in shared}
+    doubts = {key: [*apart[key[1]], *_flagged(evidence, key[1], figure)] for key, figure in figured.items()}
+    chances = [item.p if item and not doubts[key] else None for key, item in compared.items()]
+    adjusted = dict(zip(compared, holm(chances), strict=True))
     parts = [
-        "Intervals are at 95 %, p is Holm's over all lines here. A difference says that the two studies differ in this "
-        "row, not why: see what else differs above."
+        "Intervals are at 95 %, p is Holm's over all lines that get a verdict. A difference says that the two studies "
+        "differ in this row, not why. There is no verdict where a flag of either study touches the row, or where its "
+        "trials here and there ran on other code, data or machines, or trained for longer: what is named."
     ]
     changed = [label for label in shared if first.info.row_hashes[label] != second.info.row_hashes[label]]
     if changed:
         parts.append(f"Not the same recipe in both: {', '.join(code(label) for label in changed)}.")
     for figure in figures:
         lines = [
-            [code(label), *_means(evidence, label, figure), *_words(compared[key], adjusted[key])]
+            [code(label), *_means(evidence, label, figure), *_words(compared[key], adjusted[key], doubts[key])]
             for label in shared
             if compared[key := (figure.key, label)] is not None
         ]
@@ -115,6 +125,39 @@ def _rows(first: Results, second: Results) -> str:
             head = ["Row", "first", "second", "difference [95 %]", "p", "verdict"]
             parts += [f"### {text(figure.name)}", table(head, lines)]
     return "\n\n".join(parts)
+
+
+def _apart(first: Results, second: Results, label: str) -> list[str]:
+    """The guards that tell the row's trials in one study from those in the other, as if they were two rows of one."""
+    if first.protocol != second.protocol:
+        return ["protocol"]
+    both = {"first": first.of_row(label), "second": second.of_row(label)}
+    records = [replace(record, recipe_hash=name) for name, those in both.items() for record in those]
+    info = replace(first.info, row_hashes={name: name for name in both})
+    results = Results(first.folder, info, first.space, records)
+    accepted = {*first.info.across} & {*second.info.across}
+    return [
+        name
+        for name in CONDITIONS
+        if name not in accepted
+        and any(
+            flag.blocks and flag.stands_between("first", "second", frozenset())
+            for flag in load(GUARDS[name].find)(results)
+        )
+    ]
+
+
+def _flagged(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> list[str]:
+    """The guards whose flags forbid verdicts on the row in either study, but for those that `_apart` asks itself."""
+    found = [
+        flag.guard
+        for one in evidence
+        for flag in one.flags.forbidding
+        if flag.guard not in CONDITIONS
+        and flag.crossed_by != "both"  # one recipe in effect with another row, which is not compared here
+        and flag.touches(one.results.info.row_hashes[label] or "", figure.parts)
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _compared(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> Comparison | None:
@@ -130,10 +173,12 @@ def _means(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) ->
     ]
 
 
-def _words(item: Comparison | None, p: float | None) -> list[str]:
+def _words(item: Comparison | None, p: float | None, doubts: list[str]) -> list[str]:
     assert item is not None
     interval = "" if item.low is None else f" [{signed(item.low)}, {signed(item.high)}]"
-    if item.one_seed:
+    if doubts:
+        verdict = f"no verdict ({', '.join(doubts)})"
+    elif item.one_seed:
         verdict = "undecided: one seed"
     elif p is None or p >= SURE:
         verdict = "undecided"

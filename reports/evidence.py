@@ -23,7 +23,6 @@ from reports.results import topic_name
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
 from reports.statistics.families import can_be_judged
 from reports.statistics.influence import mcnemar
-from reports.statistics.order import Order, kendall
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import Spread, pooled_spread
 from reports.statistics.sample import pairable
@@ -36,7 +35,8 @@ SURE = 0.05
 """A verdict may be wrong this often, over a whole board or all claims of a report."""
 
 Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
-"""Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two."""
+"""Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two;
+`missing`: the row or the baseline is not measured."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Board:
 
     quantity: Quantity
     baseline: str | None
-    """The label."""
+    """The label; None where the baseline is not measured, so that there are no gains."""
     standings: tuple[Standing, ...]
     seeds_needed: int | None
     """So many more seeds of each row than the study's own would settle the open gains that are as large as measured, at
@@ -273,13 +273,8 @@ class Evidence:
             for label, key in hashes.items()
         }
         blocked = {label: () if base is None else self.between(key, base, figure) for label, key in hashes.items()}
-        adjusted = dict(
-            zip(
-                gains,
-                holm([gain.p if gain and not blocked[label] else None for label, gain in gains.items()]),
-                strict=True,
-            )
-        )
+        chances = [gain.p if gain and not blocked[label] else None for label, gain in gains.items()]
+        adjusted = dict(zip(gains, holm(chances), strict=True))
         best, ranks = self._places(hashes, figure)
         standings = []
         for label, key in hashes.items():
@@ -306,10 +301,9 @@ class Evidence:
                     published=self._published(figure, label),
                 )
             )
-        standings.sort(
-            key=lambda standing: -math.inf if standing.sample is None else standing.sample.mean, reverse=True
-        )
-        return Board(figure, baseline if base else None, tuple(standings), *self._seeds_needed(standings, figure, base))
+        standings.sort(key=lambda item: -math.inf if item.sample is None else item.sample.mean, reverse=True)
+        named = baseline if base and self.sample(base, figure) else None
+        return Board(figure, named, tuple(standings), *self._seeds_needed(standings, figure, base))
 
     def _seeds_needed(
         self, standings: Sequence[Standing], figure: Quantity, base: str | None
@@ -378,16 +372,6 @@ class Evidence:
             if quantity(table, column).key == figure.key
         )
         return next((value for value in found if value is not None), None)
-
-
-def order_against_paper(board: Board) -> Order | None:
-    """Kendall's tau of our order of the rows against the paper's; None for fewer than two rows that both have."""
-    both = [
-        (standing.sample.mean, standing.published)
-        for standing in board.standings
-        if standing.sample is not None and standing.published is not None
-    ]
-    return kendall([ours for ours, _ in both], [theirs for _, theirs in both])
 
 
 def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ from trainables.senteval.tasks import TASKS
 
 Array = np.ndarray
 
+UNREADABLE = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+"""What reading a broken archive raises; RuntimeError where it is encrypted or packed in an unknown way."""
 ROUNDING = 0.005
 """So far, in points, a score that is computed again may lie from the ledger's."""
 
@@ -145,7 +148,7 @@ class Predictions:
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        except UNREADABLE as error:
             self.problems[key] = f"{path.name} cannot be read ({error})"
             return {}
         found: dict[str, Kept] = {}
@@ -165,11 +168,11 @@ def _part(task: str, number: str) -> str:
 
 def _kept(arrays: Mapping[str, Array], task: str) -> Kept | None:
     """The task's arrays; None where they do not fit together."""
-    predicted, gold = arrays[task], arrays[f"gold.{task}"]
+    predicted, gold = _numbers(arrays[task]), _numbers(arrays[f"gold.{task}"])
     parts = arrays.get(f"parts.{task}", np.array([gold.size]))
     regressed, named = arrays.get(f"regressed.{task}"), arrays.get(f"items.{task}")
     numeric = [array for array in (predicted, gold, parts, regressed) if array is not None]
-    if any(array.dtype.kind not in "biuf" or array.ndim != 1 for array in numeric):
+    if any(array.dtype.kind not in "iuf" or array.ndim != 1 for array in numeric):
         return None
     if not len(gold) or any(len(array) != len(gold) for array in (predicted, regressed) if array is not None):
         return None
@@ -178,6 +181,11 @@ def _kept(arrays: Mapping[str, Array], task: str) -> Kept | None:
     if not all(np.isfinite(array).all() for array in numeric):
         return None
     return Kept(predicted, gold, parts, regressed, "" if named is None else str(named))
+
+
+def _numbers(array: Array) -> Array:
+    """Answers of yes and no as 1 and 0, with which numpy can reckon; any others as they are."""
+    return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
 def _folds(record: Record, task: str) -> int | None:

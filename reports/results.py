@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, read_json, split_key
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
 from reports.predictions import Predictions
 from reports.quantity import quantity
 from reports.statistics import Measured
@@ -117,9 +117,7 @@ class Results:
     @cached_property
     def failures(self) -> dict[str, str]:
         """Recipe hash to the reason why a trial of it failed."""
-        files = sorted((self.folder / FAILURES).glob("*.json"))
-        kept = {split_key(file.stem)[0]: read_json(file, "the reason of a failure") for file in files}
-        return {recipe_hash: f"failed: {content.get('reason')}" for recipe_hash, content in kept.items()}
+        return {failure.recipe_hash: f"failed: {failure.reason}" for failure in read_failures(self.folder)}
 
     def is_foreign(self, label: str) -> bool:
         """Whether the row is a model of other people, which is at most evaluated here."""

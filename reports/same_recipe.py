@@ -13,21 +13,24 @@ CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "n
 MEASURED = (*CAPS.values(), "anchors", "pairs", "sentences", "tokens", "steps")
 """What tells two trainings apart that differ in limits only."""
 SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
+FEWEST = 4
+"""Of so many numbers at least, trials that agree to the last digit in all are no accident."""
 CLOSE = 0.01
 """Means that differ by no more than this share are equal."""
+
+Figures = tuple[tuple[str, str, float], ...]
+"""A trial's numbers: task, name, value."""
 
 
 def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
     """Why two recipes, given by their records, are one in effect; empty where they are not, or it is unknown.
 
     They are where both differ in limits alone and no limit bound: what training measured is the same. They are, too,
-    where every score is equal under every seed that both have.
+    where they did the same under every seed that both have. A copied trial is another matter: `same_trials`.
     """
     if first[0].recipe_hash == second[0].recipe_hash:
         return "it is one recipe under two names"
-    scores = [{record.seed: _plain(record) for record in records if record.scores} for records in (first, second)]
-    shared = scores[0].keys() & scores[1].keys()
-    if shared and all(scores[0][seed] == scores[1][seed] for seed in shared):
+    if same_trials(first, second):
         return "every score is the same under every seed"
     if not differing(first[0].recipe, second[0].recipe) <= CAPS.keys():
         return ""
@@ -38,6 +41,33 @@ def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
     named = zip(MEASURED[: len(CAPS)], SHORT.values(), strict=True)
     said = ", ".join(f"{short} {_mean(first, name):.2f} and {_mean(second, name):.2f}" for name, short in named)
     return f"the limits on positives and negatives made no difference (measured {said})"
+
+
+def same_trials(first: Sequence[Record], second: Sequence[Record]) -> bool:
+    """Whether two recipes trained to the same loss and scored the same under every seed that both have.
+
+    Not so where a trial is a copy of the other's: with another loss, or ended in the same second after the same time.
+    """
+    theirs = {record.seed: record for record in second}
+    shared = [(record, theirs[record.seed]) for record in first if record.seed in theirs]
+    return bool(shared) and all(
+        figures(a)
+        and figures(a) == figures(b)
+        and a.training.get("loss") == b.training.get("loss")
+        and not (a.cost.get("seconds") == b.cost.get("seconds") is not None and a.finished_at == b.finished_at)
+        for a, b in shared
+    )
+
+
+def figures(record: Record) -> Figures:
+    """All test and development numbers of a trial; empty where there are too few to tell trials apart."""
+    found = tuple(
+        (task, name, float(value))
+        for task, numbers in sorted(record.scores.items())
+        for name, value in sorted(numbers.items())
+        if name not in ("examples", "seconds", "reason") and isinstance(value, int | float)
+    )
+    return found if len(found) >= FEWEST else ()
 
 
 def differing(first: Mapping[str, Value], second: Mapping[str, Value]) -> set[str]:
@@ -63,15 +93,6 @@ def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> 
         f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in alike.items()
     )
     return f"{said}; only {' and '.join(SHORT[key] for key in set_apart if key not in alike)} differs"
-
-
-def _plain(record: Record) -> dict[str, dict[str, object]]:
-    """The scores without what is no score."""
-    no_score = ("seconds", "examples", "reason")
-    return {
-        task: {name: value for name, value in numbers.items() if name not in no_score}
-        for task, numbers in record.scores.items()
-    }
 
 
 def _mean(records: Sequence[Record], name: str) -> float | None:

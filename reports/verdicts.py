@@ -212,8 +212,10 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Qua
     if comparison is None:
         return Compared(better, worse, "missing", None, published)
     found = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
-    same = one_in_effect(evidence.results.recipes[first], evidence.results.recipes[second])
     flags = evidence.between(first, second, figure)
+    # A copied trial brings along what its training measured, so its limits say nothing.
+    copied = any(flag.guard == "copies" and flag.crossed_by == "any" for flag in flags)
+    same = "" if copied else one_in_effect(evidence.results.recipes[first], evidence.results.recipes[second])
     if same:
         return replace(found, status="one recipe", why=same)
     if flags:

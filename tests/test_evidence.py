@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from reports.evidence import Evidence, order_against_paper
+from reports.evidence import Evidence
 from reports.guards import Flag, Flags
 from reports.ledger import PREDICTIONS
 from reports.more_seeds import in_words
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import Results
+from reports.sections.words import order_against_paper
 from search_spaces import Space, spaces
 from search_spaces.averages import AVERAGES, average
 from search_spaces.paper import Column, Table
@@ -102,6 +103,18 @@ def test_a_board():
     adjusted = [standing.p_holm for standing in board.standings if standing.gain]
     alone = [standing.gain.p for standing in board.standings if standing.gain]
     assert all(many >= one for many, one in zip(adjusted, alone, strict=True))
+
+
+def test_means_are_not_called_gains_while_the_baseline_runs():
+    """The live page said "gains against the baseline" over means, since the baseline had a hash already."""
+    results = dataclasses.replace(STS, gains={BEST: 1.0, OTHER: 0.97}).study(1)
+    base = results.info.row_hashes[BASELINE]
+    running = dataclasses.replace(results, records=[r for r in results.records if r.recipe_hash != base])
+    vars(running)["predictions"] = results.predictions
+    board = Evidence.of(running).boards[0]
+    assert board.baseline is None
+    assert {item.verdict for item in board.standings if item.sample} == {"missing"}
+    assert Evidence.of(results).boards[0].baseline == BASELINE
 
 
 def test_one_seed_gives_intervals_over_items_and_no_verdict():

@@ -127,6 +127,39 @@ def test_a_broken_file_is_unknown_and_named(kept: tuple[Record, dict[str, np.nda
     assert gone.problems == {}
 
 
+@pytest.mark.parametrize(
+    ("place", "value"), [(10, 99), (10, 14), (10, 12), (8, 1)], ids=["99", "lzma", "bz2", "secret"]
+)
+def test_an_archive_packed_in_another_way_is_unknown_and_named(
+    kept: tuple[Record, dict[str, np.ndarray], Path], place: int, value: int
+):
+    """The method and the flags of a zip archive's entries; an unknown method raised a NotImplementedError."""
+    record, _, path = kept
+    content = bytearray(path.read_bytes())
+    for head, shift in ((b"PK\x03\x04", -2), (b"PK\x01\x02", 0)):  # of each entry, and of the list of them
+        start = content.find(head)
+        while start >= 0:
+            content[start + place + shift] = value
+            start = content.find(head, start + 1)
+    path.write_bytes(content)
+    predictions = Predictions(path.parents[1])
+    assert predictions.effects(record, "MR", "test_accuracy") is None
+    assert path.name in predictions.problems[record.key]
+
+
+def test_answers_of_yes_and_no_are_numbers(kept: tuple[Record, dict[str, np.ndarray], Path]):
+    """Numpy does not subtract truth values, so that looking for one class in all answers raised a TypeError."""
+    record, arrays, path = kept
+    truths = {name: values.astype(bool) for name, values in arrays.items() if name in ("MR", "gold.MR")}
+    np.savez(path, **{**arrays, **truths})  # type: ignore[arg-type]
+    predictions = Predictions(path.parents[1])
+    found = predictions.of_task(record, "MR")
+    assert found is not None
+    assert (np.ptp(found.predicted), np.ptp(found.gold)) == (1, 1)
+    assert predictions.fits(record, "MR")
+    assert predictions.effects(record, "MR", "test_accuracy") is not None
+
+
 def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     chance = np.random.default_rng(1)
     gold, cosines = chance.normal(size=(2, 50))

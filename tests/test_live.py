@@ -374,7 +374,7 @@ def test_provisional_verdicts_are_those_of_the_evidence(tmp_path: Path) -> None:
     assert len(there) == DONE
     assert sum(found["claims"].values()) == len(evidence.results.space.claims)
     content = parts.verdicts(json.dumps(found), "", 2 * DONE + 1, True)
-    assert "There are 19 by now, which are being reckoned." in content
+    assert "There are 19 by now, and they are being computed." in content
     assert told["rows"][0]["name"] in content
 
 

@@ -15,7 +15,8 @@ from reports import check as checking
 from reports.check import check, differences
 from reports.diff import diff
 from reports.export import export
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
+from reports.made_up import DATA
 from reports.report import write_report
 from reports.results import Results
 from reports.testing import make_study
@@ -125,6 +126,22 @@ class TestCheck:
         assert list(differences(there, again)) == said
 
 
+class TestFailures:
+    def test_a_stray_file_and_a_broken_one_refuse_no_report(self, results: Results) -> None:
+        """`notes.json` among the failures, or half a file, ended a report with an error."""
+        folder = results.folder / FAILURES
+        folder.mkdir()
+        (folder / "notes.json").write_text("mine")
+        (folder / "0123456789ab-1.json").write_text('{"reason": "no mem')
+        (folder / "ba9876543210-2.json").write_text('{"name": "a row"}')
+        (folder / "cccccccccccc-3.json").write_text('{"reason": "no memory left"}')
+        found = results.failures
+        assert list(found) == ["0123456789ab", "ba9876543210", "cccccccccccc"]
+        assert "0123456789ab-1.json is not the reason of a failure" in found["0123456789ab"]
+        assert found["ba9876543210"] == "failed: no reason was kept"
+        assert found["cccccccccccc"] == "failed: no memory left"
+
+
 class TestDiff:
     def test_a_study_and_itself(self, results: Results) -> None:
         text = diff(results.folder, results.folder)
@@ -161,12 +178,38 @@ class TestDiff:
                 }
                 rewrite(study, record, scores=scores, predictions=None)
                 (study.folder / f"predictions/{record.key}.npz").unlink()
+            dataclasses.replace(study.info, across=["items"]).save(study.folder)
         text = diff(results.folder, other.folder)
         assert re.search(
             rf"\| `{ROW}` +\| +50\.0\d \(2 seeds\) \| +60\.0\d \(2 seeds\) \| \+10\.00 .*\| +higher \|", text
         )
         back = diff(other.folder, results.folder)
         assert re.search(rf"\| `{ROW}` .*-10\.00 .*\| +lower \|", back)
+        dataclasses.replace(other.info, across=[]).save(other.folder)
+        flagged = diff(results.folder, other.folder)
+        assert re.search(rf"\| `{ROW}` .*\+10\.00 .*\| +— \| no verdict \(items\) \|", flagged)
+
+    @pytest.mark.parametrize(
+        ("name", "changes"),
+        [
+            ("code", {"versions": {"trainables": "bbbb2222", "torch": "2.13.0", "transformers": "5.23.0"}}),
+            ("data", {"data": {**DATA, "senteval": {"fingerprint": "feedbeef"}}}),
+            ("steps", {"training": {"steps": 900, "tokens": 50_000}}),
+        ],
+    )
+    def test_other_code_data_or_steps_get_no_verdict(
+        self, results: Results, tmp_path: Path, name: str, changes: dict[str, Any]
+    ) -> None:
+        """The row was called higher though its trials ran ten times as long; each study agrees with itself."""
+        other = make_study(tmp_path / "other", seeds=2)
+        assert "no verdict" not in diff(results.folder, other.folder).split("## Rows in both")[1].split("\n\n", 2)[2]
+        for record in other.records:
+            rewrite(other, record, **changes)
+        text = diff(results.folder, other.folder)
+        assert re.search(rf"\| `{ROW}` .*\| no verdict \({name}\) +\|", text)
+        for study in (results, other):
+            dataclasses.replace(study.info, across=[name]).save(study.folder)
+        assert f"no verdict ({name})" not in diff(results.folder, other.folder)
 
     def test_one_seed_decides_nothing(self, results: Results, tmp_path: Path) -> None:
         other = make_study(tmp_path / "other", seeds=1)

@@ -159,8 +159,8 @@ def overlap(results: Results) -> list[Flag]:
     if trained and any(number.startswith("dev_") for number in _in_topics(results)):
         said = "the figures above are of test items; training sentences may stand among the development items, too"
         flags.append(Flag("overlap", said, frozenset(), blocks=False))
-    for task, those in seen.items():
-        values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in those.items()}
+    for task, of_recipes in seen.items():
+        values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in of_recipes.items()}
         known = [value for value in values.values() if value is not None]
         if None in values.values() or max(known, default=1) - min(known, default=1) > EXPOSED * max(known, default=1):
             odd = frozenset(recipe for recipe, value in values.items() if value is None or 1 - value > EXPOSED)

@@ -12,12 +12,8 @@ from reports.guards.words import has, listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, verbatim
 from reports.results import Results
+from reports.same_recipe import Figures, figures, same_trials
 from trainables.recipe import Recipe
-
-FEWEST = 4
-"""Of so many numbers at least, trials that agree to the last digit in all are no accident."""
-
-Figures = tuple[tuple[str, str, float], ...]
 
 
 def seeds(results: Results) -> list[Flag]:
@@ -81,7 +77,7 @@ def copies(results: Results) -> list[Flag]:
             if figures(record):
                 found.setdefault((record.seed, figures(record)), []).append(record)
     pairs = {frozenset((a.recipe_hash, b.recipe_hash)) for those in found.values() for a, b in combinations(those, 2)}
-    alike = {pair for pair in pairs if _one_in_effect(*(results.recipes[recipe] for recipe in sorted(pair)))}
+    alike = {pair for pair in pairs if same_trials(*(results.recipes[recipe] for recipe in sorted(pair)))}
     flags = []
     for group in _groups(alike):
         said = (
@@ -121,29 +117,6 @@ def untrained(results: Results) -> list[Flag]:
         )
         for why, recipes in by_reason.items()
     ]
-
-
-def figures(record: Record) -> Figures:
-    """All test and development numbers of a trial; empty where there are too few to tell trials apart."""
-    found = tuple(
-        (task, name, float(value))
-        for task, numbers in sorted(record.scores.items())
-        for name, value in sorted(numbers.items())
-        if name not in ("examples", "seconds", "reason") and isinstance(value, int | float)
-    )
-    return found if len(found) >= FEWEST else ()
-
-
-def _one_in_effect(first: list[Record], second: list[Record]) -> bool:
-    """Whether two recipes with a trial alike did the same training under each seed that both have."""
-    theirs = {record.seed: record for record in second}
-    shared = [(record, theirs[record.seed]) for record in first if record.seed in theirs]
-    return all(
-        figures(a) == figures(b)
-        and a.training.get("loss") == b.training.get("loss")
-        and not (a.cost.get("seconds") == b.cost.get("seconds") is not None and a.finished_at == b.finished_at)
-        for a, b in shared
-    )
 
 
 def _untrained(records: list[Record]) -> str:

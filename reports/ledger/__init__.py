@@ -6,6 +6,7 @@
 It is a study's truth: everything else in the folder can be made again, or is only of use while the study runs.
 """
 
+from reports.ledger.failures import Failure, read_failures
 from reports.ledger.folders import (
     CURVES,
     FAILURES,
@@ -35,6 +36,7 @@ __all__ = [
     "STUDY",
     "Curve",
     "Curves",
+    "Failure",
     "Ledger",
     "Progress",
     "Record",
@@ -43,6 +45,7 @@ __all__ = [
     "Waiting",
     "add_losses",
     "plain",
+    "read_failures",
     "read_json",
     "split_key",
     "trial_key",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import threading
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
@@ -21,10 +20,8 @@ from reports.ledger import (
     Progress,
     Record,
     StudyInfo,
-    read_json,
-    split_key,
+    read_failures,
 )
-from reports.ledger.folders import is_key
 from reports.ledger.progress import seconds_since, with_curve
 from search_spaces.goals import selection
 from trainables.errors import UserError
@@ -168,7 +165,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> _Settled:
         info=info,
         finished=sum(record.status == "finished" for record in records),
         stopped=stopped,
-        failed=tuple(_failures(results, names.keys(), problems)),
+        failed=tuple(_failures(results, names.keys())),
         set_aside=set_aside,
         best=tuple(_best(records, called)),
         names=names,
@@ -189,17 +186,12 @@ def signature_of(results: Path) -> Signature:
     return tuple(found)
 
 
-def _failures(results: Path, done: Set[str], problems: list[str]) -> list[Ended]:
-    found = []
-    for path in sorted((results / FAILURES).glob("*.json")):
-        if not is_key(path.stem) or path.stem in done:
-            continue
-        content = _or_none(functools.partial(read_json, path, "the reason of a failure"), problems)
-        if content is not None:
-            recipe_hash, seed = split_key(path.stem)
-            reason = str(content.get("reason") or "no reason was kept")
-            found.append(Ended(str(content.get("name") or f"explored {recipe_hash}"), "", seed, reason))
-    return found
+def _failures(results: Path, done: Set[str]) -> list[Ended]:
+    return [
+        Ended(failure.name, "", failure.seed, failure.reason)
+        for failure in read_failures(results)
+        if failure.key not in done
+    ]
 
 
 def _best(records: Sequence[Record], called: _Names) -> list[Best]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reports.evidence import Board, Standing, order_against_paper
+from reports.evidence import Board, Standing
 from reports.ledger import Record
 from reports.markdown import DASH, count, signed, text, verbatim
 from reports.results import Results
 from reports.statistics.comparison import Comparison
-from reports.statistics.order import Order
+from reports.statistics.order import Order, kendall
 from trainables.recipe import Value
 
 SURE = 0.05
@@ -44,6 +44,14 @@ def order(board: Board) -> Order | None:
     """How our order of rows compares with the paper's; None where fewer than `FEWEST` rows have both figures."""
     found = order_against_paper(board)
     return found if found and found.rows >= FEWEST else None
+
+
+def order_against_paper(board: Board) -> Order | None:
+    """Kendall's tau of our order of the rows against the paper's; None for fewer than two rows that both have."""
+    both = [
+        (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
+    ]
+    return kendall([ours for ours, _ in both], [theirs for _, theirs in both])
 
 
 def order_sentence(found: Order) -> str:
