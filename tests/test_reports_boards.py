@@ -88,7 +88,7 @@ class TestFirstSentence:
     def test_a_flag_forbids_it_and_is_named(self):
         flagged = {"verdict": "no verdict", "blocked_by": (STEPS,), "in_best_set": None}
         [said] = conclusions([board(standing("flagged", 66.0, **flagged))])
-        assert "a verdict is forbidden by the flag `steps`" in said
+        assert "`flagged` has no verdict for the flag `steps`" in said
         [said] = conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))])
         assert "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`)" in said
 
