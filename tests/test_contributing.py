@@ -71,7 +71,7 @@ def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
 
 def test_every_block_is_followed() -> None:
     tests = Path(__file__).read_text()
-    assert len(BLOCKS) == 9
+    assert len(BLOCKS) == 10
     assert [name for name in BLOCKS if f'"{name}"' not in tests] == []
 
 

@@ -121,3 +121,14 @@ def test_scores_that_no_row_has_are_no_column(tmp_path: Path):
 def test_what_rounds_to_zero_has_no_sign():
     assert number(-0.0001, 3) == "0.000"
     assert number(-0.001, 3) == "-0.001"
+
+
+def test_a_study_without_a_score_that_sums_it_up_has_no_picture(tmp_path: Path) -> None:
+    results = make_study(tmp_path)
+    ledger = Ledger(tmp_path / LEDGER)
+    for record in results.records:
+        lying = {"alignment": 0.2, "uniformity": -2.0, "anisotropy": 0.1, "sentences": "STS12"}
+        ledger.write(dataclasses.replace(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
+    text = geometry.write(Results.load(tmp_path), tmp_path / "pictures")
+    assert "anisotropy" in text
+    assert "![" not in text

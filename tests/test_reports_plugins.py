@@ -127,7 +127,7 @@ def test_the_best_model(tmp_path: Path):
     keep(second[0], 62.0)
     keep(second[1], 66.0)
     assert best_model(tmp_path) == f"models/{second[1].key}"  # the best recipe has the best mean
-    said = f"(63.00; row `{results.asked_rows[1]}`, seed 1) was saved to `models/{second[1].key}`."
+    said = f"Saved to `models/{second[1].key}`: row `{results.asked_rows[1]}`, seed 1, for its development score 63.00"
     assert said in write_report(tmp_path).read_text()
     keep(second[1], 66.0, kept=False)
     assert best_model(tmp_path) == f"models/{second[0].key}"

@@ -179,7 +179,7 @@ def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
     assert "transfer Avg." not in report.split("## In short")[1].split("\n## ")[0]
     assert "The curve over `objective.temperature` cannot be drawn: none of its rows has finished" in report
     line = next(line for line in report.splitlines() if "The best model on STS tasks is" in line)
-    assert "**not run** (8 of 11 comparisons missing" in line
+    assert "8 of 11 comparisons missing; so far none decided" in line
 
 
 def test_a_missing_baseline_is_said(tmp_path: Path):

@@ -306,7 +306,7 @@ def test_of_a_population_that_died_only_what_has_no_record_failed(
     base = Recipe()
     trials = [spec_of(PlannedTrial(base, seed, "row", row=True), str(tmp_path)) for seed in (0, 1)]
 
-    def die(trials: Any, rank: int) -> None:
+    def die(trials: Any, rank: int, key: str) -> None:
         Ledger(tmp_path / "ledger").write(Record(recipe=base.flat(), recipe_hash=base.hash, seed=0))
         raise UserError("no such file")
 

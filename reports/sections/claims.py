@@ -24,8 +24,8 @@ VERDICTS: dict[Verdict, str] = {
     "over test items only",
     "no verdict": "a flag, which is named, forbids to compare the rows: see Warnings",
     "not tested here": "the compared rows are one recipe in effect",
-    "not finished": "nothing refutes the sentence so far, and comparisons that it needs have not run; which ones are "
-    "decided so far is said of each by itself at 95 %, which is no verdict",
+    "not finished": "comparisons that the sentence needs have not run, and those that have do not refute it surely "
+    "enough for all claims together; what is decided so far is said of each comparison by itself at 95 %",
 }
 """What each verdict in the table means."""
 

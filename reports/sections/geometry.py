@@ -78,10 +78,11 @@ def write(results: Results, pictures: Path) -> str:
     names = [figure.name for figure in figures]
     places = [_place(item, results.space.baseline) for item in rows + explored]
     parts = [_how(rows + explored), _table([*rows, *explored[:SHOWN]], names)]
-    spans = [_noise(evidence, figure) for figure in figures]
-    picture = geometry_picture(places, names, spans, pictures / "geometry.svg")
+    if names:  # without a score that sums the study up there is nothing to colour by
+        spans = [_noise(evidence, figure) for figure in figures]
+        picture = geometry_picture(places, names, spans, pictures / "geometry.svg")
+        parts.append(f"![Alignment against uniformity, coloured by score]({pictures.name}/{picture.name})")
     trained = [item for item in rows + explored if item.trained]
-    parts.append(f"![Alignment against uniformity, coloured by score]({pictures.name}/{picture.name})")
     parts.append(_correlations(trained, names))
     return "\n\n".join(parts)
 
