@@ -18,8 +18,7 @@ import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
 from reports.more_seeds import in_words, more_seeds
-from reports.quantity import Quantity, average_quantity, quantity
-from reports.results import topic_name
+from reports.quantity import Quantity, quantity
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
 from reports.statistics.families import can_be_judged
 from reports.statistics.influence import mcnemar
@@ -250,13 +249,10 @@ class Evidence:
 
     # Boards
 
-    @cached_property
+    @property
     def figures(self) -> list[Quantity]:
-        """What sums the study up: a figure for each topic; in a space without tables every average that is there."""
-        results = self.results
-        if results.topics:
-            return [quantity(table, column, topic_name(table, column)) for table, column in results.topics]
-        return [average_quantity(name) for name in results.summary_averages]
+        """What sums the study up."""
+        return self.results.figures
 
     @cached_property
     def boards(self) -> tuple[Board, ...]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
 from reports.predictions import Predictions
-from reports.quantity import quantity
+from reports.quantity import Quantity, average_quantity, quantity
 from reports.statistics import Measured
-from search_spaces.averages import AVERAGES, average, averages
+from search_spaces.averages import AVERAGES, averages
 from search_spaces.goals import GOALS, selection
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
@@ -161,14 +161,13 @@ class Results:
         values = [value for record in records if (value := figure(record)) is not None]
         return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self.fixed)
 
-    def measured(self, records: Sequence[Record], table: Table, column: Column) -> Measured | None:
-        """A table's figure, over the seeds of one recipe."""
-        figure = quantity(table, column)
+    def of_figure(self, records: Sequence[Record], figure: Quantity) -> Measured | None:
+        """A weighted sum of task scores, over the seeds of one recipe."""
         return self.over_seeds(records, lambda record: figure.of(record.scores))
 
-    def average(self, records: Sequence[Record], name: str) -> Measured | None:
-        """A paper's average over tasks, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: average(name, record.scores))
+    def measured(self, records: Sequence[Record], table: Table, column: Column) -> Measured | None:
+        """A table's figure, over the seeds of one recipe."""
+        return self.of_figure(records, quantity(table, column))
 
     def goal(self, records: Sequence[Record], name: str) -> Measured | None:
         """One of the space's goals, over the seeds of one recipe."""
@@ -189,12 +188,6 @@ class Results:
             return self.space.published(table.baseline_table, label, column)
         return figure
 
-    def gain(self, table: Table, label: str, column: str) -> float | None:
-        """Our difference to the baseline row, in points."""
-        if self.space.baseline is None:
-            return None
-        return minus(self.cell(table, label, column), self.cell(table, self.space.baseline, column))
-
     def published_gain(self, table: Table, label: str, column: str) -> float | None:
         """The paper's difference to its baseline row."""
         if self.space.baseline is None:
@@ -211,27 +204,18 @@ class Results:
         return list(found.values())
 
     @cached_property
-    def summaries(self) -> list[tuple[str, Callable[[Sequence[Record]], Measured | None]]]:
-        """What sums a recipe up on the test sets, as a name and a figure of its records.
-
-        The topics' averages; in a space without tables every average that some trial has.
-        """
+    def figures(self) -> list[Quantity]:
+        """What sums the study up: the topics' averages; without tables every test average that some trial has."""
         if self.topics:
-            return [
-                (
-                    topic_name(table, column),
-                    functools.partial(self.measured, table=table, column=column),
-                )
-                for table, column in self.topics
-            ]
-        return [(name, functools.partial(self.average, name=name)) for name in self.summary_averages]
-
-    @cached_property
-    def summary_averages(self) -> list[str]:
-        """Every average of test scores that some trial has."""
+            return [quantity(table, column, topic_name(table, column)) for table, column in self.topics]
         found = [averages(record.scores).items() for record in self.records]
         names = sorted({name for items in found for name, value in items if value is not None})
-        return [name for name in names if not AVERAGES[name].development]
+        return [average_quantity(name) for name in names if not AVERAGES[name].development]
+
+    @cached_property
+    def summaries(self) -> list[tuple[str, Callable[[Sequence[Record]], Measured | None]]]:
+        """The `figures`, each as a name and what it is over the seeds of a recipe's records."""
+        return [(figure.name, functools.partial(self.of_figure, figure=figure)) for figure in self.figures]
 
     # How far this study is from the paper's
 
@@ -307,8 +291,3 @@ def topic_name(table: Table, column: Column) -> str:
     """What a topic's column is called outside its table."""
     topic = table.topic or f"Table {table.number}"
     return topic if topic == column.name else f"{topic} {column.name}"
-
-
-def minus(first: Measured | None, second: Measured | None) -> float | None:
-    """The difference of two means, None where either is missing."""
-    return None if first is None or second is None else first.mean - second.mean

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
-from reports.ledger import Record
+from reports.ledger import Record, mean_measured
 from trainables.recipe import Value
 
 CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "negatives_per_anchor"}
@@ -34,12 +33,14 @@ def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
         return "every score is the same under every seed"
     if not differing(first[0].recipe, second[0].recipe) <= CAPS.keys():
         return ""
-    measured = [[_mean(records, name) for name in MEASURED] for records in (first, second)]
+    measured = [[mean_measured(records, name) for name in MEASURED] for records in (first, second)]
     caps = [mean for means in measured for mean in means[: len(CAPS)]]
     if None in caps or not all(map(_close, *measured)):
         return ""
     named = zip(MEASURED[: len(CAPS)], SHORT.values(), strict=True)
-    said = ", ".join(f"{short} {_mean(first, name):.2f} and {_mean(second, name):.2f}" for name, short in named)
+    said = ", ".join(
+        f"{short} {mean_measured(first, name):.2f} and {mean_measured(second, name):.2f}" for name, short in named
+    )
     return f"the limits on positives and negatives made no difference (measured {said})"
 
 
@@ -84,7 +85,7 @@ def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> 
     set_apart = [key for key in CAPS if len({str(recipe.get(key)) for recipe, _ in rows}) > 1]
     alike = {}
     for key in set_apart:
-        means = [mean for _, records in rows if (mean := _mean(records, CAPS[key])) is not None]
+        means = [mean for _, records in rows if (mean := mean_measured(records, CAPS[key])) is not None]
         if len(means) > 1 and all(_close(means[0], mean) for mean in means):
             alike[key] = means[0]
     if not alike or len(alike) == len(set_apart):
@@ -93,13 +94,6 @@ def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> 
         f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in alike.items()
     )
     return f"{said}; only {' and '.join(SHORT[key] for key in set_apart if key not in alike)} differs"
-
-
-def _mean(records: Sequence[Record], name: str) -> float | None:
-    """Over the records that were trained and measured it."""
-    values = [record.training.get(name) for record in records]
-    there = [float(value) for value in values if isinstance(value, int | float)]
-    return fmean(there) if there else None
 
 
 def _close(first: float | None, second: float | None) -> bool:

@@ -16,7 +16,7 @@ import pytest
 
 from reports.guards import GUARDS, Flag, Flags, Guard, alike, find_flags
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.quantity import Quantity
+from reports.quantity import Quantity, average_quantity
 from reports.results import Results
 from search_spaces import spaces
 from search_spaces.averages import AVERAGES
@@ -490,7 +490,7 @@ def test_stored_averages_that_disagree_with_their_parts(folder: Path):
     content = json.loads(path.read_text())
     AVERAGES.add(Average("mine", cells(("MR", "MRPC"), "test_accuracy")))
     try:
-        right = results.average(results.of_hash(recipe_hash)[:1], "mine")
+        right = results.of_figure(results.of_hash(recipe_hash)[:1], average_quantity("mine"))
         assert right is not None
         path.write_text(json.dumps(content | {"averages": {"mine": right.mean}}))
         assert found(folder, "parts") == []

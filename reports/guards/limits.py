@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import fmean
-
 from reports.guards import Flag, alike
 from reports.guards.conditions import is_trained
 from reports.guards.words import listed, rows_in_words
-from reports.ledger import Record
+from reports.ledger import mean_measured
 from reports.markdown import number, verbatim
 from reports.results import Results
 from reports.same_recipe import CAPS, CLOSE
@@ -26,7 +23,7 @@ def caps(results: Results) -> list[Flag]:
         measured = {
             recipe: (records[0].recipe.get(key), mean)
             for recipe, records in results.recipes.items()
-            if is_trained(records) and (mean := _mean(records, name)) is not None
+            if is_trained(records) and (mean := mean_measured(records, name)) is not None
         }
         groups = _same(measured)
         flags += [_not_varied(results, key, group) for group in groups]
@@ -76,12 +73,6 @@ def _same(measured: dict[str, tuple[Limit, float]]) -> list[dict[str, tuple[Limi
         else:
             groups.append({recipe: values})
     return [group for group in groups if len({limit for limit, _ in group.values()}) > 1]
-
-
-def _mean(records: Sequence[Record], name: str) -> float | None:
-    """Over the seeds that measured it."""
-    values = [value for record in records if isinstance(value := record.training.get(name), int | float)]
-    return fmean(values) if values else None
 
 
 def _range(group: dict[str, tuple[Limit, float]]) -> str:

@@ -22,7 +22,7 @@ from reports.ledger.folders import (
 from reports.ledger.json_files import plain, read_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.progress import Curve, Curves, Progress, Running, Waiting, add_losses
-from reports.ledger.record import Record
+from reports.ledger.record import Record, mean_measured
 from reports.ledger.study_info import StudyInfo
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "StudyInfo",
     "Waiting",
     "add_losses",
+    "mean_measured",
     "plain",
     "read_failures",
     "read_json",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 from reports.ledger.folders import trial_key
@@ -66,6 +68,13 @@ class Record:
     def key(self) -> str:
         """Names the trial's files."""
         return trial_key(self.recipe_hash, self.seed)
+
+
+def mean_measured(records: Iterable[Record], name: str) -> float | None:
+    """A number of `Record.training`, such as `steps`, over the records that measured it; None where none did."""
+    found = [record.training.get(name) for record in records]
+    values = [value for value in found if isinstance(value, int | float)]
+    return fmean(values) if values else None
 
 
 def read_record(path: Path) -> Record:

@@ -10,13 +10,13 @@ from statistics import median
 
 import numpy as np
 
-from reports.evidence import Evidence
+from reports.evidence import SURE, Evidence
 from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, signed, table, text
 from reports.plots.geometry_map import Place, geometry_picture
 from reports.quantity import Quantity
 from reports.results import Results
-from reports.sections.words import SURE, short
+from reports.sections.words import short
 from reports.statistics import holm
 from reports.statistics.ranks import rank_correlations
 from reports.statistics.sample import Array

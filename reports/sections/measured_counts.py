@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.ledger import Record, mean_measured
 from reports.markdown import DASH, code, number, table, text
 from reports.results import Results
 from trainables.objectives import OBJECTIVES
@@ -32,9 +33,8 @@ def _table(results: Results) -> str:
             continue
         capped = OBJECTIVES[str(recipe["objective.name"])].contrasts and recipe["optimisation.epochs"]
 
-        def mean(name: str, digits: int, records: Sequence = records) -> str:
-            values = [r.training[name] for r in records if r.training.get(name) is not None]
-            return number(sum(values) / len(values) if values else None, digits)
+        def mean(name: str, digits: int, records: Sequence[Record] = records) -> str:
+            return number(mean_measured(records, name), digits)
 
         lines.append(
             [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.evidence import Board, Evidence, Standing
+from reports.ledger import mean_measured
 from reports.markdown import DASH, count, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
@@ -115,7 +116,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
         tally or DASH,
         best,
         ranks_in_words(item.ranks if judged else None),
-        number(_mean(results, item.recipe_hash, "steps"), 0),
+        number(mean_measured(results.of_hash(item.recipe_hash), "steps"), 0),
         number(_hours(results, item.recipe_hash)),
         flags_in_words(item),
     ]
@@ -134,12 +135,6 @@ def flags_in_words(item: Standing) -> str:
     guards = dict.fromkeys([*(flag.guard for flag in item.blocked_by), *(flag.guard for flag in item.flags)])
     named = [f"**{text(guard)}**" if guard in blocking else text(guard) for guard in guards]
     return f"{FLAG} {', '.join(named)}" if named else ""
-
-
-def _mean(results: Results, recipe_hash: str, name: str) -> float | None:
-    found = [record.training.get(name) for record in results.of_hash(recipe_hash)]
-    values = [float(value) for value in found if value is not None]
-    return sum(values) / len(values) if values else None
 
 
 def _hours(results: Results, recipe_hash: str) -> float | None:

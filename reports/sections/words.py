@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.evidence import Board, Standing
+from reports.evidence import SURE, Board, Standing
 from reports.ledger import Record
 from reports.markdown import DASH, count, signed, text, verbatim
 from reports.results import Results
@@ -10,8 +10,6 @@ from reports.statistics.comparison import Comparison
 from reports.statistics.order import Order, kendall
 from trainables.recipe import Value
 
-SURE = 0.05
-"""What is less probable than this is not put down to chance."""
 FEWEST = 4
 """The order of fewer rows says nothing."""
 CLOSE = 0.5
