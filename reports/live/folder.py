@@ -55,14 +55,11 @@ class Best:
 
 
 @dataclass(frozen=True)
-class View:
-    """All that the page shows, but for what is reckoned from the whole ledger."""
+class Settled:
+    """The part of a view that changes only when a trial ends."""
 
-    folder: Path
+    signature: Signature
     info: StudyInfo | None
-    progress: Progress | None
-    silent: float | None
-    """Seconds since the study was heard of, where that is too long ago."""
     finished: int
     stopped: tuple[Ended, ...]
     failed: tuple[Ended, ...]
@@ -71,11 +68,20 @@ class View:
     best: tuple[Best, ...]
     """Best first."""
     names: dict[str, str]
-    """What people call a trial, by its key."""
-    curves: dict[str, Curve]
-    signature: Signature
+    """What people call a trial with a record, by its key; in a view those that run and wait, too."""
     problems: tuple[str, ...]
     """What could not be read."""
+
+
+@dataclass(frozen=True)
+class View(Settled):
+    """All that the page shows, but for what is reckoned from the whole ledger."""
+
+    folder: Path
+    progress: Progress | None
+    silent: float | None
+    """Seconds since the study was heard of, where that is too long ago."""
+    curves: dict[str, Curve]
 
     @property
     def runs(self) -> bool:
@@ -90,7 +96,7 @@ class Folder:
         self.results = results
         self._curves = Curves(results)
         self._ledger = Ledger(results / LEDGER)
-        self._settled: _Settled | None = None
+        self._settled: Settled | None = None
         self._lock = threading.Lock()
 
     def view(self) -> View:
@@ -127,23 +133,7 @@ class Folder:
             )
 
 
-@dataclass(frozen=True)
-class _Settled:
-    """The part of a view that changes only when a trial ends; the fields are those of `View`."""
-
-    signature: Signature
-    info: StudyInfo | None
-    finished: int
-    stopped: tuple[Ended, ...]
-    failed: tuple[Ended, ...]
-    set_aside: dict[str, str]
-    best: tuple[Best, ...]
-    names: dict[str, str]
-    """Of the trials with a record."""
-    problems: tuple[str, ...]
-
-
-def _settled(results: Path, ledger: Ledger, signature: Signature) -> _Settled:
+def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     """`signature` was taken before: what changes meanwhile is read the next time."""
     problems: list[str] = []
     info = _or_none(lambda: StudyInfo.load(results), problems)
@@ -160,7 +150,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> _Settled:
         for record in records
         if record.status == "pruned"
     )
-    return _Settled(
+    return Settled(
         signature=signature,
         info=info,
         finished=sum(record.status == "finished" for record in records),
