@@ -48,11 +48,12 @@ class TrialSpec:
     seed: int
     name: str
     """What people call it."""
-    results: str
-    """The study's folder, absolute."""
     per_worker: Mapping[str, float]
     """Ray resources of one worker."""
     workers: int
+    """The least that it runs with."""
+    most_workers: int
+    """The most; as `workers`, unless it is elastic."""
     scheduled: bool
     """Whether a scheduler may stop this trial at a rung."""
     hardware: str

@@ -1,4 +1,4 @@
-"""What a trial tells while it runs."""
+"""What a trial tells while it runs, and what it is told."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 class Reporter:
-    """Receives what a trial tells. This one ignores it; Ray's worker overrides it."""
+    """Receives what a trial tells. This one ignores it; the study's worker overrides it. All methods but `begin` are
+    called on the first worker only; what they answer goes to the others with the training's own exchanges."""
 
     wants_rungs = False
     """Whether a development score is computed at every rung, for a scheduler that may stop the trial."""
@@ -16,9 +17,17 @@ class Reporter:
         """Before the first step: how many the training has."""
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
-        """After each step, on the first worker; in a population after about every hundredth part of the steps."""
+        """After each step; in a population after about every hundredth part of the steps, and after the last."""
 
-    def rung(self, number: int, score: float | None, checkpoint: Path | None) -> bool:
-        """On every worker at a rung, with the first worker's score and checkpoint. False ends the trial, but not a
-        population."""
+    def rung(self, number: int, score: float) -> bool:
+        """A development score at a rung, where `wants_rungs`. False ends the trial, but not a population."""
+        return True
+
+    def wants_checkpoint(self) -> bool:
+        """Asked after each step: whether a checkpoint is wanted now, whenever the last was. It must be quick."""
+        return False
+
+    def checkpoint(self, folder: Path) -> bool:
+        """A checkpoint was written into the folder, which is gone after this call. False ends the training here: it
+        goes on from this checkpoint in another process (`Interrupted`)."""
         return True
