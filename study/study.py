@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import shlex
+import shutil
 import sys
+import tempfile
+import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from study.cluster import Allotment, Cluster, hardware, start_cluster
 from study.plan import Plan, PlannedTrial
 from study.schedulers import SCHEDULERS
-from study.spec import TrialSpec, from_config
+from study.spec import TrialSpec
 from study.versions import versions
 from trainables.errors import UserError
 from trainables.files import write_whole
@@ -23,29 +26,31 @@ from trainables.recipe import Recipe
 if TYPE_CHECKING:
     from study.searcher import StudySearcher
 
-DRIVER = {"node:__internal_head__": 0.001}
-"""What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
-never fill the cluster and wait for workers that fit nowhere."""
+PERFORM = "study.perform:perform"
+"""What a crew does with a task: train and evaluate."""
 
 
-def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
+def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
     """Run what the ledger does not hold yet. Returns the number of failed trials.
 
-    `check_results` has already found the results folder to be this study's, or free.
+    `check_results` has already found the results folder to be this study's, or free. `perform` is `"module:function"`:
+    what crews do with a task, so that a benchmark can measure the engine without the work.
     """
     info = prepare_results(plan, hardware(cluster))
     ledger = Ledger(plan.results / LEDGER)
     from study.searcher import StudySearcher
 
-    def spec_of(trial: PlannedTrial) -> TrialSpec:
+    def spec_of(trial: PlannedTrial, together: bool) -> TrialSpec:
+        # A population, and a model that is only evaluated, would gain nothing by several workers.
+        several = trial.recipe.trains and not together
         return TrialSpec(
             recipe=trial.recipe.flat(),
             recipe_hash=trial.recipe.hash,
             seed=trial.seed,
             name=trial.name,
-            results=str(plan.results),
             per_worker=allotment.per_worker,
-            workers=allotment.workers,
+            workers=allotment.workers if several else 1,
+            most_workers=allotment.most_workers if several else 1,
             scheduled=SCHEDULERS[plan.request.scheduler].stops and not trial.row,
             hardware=info.hardware,
             sources=plan.draft.sources,
@@ -57,7 +62,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
         if not searcher.remaining:
             return 0
         start_cluster(cluster)
-        return _tune(plan, allotment, searcher, ledger)
+        return _tune(plan, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
         save_info(plan, info, searcher.explored, ledger)
 
@@ -172,47 +177,66 @@ def _with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
     return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
 
 
-def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger) -> int:
+def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str) -> int:
     from ray import tune
-    from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-    from study.console import Console
+    from study.courier import courier_for
+    from study.desk import open_desk
+    from study.driver import Driver, resources
+    from study.judge import Judge
+    from study.keeper import Keeper, StopFor
     from study.live import show_live
-    from study.polling import PolledScheduler
-    from study.progress import ProgressFile
-    from study.trackers import trackers
-    from study.worker import drive
+    from study.watchers.audience import Audience
+    from study.watchers.watcher import Outlook
 
     entry = SCHEDULERS[plan.request.scheduler]
-    progress = ProgressFile(plan, searcher, ledger, allotment.concurrent)
-    console = Console(searcher, ledger, plan.space.shown, lambda: progress.time_left()[0])
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
+    name = f"desk-{uuid.uuid4().hex[:12]}"
+    desk = open_desk(name, plan.results)
+    courier = courier_for(plan.place, desk)
+    outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting)
+    audience = Audience(outlook)
+    keeper = Keeper(plan.place, desk, courier, audience, searcher.settle)
+
+    def begin(config: dict[str, Any]) -> dict[str, Any]:
+        keeper.begin(config)
+        hand_over = allotment.gpus_per_worker > 0
+        return {**config, "desk": name, "url": plan.place.url, "perform": perform, "hand_over": hand_over}
+
+    searcher.begin = begin
+    scratch = tempfile.mkdtemp(prefix="tune-")
     tuner = tune.Tuner(
-        tune.with_resources(drive, PlacementGroupFactory([DRIVER])),
+        tune.with_resources(Driver, resources),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
-            scheduler=PolledScheduler(plan.results, entry.build()) if entry.stops else None,
+            scheduler=Judge(entry.build(), desk.judge.remote) if entry.stops else None,
             num_samples=-1,  # the searcher says when there is nothing left
             max_concurrent_trials=allotment.concurrent,
             reuse_actors=True,
-            trial_name_creator=lambda trial: from_config(trial.config)[0].name.replace("/", "_"),
+            trial_name_creator=lambda trial: trial.config["key"],
             trial_dirname_creator=lambda trial: f"{trial.config['key']}-{trial.trial_id[-4:]}",
         ),
         run_config=tune.RunConfig(
-            name=stamp,
-            storage_path=str(plan.results / "tune"),
-            callbacks=[progress, console, *trackers(plan)],
+            storage_path=scratch,  # nobody needs Tune's own files: the ledger is the truth
+            callbacks=[keeper],
+            failure_config=tune.FailureConfig(max_failures=-1),  # the desk counts the attempts of each trial
+            stop=StopFor(keeper),
             verbose=0,
         ),
     )
-    progress.write()
     end_live = show_live(plan.results)
     try:
         tuner.fit()
+        keeper.finish()
+    except KeyboardInterrupt:
+        keeper.halt()
+        raise
     finally:
-        progress.close()
+        audience.close()
         end_live()
-    return console.failed
+        shutil.rmtree(scratch, ignore_errors=True)
+    if keeper.problem is not None:
+        raise keeper.problem
+    return keeper.failed
 
 
 def _notes(plan: Plan) -> list[str]:
