@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"results in {plan.results}: a Ray job's working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_plan(plan)
-    from study.study import check_results, run_study
+    from study.study import Terminated, check_results, run_study
 
     check_results(plan)
     for warning in warnings(plan, on_gpu=allotment.gpus_per_worker > 0):
@@ -62,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(preview(plan, cluster, allotment, brief=True), flush=True)
     try:
         failed = run_study(plan, cluster, allotment)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("\nstopped; run the same command again to continue", flush=True)
         if not report(plan):
             print("no trial had finished", flush=True)
-        return 130
+        return 143 if isinstance(stop, Terminated) else 130
     if failed:
         from reports.ledger import FAILURES
 

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import uuid
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 PERFORM = "study.perform:perform"
 """What a crew does with a task: train and evaluate."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which every cluster manager sends before it kills: the study stops as it does by ctrl-C."""
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
@@ -224,10 +229,13 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
         ),
     )
     end_live = show_live(plan.results)
+    signal.signal(signal.SIGTERM, _terminate)  # now, for Ray sets a handler of its own when it starts
     try:
         tuner.fit()
         keeper.finish()
     except KeyboardInterrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it stops already
+        print("\nstopping: unfinished trials write a checkpoint ...", flush=True)
         keeper.halt()
         raise
     finally:
@@ -237,6 +245,10 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
     if keeper.problem is not None:
         raise keeper.problem
     return keeper.failed
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
 
 
 def _notes(plan: Plan) -> list[str]:
