@@ -30,6 +30,7 @@ from filelock import FileLock, Timeout
 from reports.ledger import LEDGER, MODELS, STUDY
 from reports.names import checked_name
 from trainables.errors import UserError
+from trainables.files import write_whole
 
 if TYPE_CHECKING:
     from reports.storage import Entry, Storage
@@ -87,16 +88,17 @@ class Place:
     def push(self, name: str) -> None:
         """Copy a file or folder that was written here to the URL. `UserError` where that fails for good.
 
-        A trial's record is pushed last, after its predictions and its model.
+        A trial's record is pushed last, after its predictions and its model. A model that a worker sent straight to the
+        URL is not here, and stays as it is.
         """
         if self.url is None:
             return
         path = self.folder / checked_name(name)
         with self._told("written"):
-            if name.split("/")[0] in LARGE:
-                self._storage.send(path, name)
-            else:
+            if not _is_large(name):
                 self._push(list(_small_files(path)) if path.is_dir() else [path])
+            elif path.is_dir():
+                self._storage.send(path, name)
 
     def push_changed(self) -> None:
         """Copy to the URL every small file that changed since it was brought or pushed, but no records: those are
@@ -107,6 +109,16 @@ class Place:
             records = self.folder / LEDGER
             self._push([path for path in _small_files(self.folder) if records not in path.parents])
 
+    def add(self, name: str, text: str) -> None:
+        """Write a text file into a folder such as `models/KEY`, wherever that lies. `UserError` where that fails."""
+        path = self.folder / checked_name(name)
+        if self.url is None or not _is_large(name) or path.parent.is_dir():
+            write_whole(path, text)
+            return
+        with self._told("written"):
+            within, _, file = name.rpartition("/")
+            self._storage.add(within, file, text.encode())
+
     def fetch(self, name: str) -> None:
         """Bring a folder within a `LARGE` one, `models/KEY`, into the working copy, if it is at the URL."""
         if self.url is not None:
@@ -115,7 +127,7 @@ class Place:
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file or folder."""
-        if self.url is None or name.split("/")[0] not in LARGE:
+        if self.url is None or not _is_large(name):
             return (self.folder / checked_name(name)).exists()
         with self._told("read"):
             return self._storage.has(name)
@@ -130,7 +142,7 @@ class Place:
         if self.url is not None:
             self._pushed.pop(name, None)
             with self._told("written"):
-                if name.split("/")[0] in LARGE:
+                if _is_large(name):
                     self._storage.forget(name)
                 else:
                     self._storage.remove(name)
@@ -275,6 +287,10 @@ def _working_copy(url: str) -> tuple[Path, FileLock]:
             "another folder"
         ) from None
     raise AssertionError("numbers do not end")
+
+
+def _is_large(name: str) -> bool:
+    return name.split("/")[0] in LARGE
 
 
 def _small_files(folder: Path, unfinished: bool = False) -> Iterator[Path]:

@@ -115,16 +115,25 @@ class Storage:
         except FileNotFoundError:
             return None
 
+    def write(self, name: str, content: bytes) -> None:
+        """Write a small file, whole or not at all."""
+
+        def write(target: str) -> None:
+            with self.files.open_output_stream(target) as stream:
+                stream.write(content)
+
+        self._try(lambda: self._whole(self._path(name), write))
+
     def put(self, path: Path, name: str) -> None:
         """Copy a local file there, whole or not at all."""
-        self._try(lambda: self._put(path, self._path(name)))
+        self._try(lambda: self._whole(self._path(name), lambda target: _copy(_LOCAL, str(path), self.files, target)))
 
     def get(self, name: str, path: Path) -> None:
         """Copy a file from there, whole or not at all; `FileNotFoundError` where there is none."""
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._try(lambda: self._copy(self.files, self._path(name), _LOCAL, str(part)))
+            self._try(lambda: _copy(self.files, self._path(name), _LOCAL, str(part)))
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
@@ -168,11 +177,17 @@ class Storage:
         self.remove(place)
         files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
         self.put_all({f"{place}/{file}": path for file, path in files.items()})
-        sizes = {file: path.stat().st_size for file, path in files.items()}
-        listing = {"place": place, "version": uuid.uuid4().hex, "files": sizes}
-        self._try(lambda: self._write(json.dumps(listing, indent=1).encode(), self._path(f"{name}.json")))
+        self._write_listing(name, place, {file: path.stat().st_size for file, path in files.items()})
         if before:
             self.remove(before["place"])
+
+    def add(self, name: str, file: str, content: bytes) -> None:
+        """Add a file to such a folder, or replace it there; `FileNotFoundError` where there is no such folder."""
+        listing = self._listing(name)
+        if listing is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), f"{self.url}: {name}")
+        self.write(f"{listing['place']}/{file}", content)
+        self._write_listing(name, listing["place"], {**listing["files"], file: len(content)})
 
     def fetch(self, name: str, folder: Path) -> bool:
         """Copy such a folder from there; False where there is none. What is in the local one is replaced."""
@@ -204,6 +219,10 @@ class Storage:
         """Whether there is such a folder."""
         return self._listing(name) is not None
 
+    def _write_listing(self, name: str, place: str, sizes: Mapping[str, int]) -> None:
+        listing = {"place": place, "version": uuid.uuid4().hex, "files": dict(sizes)}
+        self.write(f"{name}.json", json.dumps(listing, indent=1).encode())
+
     def _listing(self, name: str) -> dict[str, Any] | None:
         content = self.read(f"{name}.json")
         if content is None:
@@ -216,25 +235,15 @@ class Storage:
     def _path(self, name: str) -> str:
         return f"{self.root}/{checked_name(name)}"
 
-    def _put(self, path: Path, target: str) -> None:
+    def _whole(self, target: str, write: Callable[[str], None]) -> None:
+        """Have a file written where no reader looks, and move it, unless the storage itself shows whole files only."""
         if self.files.type_name in WHOLE:
-            self._copy(_LOCAL, str(path), self.files, target)
+            write(target)
             return
         part = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
         self.files.create_dir(target.rpartition("/")[0])
-        self._copy(_LOCAL, str(path), self.files, part)
+        write(part)
         self.files.move(part, target)
-
-    def _write(self, content: bytes, target: str) -> None:
-        part = target if self.files.type_name in WHOLE else f"{target}.{uuid.uuid4().hex[:8]}.tmp"
-        with self.files.open_output_stream(part) as stream:
-            stream.write(content)
-        if part != target:
-            self.files.move(part, target)
-
-    def _copy(self, source: Any, path: str, target: Any, name: str) -> None:
-        # Arrow's own copy gives an upload up where it fails; a stream of Python's would complete what it has so far.
-        fs.copy_files(path, name, source_filesystem=source, destination_filesystem=target, use_threads=False)
 
     def _try(self, action: Callable[[], T]) -> T:
         """The action's answer, after some attempts; `OSError` where it fails for good."""
@@ -254,6 +263,11 @@ class Storage:
 
 
 _LOCAL = fs.LocalFileSystem()
+
+
+def _copy(source: Any, path: str, target: Any, name: str) -> None:
+    # Arrow's own copy gives an upload up where it fails; a stream of Python's would complete what it has so far.
+    fs.copy_files(path, name, source_filesystem=source, destination_filesystem=target, use_threads=False)
 
 
 def _open(url: str) -> tuple[Any, str]:

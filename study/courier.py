@@ -11,11 +11,11 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from reports.names import checked_name
-from reports.place import INCOMING, STALE_SECONDS, Place
+from reports.place import INCOMING, STALE_SECONDS
 from reports.storage import storage
 
 PIECE = 16 * 2**20
@@ -25,7 +25,8 @@ AHEAD = 4
 """Pieces that are on their way at once."""
 ATTEMPTS = 3
 """How often a folder is asked for that is replaced meanwhile."""
-T = TypeVar("T")
+HERE = ("memory", "local")
+"""Schemes of what only the study's own process or machine reaches."""
 
 
 class Courier(Protocol):
@@ -42,14 +43,12 @@ class Courier(Protocol):
         """Remove it, if it is there."""
 
 
-def courier_for(place: Place, desk: Any) -> Courier:
+def courier_for(url: str | None, desk: Any) -> Courier:
     """Straight to a URL that every machine reaches; else through the desk into the folder on the study's machine.
 
-    `desk`: the actor that answers with a `Deliveries`' methods.
+    `url`: the study's `Place.url`. `desk`: the actor that answers with a `Deliveries`' methods.
     """
-    if place.url is not None and urlsplit(place.url).scheme not in ("memory", "local"):
-        return UrlCourier(place.url)
-    return DeskCourier(desk)
+    return DeskCourier(desk) if url is None or urlsplit(url).scheme in HERE else UrlCourier(url)
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,8 @@ class DeskCourier:
 
 
 class Deliveries:
-    """The desk's side of `DeskCourier`: short plain methods on the machine of the results folder.
+    """The desk's side of `DeskCourier`: short plain methods on the machine of the results folder. They may run in
+    several threads.
 
     Names that would leave the folder raise `UserError`; errors of the disk are `OSError`.
     """
@@ -135,10 +135,7 @@ class Deliveries:
         """`folder`: the results folder. What senders of an earlier desk left unfinished is removed."""
         self.folder = folder
         self._incoming = folder / INCOMING
-        for delivery in self._incoming.glob("*"):
-            # Another study may be at work in this folder: what it is writing to is younger.
-            if time.time() - _last_change(delivery) > STALE_SECONDS:
-                shutil.rmtree(delivery, ignore_errors=True)
+        self._sweep()
 
     def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
         """Take a piece of a file of a delivery; pieces may come in any order."""
@@ -148,6 +145,8 @@ class Deliveries:
         with open(handle, "wb") as sink:
             sink.seek(offset)
             sink.write(data)
+            sink.flush()
+            os.fsync(sink.fileno())
 
     def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
         """Make a delivery the folder of that name. `sizes`: of all its files; `OSError` where they are not all here."""
@@ -157,7 +156,8 @@ class Deliveries:
             shutil.rmtree(part)
             raise OSError(f"the delivery of {name} is not complete")
         for path in part.rglob("*"):
-            _sync(path)
+            if path.is_dir():
+                _sync(path)
         old = _before(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.is_dir():
@@ -166,8 +166,7 @@ class Deliveries:
         part.rename(target)
         _sync(target.parent)
         shutil.rmtree(old, ignore_errors=True)
-        with contextlib.suppress(OSError):  # others are on their way
-            self._incoming.rmdir()
+        self._sweep()
 
     def listing(self, name: str) -> dict[str, tuple[int, int]] | None:
         """Size and time of every file; None where there is no such folder."""
@@ -186,6 +185,15 @@ class Deliveries:
         shutil.rmtree(_before(target), ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
 
+    def _sweep(self) -> None:
+        """Remove what dead senders left: living ones, also those of another study in this folder, write more often."""
+        for delivery in self._incoming.glob("*"):
+            with contextlib.suppress(FileNotFoundError):  # it was committed meanwhile
+                if time.time() - _last_change(delivery) > STALE_SECONDS:
+                    shutil.rmtree(delivery, ignore_errors=True)
+        with contextlib.suppress(OSError):  # there is none, or others are on their way
+            self._incoming.rmdir()
+
     def _there(self, name: str) -> Path:
         target = self.folder / checked_name(name)
         return target if target.is_dir() else _before(target)
@@ -202,11 +210,11 @@ def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def _last_change(folder: Path) -> float:
-    return max((path.stat().st_mtime for path in (folder, *folder.rglob("*"))), default=0.0)
+    return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
 
 
 def _sync(path: Path) -> None:
-    """Have the disk hold it."""
+    """Have the disk hold a folder's names."""
     with contextlib.suppress(OSError):  # some shared file systems cannot sync a folder
         handle = os.open(path, os.O_RDONLY)
         try:
