@@ -162,6 +162,14 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     return Allotment(request.workers, request.most_workers, cpus, gpus, concurrent)
 
 
+def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
+    """Whether finished trials are scored on cores that no worker has, while their GPU takes the next trial."""
+    cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
+    nodes = [*cluster.nodes, *(kind.resources for kind in cluster.kinds or ())]
+    slots = [(node.get("CPU", 0.0), _slots(node, cpus, gpus)) for node in nodes]
+    return gpus > 0 and any(there and cores - there * cpus >= 1 for cores, there in slots)
+
+
 def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
     """A sentence on what the first trial waits for; None where there is room for it."""
     cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker

@@ -1,8 +1,8 @@
 """The desk of a study: where crews take trials, and tell what becomes of them.
 
-One small actor beside the process that runs the study. It holds no result for long and decides nothing: it passes trials
-from Tune's drivers to their crews, what crews tell to the study, and verdicts and orders back. All of it waits without
-polling, so that a thousand crews cost it little.
+One small actor beside the process that runs the study. It holds no result for long and decides nothing: it passes
+trials from Tune's drivers to their crews, what crews tell to the study, and verdicts and orders back. All of it waits
+without polling, so that a thousand crews cost it little.
 
 Who calls what:
 
@@ -50,11 +50,11 @@ class _Crew:
 
 
 class Desk:
-    """Made a Ray actor by `open_desk`; all state lives on its event loop."""
+    """Made a Ray actor by `open_desk`; all its state lives on its event loop."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: Path) -> None:
         """`folder`: the study's results, for large things that crews send."""
-        self.deliveries = Deliveries(Path(folder))
+        self._deliveries = Deliveries(folder)
         self._crews: dict[str, _Crew] = defaultdict(_Crew)
         self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task's files
         self._reasons: dict[str, str] = {}  # why the last attempt ended
@@ -224,6 +224,23 @@ class Desk:
             orders, crew.orders = crew.orders, []
         return orders
 
+    # --- large things, for `study.courier.DeskCourier`; disks are waited for beside the event loop
+
+    async def put_piece(self, *piece: Any) -> None:
+        await asyncio.to_thread(self._deliveries.put_piece, *piece)
+
+    async def commit(self, *delivery: Any) -> None:
+        await asyncio.to_thread(self._deliveries.commit, *delivery)
+
+    async def listing(self, name: str) -> Any:
+        return await asyncio.to_thread(self._deliveries.listing, name)
+
+    async def piece(self, *piece: Any) -> bytes:
+        return await asyncio.to_thread(self._deliveries.piece, *piece)
+
+    async def remove(self, name: str) -> None:
+        await asyncio.to_thread(self._deliveries.remove, name)
+
     # --- inside, with the condition held
 
     def _post(self, message: dict[str, Any]) -> None:
@@ -255,4 +272,4 @@ def open_desk(name: str, folder: Path) -> Any:
 
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     desk = ray.remote(num_cpus=0, max_concurrency=100_000)(Desk).options(name=name, scheduling_strategy=here)
-    return desk.remote(str(folder))
+    return desk.remote(folder)

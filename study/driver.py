@@ -21,8 +21,8 @@ from study.crew import member
 from study.spec import METRIC, RUNG
 
 HEAD = {"node:__internal_head__": 0.001}
-"""What a driver of several workers asks for. It sits on the head node and takes no core from the workers, so drivers can
-never fill the cluster and wait for workers that fit nowhere."""
+"""What a driver of several workers asks for. It sits on the head node and takes no core from the workers, so drivers
+can never fill the cluster and wait for workers that fit nowhere."""
 TRIES = 3
 """How often a crew is started anew for one task before it is given up."""
 
@@ -33,7 +33,7 @@ def resources(config: Mapping[str, Any]) -> PlacementGroupFactory:
     return PlacementGroupFactory([HEAD if first["most_workers"] > 1 else dict(first["per_worker"])])
 
 
-class Driver(tune.Trainable):  # type: ignore[misc]
+class Driver(tune.Trainable):
     """Hands its trials to a crew, and tells Tune what the crew says of them."""
 
     def setup(self, config: dict[str, Any]) -> None:
@@ -142,7 +142,5 @@ class Crew:
             scaling_config=ray.train.ScalingConfig(
                 num_workers=workers, use_gpu="GPU" in self.per_worker, resources_per_worker=self.per_worker
             ),
-            run_config=ray.train.RunConfig(
-                name=self.name, failure_config=ray.train.FailureConfig(max_failures=3)
-            ),
+            run_config=ray.train.RunConfig(name=self.name, failure_config=ray.train.FailureConfig(max_failures=3)),
         )

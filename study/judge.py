@@ -1,7 +1,7 @@
 """Stopping explored trials early, without killing them.
 
-A Tune scheduler decides. Its verdict on each rung goes to the trial's crew, which ends the training by itself and goes on
-to the next trial: one that Tune stops from outside would take its crew with it.
+A Tune scheduler decides. Its verdict on each rung goes to the trial's crew, which ends the training by itself and goes
+on to the next trial: one that Tune stops from outside would take its crew with it.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ import ray
 from ray import tune
 
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
+from reports.place import Place
 from study.courier import Courier
-from study.place import Place
 from study.scoring import score_apart
 from study.spec import POPULATIONS, TRAIN, TrialSpec, specs_of
 from study.watchers.audience import Audience
@@ -29,7 +29,7 @@ PUSH_SECONDS = 30.0
 """How often small files, such as progress, are brought to a URL."""
 
 
-class Keeper(tune.Callback):  # type: ignore[misc]
+class Keeper(tune.Callback):
     """Writes the results of a running study."""
 
     def __init__(
@@ -88,8 +88,7 @@ class Keeper(tune.Callback):  # type: ignore[misc]
                 self._told = self.desk.post.remote()
                 for message in messages:
                     self._receive(message)
-            done, _ = ray.wait(list(self._scoring), num_returns=len(self._scoring), timeout=0) if self._scoring else ([], [])
-            for reference in done:
+            for reference in _ready(list(self._scoring)):
                 self._scored(reference, self._scoring.pop(reference))
             self.audience.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
@@ -182,7 +181,7 @@ class Keeper(tune.Callback):  # type: ignore[misc]
             population_file(self.place.folder, files).unlink(missing_ok=True)
 
 
-class StopFor(tune.Stopper):  # type: ignore[misc]
+class StopFor(tune.Stopper):
     """Ends Tune's loop once the keeper has a problem."""
 
     def __init__(self, keeper: Keeper) -> None:
@@ -193,6 +192,11 @@ class StopFor(tune.Stopper):  # type: ignore[misc]
 
     def stop_all(self) -> bool:
         return self.keeper.problem is not None
+
+
+def _ready(references: list[Any]) -> list[Any]:
+    done: list[Any] = ray.wait(references, num_returns=len(references), timeout=0)[0] if references else []
+    return done
 
 
 def population_file(results: Path, files: str) -> Path:

@@ -45,7 +45,8 @@ class Request:
     search: str
     trials: int
     seeds: int
-    results: Path | None
+    results: str | None
+    """A folder or a URL."""
     workers: int
     """The least that a trial runs with."""
     most_workers: int
@@ -127,7 +128,11 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     )
     data.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file, for rows of averaged vectors")
     where = parser.add_argument_group("where and how")
-    where.add_argument("--results", type=Path, metavar="DIR", help="default: results/SPACE-SCALE")
+    where.add_argument(
+        "--results",
+        metavar="PLACE",
+        help="a folder, or a URL such as s3://bucket/folder (default: the folder results/SPACE-SCALE)",
+    )
     where.add_argument(
         "--workers",
         default="1",

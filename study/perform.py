@@ -145,8 +145,8 @@ def _reason(error: Exception) -> str:
         return str(error)
     if isinstance(error, torch.OutOfMemoryError):
         return (
-            "the GPU's memory is full; lower optimisation.batch_size or the sentences encoded at once, or give the trial "
-            "more workers"
+            "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial more "
+            "workers"
         )
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 

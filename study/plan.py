@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.ledger import trial_key
+from reports.place import Place, open_place
 from search_spaces import load_space
 from search_spaces.goals import GOALS
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
-from study.cluster import inside_job
+from study.cluster import inside_copy
 from study.options import Request
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -100,12 +101,18 @@ class Plan:
     def space(self) -> Space:
         return self.draft.space
 
+    @functools.cached_property
+    def place(self) -> Place:
+        """Where its results are. A Ray job's copy of a working directory is thrown away, so a relative folder is there
+        below the home folder. `UserError` for a URL that cannot be reached."""
+        place = open_place(self.request.results, Path("results") / f"{self.space.name}-{self.scale}")
+        folder = (Path.home() if inside_copy() else Path()) / place.folder
+        return dataclasses.replace(place, folder=folder.absolute())
+
     @property
     def results(self) -> Path:
-        """The study's folder, absolute. A Ray job's working directory is thrown away, so there it is below the home
-        folder."""
-        folder = self.request.results or Path("results") / f"{self.space.name}-{self.scale}"
-        return ((Path.home() if inside_job() else Path()) / folder.expanduser()).absolute()
+        """The study's folder, absolute; of a URL the working copy."""
+        return self.place.folder
 
     @property
     def seeds(self) -> range:

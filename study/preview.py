@@ -25,7 +25,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({len(fixed)} of rows and grid, {count(plan.explored, 'recipe')} from Optuna, "
-        f"{count(len(plan.seeds), 'seed')}), {ready} of them done; results in {plan.results}",
+        f"{count(len(plan.seeds), 'seed')}), {ready} of them done; results in {plan.place.shown}",
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):

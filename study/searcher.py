@@ -27,7 +27,7 @@ from study.journal import open_journal
 from study.plan import Plan, PlannedTrial, applies
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
-from study.spec import POPULATIONS, TrialSpec, to_config
+from study.spec import POPULATIONS
 from trainables.recipe import Recipe, Value
 from trainables.trial import population_key
 
@@ -53,18 +53,13 @@ class _Group:
 class StudySearcher(Searcher):
     """Hands out the trials that the ledger does not hold yet."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        ledger: Ledger,
-        spec_of: Callable[[PlannedTrial, bool], TrialSpec],
-        asked: Callable[[list[str]], object] = lambda hashes: None,
-        begin: Callable[[dict[str, Any]], dict[str, Any]] = lambda config: config,
-    ) -> None:
-        """`spec_of` is told whether the trial trains in a population; `asked` all explored recipes whenever there is one
-        more; `begin` the config of every task before Tune gets it, and may add to it."""
+    def __init__(self, plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None) -> None:
+        """`asked` is told all explored recipes whenever there is one more."""
         super().__init__(metric=None, mode=None)
-        self.plan, self.ledger, self.spec_of, self.asked, self.begin = plan, ledger, spec_of, asked, begin
+        self.plan, self.ledger, self.asked = plan, ledger, asked
+        self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any]] | None = None
+        """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
+        cluster is there."""
         self.scheduled = SCHEDULERS[plan.request.scheduler].stops
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
@@ -96,11 +91,9 @@ class StudySearcher(Searcher):
         if not self.queue and not self.interrupted:
             return Searcher.FINISHED
         members = self.interrupted.popleft() if self.interrupted else self._next()
-        done = [planned.key for planned in members if self._done(planned)]
-        self.running.update({planned.key: planned for planned in members if planned.key not in done})
-        together = self._population(members[0]) is not None
-        specs = [self.spec_of(planned, together) for planned in members]
-        return self.begin(to_config(files_key(members), specs, done))
+        self.running.update({planned.key: planned for planned in members if not self._done(planned)})
+        assert self.task_of is not None
+        return self.task_of(members, self._population(members[0]) is not None)
 
     def settle(self, key: str, record: Record | None) -> None:
         """A trial has its record now, or None where it failed."""

@@ -10,14 +10,16 @@ import signal
 import sys
 import tempfile
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
-from study.cluster import Allotment, Cluster, hardware, start_cluster
+from reports.place import as_user_error
+from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
 from study.schedulers import SCHEDULERS
-from study.spec import TrialSpec
+from study.spec import TrialSpec, to_config
 from study.versions import versions
 from trainables.errors import UserError
 from trainables.files import write_whole
@@ -45,31 +47,22 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
     ledger = Ledger(plan.results / LEDGER)
     from study.searcher import StudySearcher
 
-    def spec_of(trial: PlannedTrial, together: bool) -> TrialSpec:
-        # A population, and a model that is only evaluated, would gain nothing by several workers.
-        several = trial.recipe.trains and not together
-        return TrialSpec(
-            recipe=trial.recipe.flat(),
-            recipe_hash=trial.recipe.hash,
-            seed=trial.seed,
-            name=trial.name,
-            per_worker=allotment.per_worker,
-            workers=allotment.workers if several else 1,
-            most_workers=allotment.most_workers if several else 1,
-            scheduled=SCHEDULERS[plan.request.scheduler].stops and not trial.row,
-            hardware=info.hardware,
-            sources=plan.draft.sources,
-        )
+    def asked(hashes: list[str]) -> None:
+        """A report has what Optuna asks for from then on, also if the study never comes to its end."""
+        _with_explored(info, hashes).save(plan.results)
 
-    # A report has what Optuna asks for from then on, also if the study never comes to its end.
-    searcher = StudySearcher(plan, ledger, spec_of, lambda asked: _with_explored(info, asked).save(plan.results))
+    searcher = StudySearcher(plan, ledger, asked)
     try:
         if not searcher.remaining:
             return 0
         start_cluster(cluster)
-        return _tune(plan, allotment, searcher, ledger, perform)
+        if cluster.joined:
+            cluster = wait_for_room(cluster, allotment)
+            info = dataclasses.replace(info, hardware=hardware(cluster))
+        return _tune(plan, cluster, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
         save_info(plan, info, searcher.explored, ledger)
+        plan.place.push_changed()
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
@@ -125,11 +118,10 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         for name, plugin in plugins.items():
             write_whole(plan.results / PLUGINS / name, plugin.text)
         info.save(plan.results)
+        plan.place.sweep()
+        plan.place.push_changed()
     except OSError as error:
-        why = error.strerror or error
-        raise UserError(
-            f"the results folder {plan.results} cannot be written: {why}; name another by --results"
-        ) from None
+        raise as_user_error(error, plan.place.shown) from None
     return info
 
 
@@ -182,7 +174,9 @@ def _with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
     return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
 
 
-def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str) -> int:
+def _tune(
+    plan: Plan, cluster: Cluster, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str
+) -> int:
     from ray import tune
 
     from study.courier import courier_for
@@ -191,23 +185,29 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
     from study.judge import Judge
     from study.keeper import Keeper, StopFor
     from study.live import show_live
+    from study.searcher import files_key
     from study.watchers.audience import Audience
     from study.watchers.watcher import Outlook
 
     entry = SCHEDULERS[plan.request.scheduler]
     name = f"desk-{uuid.uuid4().hex[:12]}"
     desk = open_desk(name, plan.results)
-    courier = courier_for(plan.place, desk)
+    courier = courier_for(plan.place.url, desk)
     outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting)
     audience = Audience(outlook)
     keeper = Keeper(plan.place, desk, courier, audience, searcher.settle)
 
-    def begin(config: dict[str, Any]) -> dict[str, Any]:
-        keeper.begin(config)
-        hand_over = allotment.gpus_per_worker > 0
-        return {**config, "desk": name, "url": plan.place.url, "perform": perform, "hand_over": hand_over}
+    more = {"desk": name, "url": plan.place.url, "perform": perform, "hand_over": scores_apart(cluster, allotment)}
 
-    searcher.begin = begin
+    def task_of(members: Sequence[PlannedTrial], together: bool) -> dict[str, Any]:
+        """What Tune, the desk and a crew are told of trials that run together."""
+        done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
+        specs = [spec_of(planned, plan, allotment, together, hardware(cluster)) for planned in members]
+        config = to_config(files_key(members), specs, done) | more
+        keeper.begin(config)
+        return config
+
+    searcher.task_of = task_of
     scratch = tempfile.mkdtemp(prefix="tune-")
     tuner = tune.Tuner(
         tune.with_resources(Driver, resources),
@@ -242,9 +242,29 @@ def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Led
         audience.close()
         end_live()
         shutil.rmtree(scratch, ignore_errors=True)
+    if isinstance(keeper.problem, OSError):
+        raise as_user_error(keeper.problem, plan.place.shown) from keeper.problem
     if keeper.problem is not None:
         raise keeper.problem
     return keeper.failed
+
+
+def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: bool, machine: str) -> TrialSpec:
+    """What a crew is told of a trial. A population (`together`), and a model that is only evaluated, would gain nothing
+    by several workers."""
+    several = planned.recipe.trains and not together
+    return TrialSpec(
+        recipe=planned.recipe.flat(),
+        recipe_hash=planned.recipe.hash,
+        seed=planned.seed,
+        name=planned.name,
+        per_worker=allotment.per_worker,
+        workers=allotment.workers if several else 1,
+        most_workers=allotment.most_workers if several else 1,
+        scheduled=SCHEDULERS[plan.request.scheduler].stops and not planned.row,
+        hardware=machine,
+        sources=plan.draft.sources,
+    )
 
 
 def _terminate(number: int, frame: object) -> None:
