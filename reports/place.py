@@ -17,6 +17,8 @@ import itertools
 import os
 import re
 import shutil
+import sys
+import threading
 import time
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
@@ -42,6 +44,8 @@ LARGE = (MODELS, "train", "tune", "embeddings", "export", INCOMING)
 checkpoints, and what is of use on one machine alone."""
 STALE_SECONDS = 300.0
 """No process writes one small file for so long, so an older unfinished one is a dead process's."""
+FOLLOW_SECONDS = 10.0
+"""How often a reader who follows a running study looks for news of it."""
 RECENT_SECONDS = 60.0
 """Times of files are too coarse to tell two versions apart that were written within this."""
 _UNFINISHED = re.compile(r".+\.[0-9a-f]{8}\.tmp")
@@ -105,25 +109,32 @@ class Place:
         pushed one by one, after what they promise. `UserError` where that fails for good."""
         if self.url is None:
             return
+        records = self.folder / LEDGER
         with self._told("written"):
-            records = self.folder / LEDGER
             self._push([path for path in _small_files(self.folder) if records not in path.parents])
 
     def add(self, name: str, text: str) -> None:
         """Write a text file into a folder such as `models/KEY`, wherever that lies. `UserError` where that fails."""
         path = self.folder / checked_name(name)
-        if self.url is None or not _is_large(name) or path.parent.is_dir():
-            write_whole(path, text)
-            return
         with self._told("written"):
-            within, _, file = name.rpartition("/")
-            self._storage.add(within, file, text.encode())
+            if self.url is None or not _is_large(name) or path.parent.is_dir():
+                write_whole(path, text)
+            else:
+                within, _, file = name.rpartition("/")
+                self._storage.add(within, file, text.encode())
 
-    def fetch(self, name: str) -> None:
-        """Bring a folder within a `LARGE` one, `models/KEY`, into the working copy, if it is at the URL."""
+    def fetch(self, name: str) -> bool:
+        """Bring a folder within a `LARGE` one, `models/KEY`, into the working copy. False where there is none."""
+        path = self.folder / checked_name(name)
+        if self.url is None:
+            return path.is_dir()
+        with self._told("read"):
+            return self._storage.fetch(name, path)
+
+    def follow(self) -> None:
+        """From now on bring every few seconds, in a thread of its own, what a running study pushes. For readers."""
         if self.url is not None:
-            with self._told("read"):
-                self._storage.fetch(name, self.folder / checked_name(name))
+            threading.Thread(target=self._follow, daemon=True).start()
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file or folder."""
@@ -157,6 +168,14 @@ class Place:
 
     # --- below
 
+    def _follow(self) -> None:
+        while True:
+            time.sleep(FOLLOW_SECONDS)
+            try:
+                self.bring()
+            except UserError as error:  # the way there may be open again the next time
+                print(f"{error}; trying again", file=sys.stderr, flush=True)
+
     @property
     def _storage(self) -> Storage:
         from reports.storage import storage
@@ -173,16 +192,21 @@ class Place:
         folders = [name for name, entry in top.items() if entry is None and name not in LARGE]
         for name in sorted(folders, key=lambda name: (name != LEDGER, name)):
             found |= {file: entry for file, entry in self._storage.list(name).items() if entry is not None}
-        return {name: entry for name, entry in found.items() if not _UNFINISHED.fullmatch(name)}
+        return {name: entry for name, entry in found.items() if not _is_unfinished(name) and not _stays(name)}
 
     def _clear(self, there: Container[str]) -> None:
         """Remove everything else from the working copy."""
         self._pushed.clear()
-        for name in LARGE:
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-        for path in (*_small_files(self.folder), *_small_files(self.folder, unfinished=True)):
-            if self._name(path) not in there:
-                path.unlink(missing_ok=True)
+        for root, folders, files in os.walk(self.folder, topdown=False):
+            for name in files:
+                if self._name(Path(root, name)) not in there:
+                    Path(root, name).unlink(missing_ok=True)
+            for name in folders:
+                path = Path(root, name)
+                if path.is_symlink():
+                    path.unlink()
+                elif not any(path.iterdir()):
+                    path.rmdir()
 
     def _lacks(self, name: str, entry: Entry) -> bool:
         """Whether the file at the URL differs from the one here, as far as time and size tell."""
@@ -203,8 +227,12 @@ class Place:
 
     def _push(self, paths: list[Path]) -> None:
         """Copy those that changed."""
-        states = {self._name(path): _state(path) for path in paths}  # before the copy: it may change meanwhile
-        changed = {name: state for name, state in states.items() if self._pushed.get(name) != state}
+        changed: dict[str, tuple[int, int]] = {}
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+                state = _state(path)  # before the copy: it may change meanwhile
+                if self._pushed.get(self._name(path)) != state:
+                    changed[self._name(path)] = state
         self._storage.put_all({name: self.folder / name for name in changed})
         self._pushed.update(changed)
 
@@ -217,6 +245,8 @@ class Place:
         try:
             yield
         except OSError as error:
+            if self.url is None:
+                raise as_user_error(error, self.folder) from error
             raise UserError(f"the results at {self.url} cannot be {done}: {self._storage.why(error)}") from error
 
 
@@ -277,8 +307,8 @@ def _working_copy(url: str) -> tuple[Path, FileLock]:
             lock = FileLock(caches / f"{digest}-{number}.lock", blocking=False)
             with contextlib.suppress(Timeout):  # another process has this one
                 lock.acquire()
-                folder = caches / f"{digest}-{number}"
-                folder.mkdir(exist_ok=True)
+                folder = caches / f"{digest}-{number}" / (Path(urlsplit(url).path).name or "results")
+                folder.mkdir(parents=True, exist_ok=True)
                 return folder, lock
     except OSError as error:
         why = error.strerror or error
@@ -293,13 +323,23 @@ def _is_large(name: str) -> bool:
     return name.split("/")[0] in LARGE
 
 
+def _is_unfinished(name: str) -> bool:
+    return _UNFINISHED.fullmatch(name) is not None
+
+
+def _stays(name: str) -> bool:
+    """Whether a file is of this machine alone: a lock that came from another one would never be opened."""
+    return name.endswith(".lock")
+
+
 def _small_files(folder: Path, unfinished: bool = False) -> Iterator[Path]:
     """Those below a results folder or one of its own, without `LARGE` ones; or those that no writer has finished."""
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if Path(root) != folder or name not in LARGE)
         for name in sorted(files):
-            if bool(_UNFINISHED.fullmatch(name)) == unfinished:
-                yield Path(root) / name
+            path = Path(root) / name
+            if _is_unfinished(name) == unfinished and not _stays(name) and not path.is_symlink():
+                yield path
 
 
 def _state(path: Path) -> tuple[int, int]:

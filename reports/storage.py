@@ -139,8 +139,16 @@ class Storage:
             part.unlink(missing_ok=True)
 
     def put_all(self, files: Mapping[str, Path]) -> None:
-        """Many files, several at once, in no order."""
-        _at_once(lambda name: self.put(files[name], name), files)
+        """Many files, several at once, in no order; those that are gone meanwhile are passed over."""
+
+        def put(name: str) -> None:
+            try:
+                self.put(files[name], name)
+            except FileNotFoundError:
+                if files[name].exists():
+                    raise
+
+        _at_once(put, files)
 
     def get_all(self, files: Mapping[str, Path]) -> None:
         """Many files, several at once; those that are gone meanwhile are passed over."""
