@@ -21,7 +21,8 @@ from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
-from trainables.training.loop import train
+from trainables.training.gradients import GradientSum
+from trainables.training.loop import Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import by_all
@@ -108,8 +109,8 @@ def losses(workers: Workers) -> dict[str, Any]:
             if model.bank is not None:  # a first batch fills it
                 model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
             loss = model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
-            loss.value.backward()
-            workers.sum_gradients(model.parameters())
+            with GradientSum(model.parameters(), workers) as gradients:
+                gradients.backward(loss.value)
             answers[f"{number} {name}"] = {
                 "loss": workers.total(loss.value),
                 "counts": dict(loss.counts),
@@ -124,8 +125,8 @@ def halves(workers: Workers) -> dict[str, Any]:
     mine = rows[len(rows) * workers.rank // workers.count : len(rows) * (workers.rank + 1) // workers.count]
     model = model_of(OBJECTIVE_CASES[0])
     value = model.loss(batch_of(mine), Workers(), torch.Generator().manual_seed(9)).value / workers.count
-    value.backward()
-    workers.sum_gradients(model.parameters())
+    with GradientSum(model.parameters(), workers) as gradients:
+        gradients.backward(value)
     return {"loss": workers.total(value), "gradients": [_or_zeros(p) for p in model.parameters()]}
 
 
@@ -144,7 +145,7 @@ def steps(workers: Workers) -> dict[str, Any]:
             "objective.negatives": 3,
         }
     )
-    watcher = Quiet()
+    watcher = Counting()
     progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, watcher, workers)
     return {
         "parameters": [p.detach() for p in model.parameters()],
@@ -154,8 +155,10 @@ def steps(workers: Workers) -> dict[str, Any]:
     }
 
 
-class Quiet:
+class Counting(Watcher):
     """Counts what it is told."""
+
+    wants_rungs = True
 
     def __init__(self) -> None:
         self.told = self.rungs = 0
@@ -163,7 +166,7 @@ class Quiet:
     def step(self, step: int, scalars: dict[str, float]) -> None:
         self.told += 1
 
-    def rung(self, number: int, save: Any) -> bool:
+    def rung(self, number: int) -> bool:
         self.rungs += 1
         return True
 
@@ -175,19 +178,9 @@ def exchanges(workers: Workers) -> dict[str, Any]:
     gathered = workers.gather(local, shares)
     weights = torch.arange(6.0).reshape(3, 2) + 100 * workers.rank
     (gathered * weights).sum().backward()
-    with_gradient = nn.Parameter(torch.ones(2, 3))
-    with_gradient.grad = torch.full((2, 3), float(workers.rank + 1))
-    without = nn.Parameter(torch.ones(2))
-    if workers.rank == 0:
-        without.grad = torch.ones(2)
-    frozen = nn.Parameter(torch.ones(1), requires_grad=False)
-    workers.sum_gradients([with_gradient, without, frozen])
     return {
         "gathered": gathered.detach(),
         "gradient": local.grad,
-        "summed": with_gradient.grad,
-        "summed one": without.grad,
-        "frozen": frozen.grad,
         "total": workers.total(torch.tensor([float(workers.rank), 1.0])),
         "from first": workers.from_first(["a", None] if workers.rank == 0 else None),
         "arrays": workers.gather_arrays(np.full((workers.rank, 2), workers.rank)),

@@ -25,7 +25,7 @@ from trainables.recipe import Recipe
 from trainables.training import population_training
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
-from trainables.training.loop import TrainingDivergedError, train
+from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
 from trainables.training.population_training import Member, train_population
 from trainables.trial import population_key
 from trainables.trial.build import build_model
@@ -84,13 +84,6 @@ class TinySampler:
         )
 
 
-class Quiet:
-    def step(self, step: int, scalars: dict[str, float]) -> None: ...
-
-    def rung(self, number: int, save: Any) -> bool:
-        return True
-
-
 def word_vectors(seed: int = 0) -> WordVectors:
     words = [*"abcdpqrst"]
     return WordVectors(words, np.random.default_rng(seed).normal(size=(len(words), 7)).astype(np.float32))
@@ -116,7 +109,7 @@ def members_of(
 
 
 def by_itself(member: Member, resume: Path | None = None) -> Progress:
-    return train(member.model, member.sampler, member.optimisation, 0, Quiet(), Workers(), resume)
+    return train(member.model, member.sampler, member.optimisation, 0, Watcher(), Workers(), resume)
 
 
 def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: float, weights: float) -> None:
@@ -192,28 +185,47 @@ class TestTraining:
             assert own.progress.sums == pytest.approx(other.progress.sums)
             assert math.isfinite(own.progress.sums["loss"])
 
-    def test_a_resumed_training_is_an_unbroken_one(self, stores: list[EmbeddingStore], folder: Path) -> None:
+    @pytest.mark.parametrize("step", [1, 4, 5, 11, 12])
+    def test_a_resumed_training_is_an_unbroken_one(self, stores: list[EmbeddingStore], folder: Path, step: int) -> None:
+        """Wherever it was interrupted; an epoch has 4 steps."""
         whole, broken, resumed = (members_of(DIFFERENT, stores) for _ in range(3))
-
-        class KilledError(Exception):
-            pass
-
-        def kill(step: int, save: Any) -> None:
-            if step == 5:
-                save(folder)
-                raise KilledError
-
         train_population(whole)
-        with pytest.raises(KilledError):
-            train_population(broken, kill)
-        seen: list[int] = []
-        train_population(resumed, lambda step, save: seen.append(step), resume=folder)
-        assert seen == list(range(6, 13))
-        for own, other in zip(whole, resumed, strict=True):
+        with pytest.raises(Interrupted, match=f"after step {step}$"):
+            train_population(broken, Interrupting(step, folder))
+        watcher = Interrupting(None, folder)
+        train_population(resumed, watcher, resume=folder)
+        assert watcher.seen == list(range(step + 1, 13))
+        for own, other, before in zip(whole, resumed, broken, strict=True):
+            assert other.progress.seconds > before.progress.seconds > 0
             assert own.progress.sums == other.progress.sums
             assert own.progress.last_loss == other.progress.last_loss
             for mine, theirs in zip(own.model.parameters(), other.model.parameters(), strict=True):
                 assert torch.equal(mine, theirs)
+
+    def test_who_does_not_look_changes_nothing(self, stores: list[EmbeddingStore], folder: Path) -> None:
+        """Losses are read a step late where nobody looks."""
+        seen, unseen = members_of(DIFFERENT, stores), members_of(DIFFERENT, stores)
+        train_population(seen, Interrupting(None, folder))
+        train_population(unseen)
+        for own, other in zip(seen, unseen, strict=True):
+            assert (own.progress.step, own.progress.sums) == (other.progress.step, other.progress.sums)
+
+
+class Interrupting:
+    """Looks at every step, and ends the training after one."""
+
+    def __init__(self, at: int | None, folder: Path) -> None:
+        self.at, self.folder = at, folder
+        self.seen: list[int] = []
+
+    def looks(self, step: int) -> bool:
+        self.seen.append(step)
+        return True
+
+    def step(self, step: int, save: Any) -> bool:
+        if step == self.at:
+            save(self.folder)
+        return step != self.at
 
 
 class TestKey:

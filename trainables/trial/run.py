@@ -84,6 +84,7 @@ def run_trial(
 
     `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
     leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from.
+    Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     recipe = resolve(recipe)
