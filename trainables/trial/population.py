@@ -25,11 +25,11 @@ from trainables.training.population_training import Member, train_population
 from trainables.trial.build import base_fingerprint, build_model, describe_encoder, load_base
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
-from trainables.trial.measure import Clock, measured
+from trainables.trial.measure import Clock, forget_peak, measured
 from trainables.trial.places import sampler_request
 from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
-from trainables.trial.result import TrialResult
+from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.rungs import Checkpoints
 
 POINTS = 100
@@ -45,7 +45,8 @@ def run_population(
     resume: Path | None = None,
     shared: Path | None = None,
     done: Callable[[int], bool] = lambda number: False,
-) -> Iterator[TrialResult | None]:
+    hand_over: bool = False,
+) -> Iterator[TrialResult | Unscored | None]:
     """Train recipe x seed pairs together, then evaluate one after another. `UserError` unless their `population_key` is
     one and the same.
 
@@ -54,6 +55,7 @@ def run_population(
     and for the cost: a member counts an even share of the training. A member that diverges is stopped, the others go
     on. The other arguments are those of `run_trial`, as is `Interrupted`.
     """
+    forget_peak()
     began = time.perf_counter()
     workers = Workers()
     members, descriptions = build_members(recipes, seeds, shared)
@@ -84,6 +86,7 @@ def run_population(
             training=measured(member.progress, resumed, population=len(members)),
             data=data,
             model=save_model(member.encoder, model_folders[number]),
+            hand_over=hand_over,
         )
 
 
