@@ -367,10 +367,10 @@ def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tu
 @pytest.mark.parametrize(
     ("space", "scale", "gpus", "said"),
     [
-        ("scl_tau", "paper", 1, "estimate: 61.0 minutes a trial (the paper's figures"),
+        ("scl_tau", "paper", 1, "estimate: 61 min a trial (the paper's figures"),
         ("scl_tau", "paper", 0, "no estimate: nothing is known of such trials here"),
-        ("scl_tau", "laptop", 0, "estimate: 0.5 minutes a trial (as measured"),
-        ("declutr_main", "laptop", 0, "estimate: 0.5 minutes a trial (as measured"),
+        ("scl_tau", "laptop", 0, "estimate: 15 s a trial (as measured"),
+        ("declutr_main", "laptop", 0, "estimate: 15 s a trial (as measured"),
         ("clsr_main", "paper", 1, "no estimate: nothing is known of such trials here"),
     ],
 )
