@@ -106,6 +106,7 @@ HEAVY = (
 WORTH_WAITING = {
     *HEAVY,
     "huggingface_hub",
+    "mlflow",
     "nltk",
     "numpy",
     "optuna",
@@ -115,6 +116,7 @@ WORTH_WAITING = {
     "tensorboardX",
     "tokenizers",
     "tqdm",
+    "wandb",
 }
 """Libraries that take long to import, or that not everybody has: what needs them may import late."""
 LONGEST_FILE = 500
