@@ -53,6 +53,10 @@ class Keeper(tune.Callback):
         self._scoring: dict[Any, str] = {}
         self._pushed = time.monotonic()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing: Tune pickles its callbacks beside a state of its own, which nobody reads."""
+        return {}
+
     def begin(self, config: dict[str, Any]) -> None:
         """A task is about to be given to a crew."""
         specs = specs_of(config)
