@@ -266,9 +266,9 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
 
 
 def _read(task: Task, data: Path) -> TaskData:
-    from trainables.senteval.read import read_task
+    from trainables.senteval.read import kept_task
 
-    return read_task(task, data)
+    return kept_task(task, data)
 
 
 def _unique(read: Mapping[str, TaskData]) -> list[str]:
