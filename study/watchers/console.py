@@ -78,7 +78,7 @@ class Console(Course):
             if now - self.drawn >= DRAWN_SECONDS:
                 self.drawn = now
                 self.live.start()
-                self.live.update(Text("\n").join(self._block()), refresh=True)
+                self.live.update(rich.console.Group(*self._block()), refresh=True)
         elif now - self.clock >= _told_after(self.told):
             while now - self.clock >= _told_after(self.told):
                 self.told += 1
@@ -94,8 +94,9 @@ class Console(Course):
             self._say(legend(self.shown))
         seconds = self.forecast().seconds
         left = "" if seconds is None else f", about {duration(seconds)} left"
-        name = _fit(printable(trial.name), self._name_width)
-        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  ({duration(self.seconds)}{left})")
+        name = printable(trial.name)
+        name += " " * (self._name_width - cell_len(name))
+        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {duration(self.seconds)}{left})")
 
     def _say(self, text: str) -> None:
         if self.live is None:
@@ -117,7 +118,7 @@ class Console(Course):
 
     @property
     def _name_width(self) -> int:
-        """Columns that names get, the same in every line of a terminal."""
+        """Columns that names get, so that what stands beside them begins at the same place in every line."""
         most = LONGEST_NAME if self.live is None else min(LONGEST_NAME, self.screen.width - BESIDE)
         return max(min(self.longest, most), min(self.longest, SHORTEST_NAME))
 
@@ -136,13 +137,13 @@ class Console(Course):
         return f"[{self.ended:>{len(str(total))}}/{total}]"
 
     def _summary(self) -> str:
-        """`[ 3/24] 2 running, 1 failed, 4.1 trials a minute, about 11 min left (until 14:32)`."""
+        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`."""
         forecast = self.forecast()
         parts = [f"{len(self.running)} running" if self.running or self.ended else "the first trials start"]
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
         if forecast.a_minute is not None and forecast.seconds is not None:
-            parts.append(rate(forecast.a_minute))
             parts.append(f"about {duration(forecast.seconds)} left (until {clock_time(forecast.seconds)})")
+            parts.append(rate(forecast.a_minute))
         else:
             parts.append(f"for {duration(self.seconds)}")
         return f"{self._done()} {', '.join(parts)}"
