@@ -23,7 +23,7 @@ from ray.tune.search import Searcher
 from reports.distributions import contains, distribution, suggest
 from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
-from study.journal import open_journal
+from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
 from study.plan import Plan, PlannedTrial, applies
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -36,7 +36,6 @@ LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 batch 512 has 64 members. Further trials go to the next free place in the cluster."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
-RECIPE_KEY = "recipe"
 
 
 @dataclass
@@ -69,6 +68,7 @@ class StudySearcher(Searcher):
         self.optuna = self._open() if plan.explored else None
         self.explored: list[str] = []
         if self.optuna is not None:
+            self.told = told_rows(self.optuna, plan.base)
             self._tell_rows(fixed)
             self._continue_asked()
         self.interrupted = deque(self._interrupted())
@@ -101,7 +101,7 @@ class StudySearcher(Searcher):
         if planned.recipe.hash in self.groups:
             self._seed_finished(planned.recipe, planned.seed, record)
         elif self.optuna is not None and planned.row:
-            self._tell_row(planned.recipe)
+            self._tell_row(planned.recipe, planned.name)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: a trial counts once its record is kept (`settle`), which may be later."""
@@ -156,10 +156,9 @@ class StudySearcher(Searcher):
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
         assert self.optuna is not None
         for trial in self.optuna.get_trials(deepcopy=False):
-            flat = trial.user_attrs.get(RECIPE_KEY)
-            if flat is None:
+            recipe = explored_recipe(trial, self.plan.base)
+            if recipe is None:
                 continue
-            recipe = Recipe.from_flat(flat)
             self.explored.append(recipe.hash)
             done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
             if trial.state == TrialState.RUNNING or len(done) < len(self.plan.seeds):
@@ -173,8 +172,8 @@ class StudySearcher(Searcher):
             if applies(domain, chosen, self.plan.base):
                 chosen[domain.key] = suggest(trial, domain)
         recipe = self.plan.base.override(chosen)
-        trial.set_user_attr(RECIPE_KEY, recipe.flat())
         self.explored.append(recipe.hash)
+        name_explored(trial, self._name(recipe))
         self.asked(self.explored)
         if recipe.hash in self.groups:  # asked for twice while the first still runs
             self.optuna.tell(trial.number, state=TrialState.FAIL)
@@ -191,8 +190,11 @@ class StudySearcher(Searcher):
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             elif seed not in coming:
-                name = f"optuna {self.explored.index(recipe.hash) + 1}"
-                self.queue.append(PlannedTrial(recipe, seed, name, row=False))
+                self.queue.append(PlannedTrial(recipe, seed, self._name(recipe), row=False))
+
+    def _name(self, recipe: Recipe) -> str:
+        """What people call an explored recipe."""
+        return f"optuna {self.explored.index(recipe.hash) + 1}"
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         group = self.groups.get(recipe.hash)
@@ -222,29 +224,21 @@ class StudySearcher(Searcher):
         return there if len(there) == len(values) else None
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
-        for recipe in {trial.recipe.hash: trial.recipe for trial in fixed}.values():
-            self._tell_row(recipe)
+        for trial in {trial.recipe.hash: trial for trial in fixed}.values():
+            self._tell_row(trial.recipe, trial.name)
 
-    def _tell_row(self, recipe: Recipe) -> None:
+    def _tell_row(self, recipe: Recipe, label: str) -> None:
         """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
         assert self.optuna is not None
         seeds = self.plan.seeds if recipe.uses_seed else [0]  # one that no seed changes is run once
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
-        told = {trial.user_attrs.get("row") for trial in self.optuna.get_trials(deepcopy=False)}
         params = _parameters(recipe, self.plan)
-        if len(values) < len(records) or recipe.hash in told or params is None:
+        if len(values) < len(records) or params is None or recipe.hash in self.told:
             return
-        chosen, distributions = params
-        self.optuna.add_trial(
-            optuna.trial.create_trial(
-                params=chosen,
-                distributions=distributions,
-                values=_means(values),
-                user_attrs={"row": recipe.hash},
-            )
-        )
+        add_row(self.optuna, label, *params, _means(values))
+        self.told.add(recipe.hash)
 
 
 def files_key(members: Sequence[PlannedTrial]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 from reports.ledger import LEDGER, Ledger, Record
 from study.options import parse
-from study.plan import decide, read_request
+from study.plan import PlannedTrial, decide, read_request
 from study.spec import TrialSpec
 from study.study import prepare_results
 from study.watchers import Outlook
@@ -37,21 +38,27 @@ MEASURED = {
 """What trackers make of it."""
 
 
-def outlook(results: Path, space: str = "scl_tau", remaining: int = 4) -> Outlook:
-    """Of a study that has been prepared in the folder."""
-    plan = decide(read_request(parse(["--space", space, "--scale", "laptop", "--results", str(results)])), 0)
+def outlook(results: Path, space: str = "scl_tau", *arguments: str) -> Outlook:
+    """Of a study with four trials to come, which has been prepared in the folder."""
+    command = ["--space", space, "--scale", "laptop", "--results", str(results), *arguments]
+    plan = decide(read_request(parse(command)), 0)
     prepare_results(plan, "2 cores")
-    return Outlook(plan, Ledger(plan.results / LEDGER), 2, lambda: remaining, lambda: ())
+    return Outlook(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: ())
 
 
 def trial(looked: Outlook, number: int = 0, name: str | None = None) -> TrialSpec:
     """One of the study's trials."""
     planned = looked.plan.fixed_trials()[number]
+    return spec_of(dataclasses.replace(planned, name=name or planned.name))
+
+
+def spec_of(planned: PlannedTrial) -> TrialSpec:
+    """What its workers are told."""
     return TrialSpec(
         recipe=planned.recipe.flat(),
         recipe_hash=planned.recipe.hash,
         seed=planned.seed,
-        name=name or planned.name,
+        name=planned.name,
         per_worker={"CPU": 1.0},
         workers=1,
         most_workers=1,

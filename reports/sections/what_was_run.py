@@ -97,8 +97,13 @@ def _workers_time(records: Sequence[Record]) -> str:
     total = spent.total()
     if not total:
         return ""
-    words = {"busy": "training and encoding", "evaluating": "fitting classifiers", "waiting": "waiting for results to be "
-             "written", "starting": "starting", "idle": "idle"}
+    words = {
+        "busy": "training and encoding",
+        "evaluating": "fitting classifiers",
+        "waiting": "waiting for results to be written",
+        "starting": "starting",
+        "idle": "idle",
+    }
     return ", ".join(f"{number(100 * spent[what] / total)} % {said}" for what, said in words.items())
 
 
