@@ -258,7 +258,7 @@ class Storage:
         for pause in (*PAUSES, None):
             try:
                 return action()
-            except FileNotFoundError:
+            except (FileNotFoundError, UserError):
                 raise
             except Exception as error:  # each library has errors of its own
                 lasting = _lasts(error)
@@ -297,7 +297,7 @@ def _open(url: str) -> tuple[Any, str]:
 
 def _lasts(error: Exception) -> bool:
     """Whether another attempt is of no use."""
-    if isinstance(error, UserError | NotImplementedError | ValueError):
+    if isinstance(error, NotImplementedError | ValueError):
         return True
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
     return getattr(error, "errno", None) in codes or any(word in str(error) for word in LASTING)
