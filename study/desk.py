@@ -199,11 +199,13 @@ class Desk:
                 self._close(crew, [message["key"]])
             self._changed.notify_all()
 
-    async def finish(self, name: str, reason: str | None = None, details: str = "") -> None:
-        """The crew's workers are done with their task. `reason`: why its open trials failed; None where they have told
-        what became of each, or were ordered to halt."""
+    async def finish(self, name: str, number: int, reason: str | None = None, details: str = "") -> None:
+        """The crew's workers are done with the task of that number. `reason`: why its open trials failed; None where
+        they have told what became of each, or were ordered to halt."""
         async with self._changed:
             crew = self._crews[name]
+            if crew.number != number or crew.finished:
+                return  # a further worker that failed by the same error
             crew.finished, crew.training = True, False
             if reason is not None:
                 for key in sorted(crew.open):
@@ -211,10 +213,10 @@ class Desk:
             self._close(crew, [])
             self._changed.notify_all()
 
-    async def stumbled(self, name: str, reason: str, details: str = "") -> None:
+    async def stumbled(self, name: str, number: int, reason: str, details: str = "") -> None:
         """A worker raises this error now; with several workers only a new start helps."""
         crew = self._crews[name]
-        if crew.task is not None:
+        if crew.task is not None and crew.number == number:
             self._reasons[crew.task["key"]] = reason
 
     async def verdict(self, key: str, rung: int) -> bool:

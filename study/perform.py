@@ -49,10 +49,10 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
             # What a person can mend, or more memory could, would only happen again.
             final = isinstance(error, UserError | torch.OutOfMemoryError)
             call = me.desk.finish if final else me.desk.stumbled
-            ray.get(call.remote(me.crew, reason, details))
+            ray.get(call.remote(me.crew, task["number"], reason, details))
             raise
     if me.rank == 0:
-        ray.get(me.desk.finish.remote(me.crew, reason, details))
+        ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
     leave_clean()
     renew = grown() or (reason is not None and not _device_works())
     return not _workers(me).from_first(renew)
