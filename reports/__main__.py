@@ -6,9 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainables.errors import UserError, answer_user_errors
 
+if TYPE_CHECKING:
+    from reports.place import Place
+
+RESULTS = "the folder that a study wrote, or its URL"
 USAGE = """python -m reports RESULTS [options]
        python -m reports diff RESULTS RESULTS
        python -m reports export RESULTS ROW [FOLDER]"""
@@ -22,6 +27,7 @@ EXAMPLES = """examples:
   python -m reports results/x --plugin my_section.py
                                                     with a section of your own
   python -m reports results/x --live                the page of a running study, on this machine only
+  python -m reports s3://bucket/x                   the same at any URL that a study wrote to
   python -m reports results/x --check               scores against predictions, the report against the folder; exit
                                                     code 1 if a number differs
   python -m reports diff results/x results/y        what differs between two studies
@@ -46,7 +52,7 @@ def _report(arguments: Sequence[str]) -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="the folder that a study wrote")
+    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument(
         "--format",
         default="md",
@@ -85,31 +91,46 @@ def _report(arguments: Sequence[str]) -> int:
 
     for plugin in asked.plugin:
         load_plugin(plugin)
+    place = _brought(asked.results)
     if asked.check:
-        return _check(asked.results, asked.across)
+        return _check(place, asked.across)
     if asked.live:
         from reports.live import serve
 
-        serve(asked.results)
+        place.follow()
+        serve(place.folder)
         return 0
     from reports.formats import FORMATS
     from reports.report import write_report
 
     formats = [name.strip() for name in asked.format.split(",")]
-    write_report(asked.results, formats, across=asked.across, sentences=asked.sentences)
+    write_report(place.folder, formats, across=asked.across, sentences=asked.sentences)
+    place.push_changed()
     for name in formats:
-        print(asked.results / FORMATS[name].file)
+        print(place.at(FORMATS[name].file))
     return 0
 
 
-def _check(results: Path, across: Sequence[str]) -> int:
+def _brought(results: str) -> Place:
+    """The results that a person named, with all that a report reads on this machine."""
+    from reports.ledger import STUDY
+    from reports.place import open_place
+
+    place = open_place(results, Path())
+    place.bring()
+    if place.url and not place.exists(STUDY):
+        raise UserError(f"{place.shown} holds no {STUDY}; give a folder or a URL that a study wrote")
+    return place
+
+
+def _check(place: Place, across: Sequence[str]) -> int:
     from reports.check import check
 
-    problems = check(results, across)
+    problems = check(place.folder, across)
     for problem in problems:
         print(problem)
     if not problems:
-        print(f"{results}: the scores are those of the kept predictions, and the report is what the folder gives")
+        print(f"{place.shown}: the scores are those of the kept predictions, and the report is what the folder gives")
     return 1 if problems else 0
 
 
@@ -120,12 +141,13 @@ def _diff(arguments: Sequence[str]) -> int:
         epilog="example:\n  python -m reports diff results/before results/after > diff.md",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("first", type=Path, metavar="RESULTS", help="the folder of the one study")
-    parser.add_argument("second", type=Path, metavar="RESULTS", help="the folder of the other")
+    parser.add_argument("first", metavar="RESULTS", help=RESULTS)
+    parser.add_argument("second", metavar="RESULTS", help="those of the other study")
     asked = parser.parse_args(arguments)
     from reports.diff import diff
 
-    print(diff(asked.first, asked.second))
+    first, second = _brought(asked.first), _brought(asked.second)
+    print(diff(first.folder, second.folder))
     return 0
 
 
@@ -136,13 +158,18 @@ def _export(arguments: Sequence[str]) -> int:
         epilog="example:\n  python -m reports export results/x 'SBERT baseline' models/baseline",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="the folder that a study wrote")
+    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument("row", metavar="ROW", help="the row's label, or an explored recipe's hash")
     parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it")
     asked = parser.parse_args(arguments)
-    from reports.export import export
+    place = _brought(asked.results)
+    from reports.export import export, models_of
 
-    print(export(asked.results, asked.row, asked.folder))
+    if place.url:
+        if asked.folder is None:
+            raise UserError("name a FOLDER for the model: its row's results are at a URL")
+        any(map(place.fetch, models_of(place.folder, asked.row)))
+    print(export(place.folder, asked.row, asked.folder))
     return 0
 
 

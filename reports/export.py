@@ -67,8 +67,25 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
     return target
 
 
+def models_of(results: Path, row: str) -> list[str]:
+    """Where the row's trials saved their models within the results folder, in the order in which `export` wants them.
+
+    Raises `UserError` for a row that is not there, or was not trained.
+    """
+    return [record.checkpoint for record in _best_first(Results.load(results), row) if record.checkpoint]
+
+
 def _best(results: Results, row: str) -> Record:
-    """Of the row's trials that saved a model, the one with the best development score, else the first seed."""
+    """The first of the row's trials whose model is there."""
+    records = _best_first(results, row)
+    for record in records:
+        if record.checkpoint and (results.folder / record.checkpoint).is_dir():
+            return record
+    raise UserError(_how_to_keep(results, row, records))
+
+
+def _best_first(results: Results, row: str) -> list[Record]:
+    """The row's trials by development score, and where that is equal or unknown by seed."""
     records = results.recipes.get(row) or results.of_row(row)
     if not records and row not in results.asked_rows:
         near = difflib.get_close_matches(row, results.asked_rows, n=1)
@@ -79,10 +96,7 @@ def _best(results: Results, row: str) -> Record:
     if not records[0].recipe["optimisation.epochs"]:
         name = records[0].recipe["encoder.name"]
         raise UserError(f"the row {row!r} was evaluated and not trained, so its model is the encoder itself: {name}")
-    kept = [record for record in records if record.checkpoint and (results.folder / record.checkpoint).is_dir()]
-    if not kept:
-        raise UserError(_how_to_keep(results, row, records))
-    return max(kept, key=lambda record: (selection(record.scores) or -math.inf, -record.seed))
+    return sorted(records, key=lambda record: (-(selection(record.scores) or -math.inf), record.seed))
 
 
 def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
-SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files"))
+SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept"))
 
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {
@@ -59,6 +59,7 @@ MAY_IMPORT = {
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
     "trainables.files": (),
+    "trainables.kept": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),
     "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),
