@@ -72,6 +72,7 @@ class WeightsAndBiases(Watcher):
         for key in list(self.runs):
             self.runs[key].mark_preempting()
             self._end(key, "interrupted", "the study was stopped; run it again to continue")
+        self.wandb.teardown()  # its own process writes what it has: an ended run may not be in its file yet
 
     def _run(self, trial: TrialSpec) -> Any:
         """The trial's open run. A server continues that of an earlier run of the study, which has the same id."""
