@@ -89,6 +89,18 @@ def count(how_many: int, noun: str) -> str:
     return f"{how_many:,} {noun}{'' if how_many == 1 else 's'}"
 
 
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2 h 5 min`, `3 days 4 h`."""
+    minutes, hours = round(seconds / 60), int(seconds // 3600)
+    if seconds < 100:
+        return f"{max(0, round(seconds))} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{hours // 24} days {hours % 24} h"
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """A markdown table whose first `left` columns are text and whose others are numbers."""
     lines = [[escape(cell) for cell in row] for row in (head, *rows)]

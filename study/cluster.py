@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import logging
 import math
 import os
 import platform
 import socket
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from study.growth import NodeKind, find_kinds
 from study.options import Request
 from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables")
+JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""What Ray tells a job's process about the job: JSON."""
+
+
+WAITING_SECONDS = 300.0
+"""A study that waits for nodes says so again after this."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +36,8 @@ class Cluster:
 
     joined: bool
     nodes: tuple[Mapping[str, float], ...]
+    kinds: tuple[NodeKind, ...] | None = ()
+    """Nodes that its autoscaler may add: none where it does not grow, None where nobody can say."""
 
     @property
     def cpus(self) -> float:
@@ -33,6 +46,17 @@ class Cluster:
     @property
     def gpus(self) -> float:
         return sum(node.get("GPU", 0.0) for node in self.nodes)
+
+    @property
+    def limits(self) -> dict[str, float] | None:
+        """CPUs and GPUs that it may grow to, infinite where no bound is known; None where nobody can say."""
+        if self.kinds is None:
+            return None
+        return {
+            name: sum(node.get(name, 0.0) for node in self.nodes)
+            + sum(kind.most * kind.resources[name] for kind in self.kinds if kind.resources.get(name) and kind.most)
+            for name in ("CPU", "GPU")
+        }
 
     def describe(self) -> str:
         nodes = f"{len(self.nodes)} node{'s' if len(self.nodes) > 1 else ''}"
@@ -45,6 +69,9 @@ class Allotment:
     """What one trial gets and how many run at once."""
 
     workers: int
+    """The least that a trial runs with."""
+    most_workers: int
+    """The most; as `workers`, unless the number is elastic."""
     cpus_per_worker: int
     gpus_per_worker: float
     concurrent: int
@@ -77,66 +104,129 @@ def find_cluster() -> Cluster:
                 f"the Ray cluster at {address} does not let this process in; if it asks for a token, set "
                 "RAY_AUTH_MODE=token and copy the head node's ~/.ray/auth_token here (`ray get-auth-token` prints it)"
             ) from error
-    nodes = tuple(node["Resources"] for node in ray.nodes() if node["Alive"])
-    return Cluster(True, nodes)
+    return Cluster(True, _living_nodes(), find_kinds())
 
 
 def start_cluster(cluster: Cluster) -> None:
     """Start Ray on this machine, unless a cluster was joined."""
     if cluster.joined:
         return
-    import ray
-
     os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # one process less for each trial
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
     node = cluster.nodes[0]
     print("starting Ray on this machine ...", flush=True)
-    try:
-        context = ray.init(
-            address="local",
-            num_cpus=int(node["CPU"]),
-            num_gpus=int(node["GPU"]),
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
-    except Exception as error:  # Ray raises no narrower one
-        if "timed out during startup" not in str(error):
-            raise
+    options = {"num_cpus": int(node["CPU"]), "num_gpus": int(node["GPU"])}
+    context = _start_ray(options)
+    if context is None:  # on a busy machine; the second time Ray's files are in memory
+        context = _start_ray(options)
+    if context is None:
         raise UserError(
-            "Ray did not start on this machine within its 30 seconds, as happens on a busy one; run the same command "
-            "again, or start a cluster first with `ray start --head`"
-        ) from error
+            "Ray did not start on this machine, in two attempts of 30 seconds, as happens on a busy one; run the same "
+            "command again when it is less busy, or start a cluster first with `ray start --head`"
+        )
     if context.dashboard_url:
         print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
 
 
 def allot(cluster: Cluster, request: Request) -> Allotment:
-    """Defaults that fill the cluster; `UserError` where not even one trial would ever fit."""
-    gpus = request.gpus_per_worker if request.gpus_per_worker is not None else float(cluster.gpus > 0)
-    if request.cpus_per_worker is not None:
-        cpus = request.cpus_per_worker
-    elif gpus:
-        # The cores of a node are shared by its GPUs; more than eight make no GPU faster.
-        shares = [node.get("CPU", 0) // max(node.get("GPU", 0) / gpus, 1) for node in cluster.nodes if node.get("GPU")]
-        cpus = max(1, min(8, int(min(shares, default=1))))
-    else:
-        cpus = 1
-    slots = sum(_slots(node, cpus, gpus) for node in cluster.nodes)
-    if slots < request.workers:
-        need = f"{request.workers} worker{'s' if request.workers > 1 else ''} of {cpus} CPU"
-        need += f" and {gpus:g} GPU each" if gpus else " each"
+    """Defaults that fill the cluster, as it is and as far as it may grow by itself.
+
+    On nodes with at least two cores a GPU, one core a GPU stays free: finished trials are scored there, as tasks on
+    the CPU, while their GPU trains the next one. Kinds of nodes that share one limit may be counted twice;
+    trials that find no place wait. An elastic trial is counted with all its workers. `UserError` where not even one
+    trial would ever fit.
+    """
+    gpus = request.gpus_per_worker
+    if gpus is None:
+        gpus = float(cluster.gpus > 0 or (request.scale == "paper" and bool((cluster.limits or {}).get("GPU"))))
+    kinds = cluster.kinds or ()
+    cpus = request.cpus_per_worker or _fair_cpus([*cluster.nodes, *(kind.resources for kind in kinds)], gpus)
+    there = _room(cluster.nodes, cpus, gpus)
+    coming = [(kind.most, _slots(kind.resources, cpus, gpus)) for kind in kinds]
+    most = there + sum(nodes * slots for nodes, slots in coming if nodes and slots)
+    asked = (request.gpus_per_worker, request.cpus_per_worker, request.concurrent)
+    if cluster.kinds is None and (request.most_workers > 1 or any(value is not None for value in asked)):
+        most = math.inf  # it may grow or not: what a person asked for is waited for
+    if most < request.workers:
+        grown = f", once it has grown, {most:g}" if kinds else f" {most:g}"
         raise UserError(
-            f"a trial needs {need}, but the cluster ({cluster.describe()}) holds {slots} such worker"
-            f"{'' if slots == 1 else 's'}; lower --workers, --cpus-per-worker or --gpus-per-worker, or add nodes"
+            f"a trial needs {_need(request.workers, cpus, gpus)}, but the cluster ({cluster.describe()}) holds{grown} "
+            f"such worker{'' if most == 1 else 's'}; lower --workers, --cpus-per-worker or --gpus-per-worker, or add "
+            "nodes"
         )
-    fits = slots // request.workers
-    return Allotment(request.workers, cpus, gpus, min(request.concurrent or fits, fits))
+    if request.concurrent is not None:
+        concurrent = int(min(request.concurrent, most // request.workers if most < math.inf else math.inf))
+    else:
+        concurrent = max(1, int(most if most < math.inf else there) // request.most_workers)
+    return Allotment(request.workers, request.most_workers, cpus, gpus, concurrent)
+
+
+def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
+    """Whether finished trials are scored on cores that no worker has, while their GPU takes the next trial."""
+    cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
+    nodes = [*cluster.nodes, *(kind.resources for kind in cluster.kinds or ())]
+    slots = [(node.get("CPU", 0.0), _slots(node, cpus, gpus)) for node in nodes]
+    return gpus > 0 and any(there and cores - there * cpus >= 1 for cores, there in slots)
+
+
+def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
+    """A sentence on what the first trial waits for; None where there is room for it."""
+    cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
+    there = _room(cluster.nodes, cpus, gpus)
+    if there >= allotment.workers:
+        return None
+    has = "no GPU yet" if gpus and not cluster.gpus else f"room for {there:g} yet"
+    if cluster.kinds is None:
+        then = "nobody can say whether it grows by itself: add nodes, or stop this and ask for less"
+    else:
+        then = "its autoscaler was asked for more"
+    hint = "; --gpus-per-worker 0 would train on CPUs" if gpus and not cluster.gpus else ""
+    need = _need(allotment.workers, cpus, gpus)
+    return f"waiting for {need}: the cluster ({cluster.describe()}) has {has}; {then}{hint}"
+
+
+def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
+    """Ask a cluster that grows for what one trial needs, and wait until it is there. Returns the cluster as it is then.
+
+    It asks by a placement group, which ends with this process, so that no node is kept for a study that was killed.
+    """
+    if awaited(cluster, allotment) is None:
+        return cluster
+    from ray.util.placement_group import placement_group, remove_placement_group
+
+    group = placement_group([allotment.per_worker] * allotment.workers)
+
+    def look() -> Cluster:
+        return dataclasses.replace(cluster, nodes=_living_nodes())
+
+    try:
+        _wait(group.wait, lambda: awaited(look(), allotment))
+    finally:
+        remove_placement_group(group)
+    return look()
+
+
+def _wait(ready: Callable[[float], bool], sentence: Callable[[], str | None]) -> None:
+    """Until `ready(seconds)`, which waits so long at most, print the sentence, at once and then now and again."""
+    said = -math.inf
+    while not ready(1.0):
+        if time.monotonic() - said >= WAITING_SECONDS:
+            said = time.monotonic()
+            text = sentence()
+            if text is not None:
+                print(text, flush=True)
 
 
 def inside_job() -> bool:
-    """Whether `ray job submit` runs this process; its working directory is then a copy that will be thrown away."""
-    return "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
+    """Whether `ray job submit` runs this process."""
+    return JOB in os.environ
+
+
+def inside_copy() -> bool:
+    """Whether this process runs in a Ray job's copy of a working directory, which will be thrown away. A job without
+    `--working-dir` runs in the folder where `ray start` was typed on the head node."""
+    return "working_dir" in (json.loads(os.environ.get(JOB, "{}")).get("runtime_env") or {})
 
 
 def hardware(cluster: Cluster) -> str:
@@ -153,9 +243,57 @@ def hardware(cluster: Cluster) -> str:
     return f"{cluster.describe()} ({', '.join([name, *kinds])})"
 
 
-def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> int:
-    by_cpu = node.get("CPU", 0.0) // cpus
-    return int(min(by_cpu, math.floor(node.get("GPU", 0.0) / gpus + 1e-9)) if gpus else by_cpu)
+def _start_ray(options: Mapping[str, int]) -> Any:
+    """Start it; None where that took longer than Ray's own 30 seconds, which no setting changes."""
+    import ray
+    from ray._private.services import psutil
+
+    before = set(psutil.Process().children(recursive=True))
+    try:
+        return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises no narrower one
+        if "timed out during startup" not in str(error):
+            raise
+    left = set(psutil.Process().children(recursive=True)) - before  # what was started so far; Ray leaves it behind
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(left, timeout=10)
+    return None
+
+
+def _living_nodes() -> tuple[Mapping[str, float], ...]:
+    import ray
+
+    return tuple(node["Resources"] for node in ray.nodes() if node["Alive"])
+
+
+def _fair_cpus(nodes: Sequence[Mapping[str, float]], gpus: float) -> int:
+    """Cores of a worker: one on CPUs alone. The cores of a node are shared by its GPUs, less one a GPU for scoring
+    where there are two; more than eight make no GPU faster."""
+    shares = []
+    for node in nodes:
+        there, cores = node.get("GPU", 0.0), node.get("CPU", 0.0)
+        if gpus and there and math.isfinite(there):
+            spare = there if cores >= 2 * there else 0.0
+            shares.append(int((cores - spare) // max(there / gpus, 1)))
+    return max(1, min(8, *shares)) if shares else 1
+
+
+def _need(workers: int, cpus: int, gpus: float) -> str:
+    need = f"{workers} worker{'s' if workers > 1 else ''} of {cpus} CPU"
+    return need + (f" and {gpus:g} GPU each" if gpus else " each")
+
+
+def _room(nodes: Sequence[Mapping[str, float]], cpus: int, gpus: float) -> float:
+    """Workers that fit on the nodes."""
+    return sum(_slots(node, cpus, gpus) for node in nodes)
+
+
+def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> float:
+    """Workers that fit on a node; infinite on one of unknown size."""
+    fits = [node.get("CPU", 0.0) / cpus, *([node.get("GPU", 0.0) / gpus + 1e-9] if gpus else [])]
+    return min(math.floor(count) if math.isfinite(count) else count for count in fits)
 
 
 def _running_cluster() -> str | None:
@@ -205,7 +343,7 @@ def _local_gpus() -> int:
 
 def _runtime_env() -> dict[str, list[str]]:
     """How a joined cluster's workers find our packages: a job's working directory has them; else they are sent."""
-    return {} if inside_job() else {"py_modules": [str(ROOT / name) for name in PACKAGES]}
+    return {} if inside_copy() else {"py_modules": [str(ROOT / name) for name in PACKAGES]}
 
 
 def _quieten() -> None:

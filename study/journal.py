@@ -1,15 +1,26 @@
-"""Optuna's side of a study: its journal file in the results folder, and its samplers."""
+"""Optuna's side of a study: its journal file in the results folder, and its samplers.
+
+What a trial of the journal is called stands in its user attributes, which is where optuna-dashboard shows it.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import optuna
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
+from study.terminal import printable
+from trainables.recipe import Recipe, Value
+
 JOURNAL = "optuna.journal"
+NAME, ROW = "name", "row"
+"""User attributes: what people call an explored recipe, and a row's label."""
+OLDER = "recipe"
+"""User attribute of explored recipes in journals of older versions: the whole recipe."""
 
 
 def open_journal(
@@ -23,8 +34,48 @@ def open_journal(
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
     directions = ["maximize"] * max(len(goals), 1)
     study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
+    names = [f"development {goal}" for goal in goals or ("score",)]
+    if study.metric_names != names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            study.set_metric_names(names)
     study.sampler = sampler(len(study.trials))
     return study
+
+
+def name_explored(trial: optuna.Trial, name: str) -> None:
+    """Say what people call a recipe that Optuna has asked for, once all of it is chosen."""
+    trial.set_user_attr(NAME, printable(name))
+
+
+def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe) -> Recipe | None:
+    """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
+    if OLDER in trial.user_attrs:
+        return base.override(trial.user_attrs[OLDER])
+    return base.override(trial.params) if NAME in trial.user_attrs else None
+
+
+def add_row(
+    study: optuna.Study,
+    label: str,
+    chosen: Mapping[str, Value],
+    distributions: Mapping[str, BaseDistribution],
+    values: Sequence[float],
+) -> None:
+    """Let Optuna learn from a row of the paper that is done: a point of the search space, and its goals' values."""
+    trial = optuna.trial.create_trial(
+        params=dict(chosen),
+        distributions=dict(distributions),
+        values=list(values),
+        user_attrs={ROW: printable(label)},
+    )
+    study.add_trial(trial)
+
+
+def told_rows(study: optuna.Study, base: Recipe) -> set[str]:
+    """The recipe hashes of the rows that Optuna has been told."""
+    trials = study.get_trials(deepcopy=False)
+    return {base.override(trial.params).hash for trial in trials if ROW in trial.user_attrs}
 
 
 def tpe(seed: int) -> BaseSampler:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reports.live import listen
 from study.cluster import inside_job
-from study.console import say
+from study.terminal import say
 
 
 def show_live(results: Path) -> Callable[[], None]:

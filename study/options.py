@@ -45,8 +45,12 @@ class Request:
     search: str
     trials: int
     seeds: int
-    results: Path | None
+    results: str | None
+    """A folder or a URL."""
     workers: int
+    """The least that a trial runs with."""
+    most_workers: int
+    """The most; as `workers`, unless the number is elastic."""
     gpus_per_worker: float | None
     cpus_per_worker: int | None
     concurrent: int | None
@@ -124,11 +128,29 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     )
     data.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file, for rows of averaged vectors")
     where = parser.add_argument_group("where and how")
-    where.add_argument("--results", type=Path, metavar="DIR", help="default: results/SPACE-SCALE")
-    where.add_argument("--workers", type=int, default=1, metavar="N", help="Ray Train workers of a trial (default 1)")
-    where.add_argument("--gpus-per-worker", type=float, metavar="X", help="default: 1 where the cluster has GPUs")
-    where.add_argument("--cpus-per-worker", type=int, metavar="N", help="default: a fair share of the node's cores")
-    where.add_argument("--concurrent", type=int, metavar="N", help="trials at once (default: all that fit)")
+    where.add_argument(
+        "--results",
+        metavar="PLACE",
+        help="a folder, or a URL such as s3://bucket/folder (default: the folder results/SPACE-SCALE)",
+    )
+    where.add_argument(
+        "--workers",
+        default="1",
+        metavar="N",
+        help="Ray Train workers of a trial (default 1); MIN:MAX lets a trial shrink and grow with the cluster",
+    )
+    where.add_argument(
+        "--gpus-per-worker",
+        type=float,
+        metavar="X",
+        help="default: 1 where the cluster has GPUs, or can grow them and --scale paper is asked for",
+    )
+    where.add_argument(
+        "--cpus-per-worker", type=int, metavar="N", help="default: a fair share of the node's cores, at most 8"
+    )
+    where.add_argument(
+        "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
+    )
     _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
     _add_names(where, "--scheduler", SCHEDULERS, "none", "stop explored trials early (never the rows)")
     if not arguments:
@@ -139,7 +161,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         raise UserError(
             "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py"
         )
-    for name, least in (("trials", 1), ("seeds", 1), ("workers", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
+    values["workers"], values["most_workers"] = _workers(values["workers"])
+    for name, least in (("trials", 1), ("seeds", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
@@ -159,6 +182,20 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     for name in ("set", "only", "evaluate", "plugins"):
         values[name] = tuple(values[name])
     return Request(**values)
+
+
+def _workers(text: str) -> tuple[int, int]:
+    """`4` or `2:8` as the least and the most workers of a trial."""
+    least, colon, most = text.partition(":")
+    try:
+        numbers = int(least), int(most if colon else least)
+    except ValueError:
+        raise UserError(f"--workers must be a number, or MIN:MAX such as 1:4, not {text!r}") from None
+    if numbers[0] < 1:
+        raise UserError(f"--workers must be at least 1, not {text}")
+    if numbers[0] > numbers[1]:
+        raise UserError(f"--workers {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
+    return numbers
 
 
 def own_version() -> str:

@@ -10,16 +10,17 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.ledger import trial_key
+from reports.place import Place, open_place
 from search_spaces import load_space
 from search_spaces.goals import GOALS
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
-from study.cluster import inside_job
+from study.cluster import inside_copy
 from study.options import Request
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -30,8 +31,9 @@ from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
-from trainables.senteval import task_names
+from trainables.senteval import check_data, task_names
 from trainables.trial import check_recipes, remarks
+from trainables.trial.places import senteval_folder
 
 LARGEST_GRID = 10_000
 
@@ -99,12 +101,18 @@ class Plan:
     def space(self) -> Space:
         return self.draft.space
 
+    @functools.cached_property
+    def place(self) -> Place:
+        """Where its results are. A Ray job's copy of a working directory is thrown away, so a relative folder is there
+        below the home folder. `UserError` for a URL that cannot be reached."""
+        place = open_place(self.request.results, Path("results") / f"{self.space.name}-{self.scale}")
+        folder = (Path.home() if inside_copy() else Path()) / place.folder
+        return dataclasses.replace(place, folder=folder.absolute())
+
     @property
     def results(self) -> Path:
-        """The study's folder, absolute. A Ray job's working directory is thrown away, so there it is below the home
-        folder."""
-        folder = self.request.results or Path("results") / f"{self.space.name}-{self.scale}"
-        return ((Path.home() if inside_job() else Path()) / folder.expanduser()).absolute()
+        """The study's folder, absolute; of a URL the working copy."""
+        return self.place.folder
 
     @property
     def seeds(self) -> range:
@@ -203,6 +211,27 @@ def check_plan(plan: Plan) -> None:
     check_recipes(recipes)
     if plan.explored:
         _check_goals(plan)
+    if SCHEDULERS[plan.request.scheduler].stops:
+        _check_rungs(plan.request.scheduler, recipes)
+
+
+def _check_rungs(scheduler: str, recipes: Sequence[Recipe]) -> None:
+    """`UserError` where a scheduler would find no score at a rung."""
+    from trainables.trial.evaluation import RUNG_TASKS
+
+    judged = f"--scheduler {scheduler} judges trials by the development score of {RUNG_TASKS[0]}"
+    for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
+        if not set(RUNG_TASKS) <= set(task_names(evaluation.tasks)):
+            raise UserError(
+                f"{judged}, which is not among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
+                f"evaluation.tasks={','.join((*evaluation.tasks, *RUNG_TASKS))}, or leave --scheduler out"
+            )
+        if evaluation.senteval == SCENES:
+            continue  # the built-in data has every task
+        try:
+            check_data(senteval_folder(evaluation), RUNG_TASKS)
+        except UserError as error:
+            raise UserError(f"{judged}: {error}; add its files, or leave --scheduler out") from None
 
 
 def _check_goals(plan: Plan) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
-from reports.markdown import count
+from reports.markdown import count, duration
 from study.cluster import Allotment, Cluster
 from study.plan import Plan
-from trainables.recipe import SCENES, Recipe
+from study.terminal import printable
+from study.watchers.time_left import makespan
+from trainables.recipe import SCENES
 
 START_SECONDS = 15.0
-"""Processes of one trial until its first step, on the machines that this was measured on."""
+"""Processes until the first trial's first step, once for all, on the machines that this was measured on."""
+SCENES_SECONDS = 15.0
+"""A trial on the built-in corpus, on two cores."""
 
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
@@ -25,29 +30,31 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({len(fixed)} of rows and grid, {count(plan.explored, 'recipe')} from Optuna, "
-        f"{count(len(plan.seeds), 'seed')}), {ready} of them done; results in {plan.results}",
+        f"{count(len(plan.seeds), 'seed')}), {ready} of them done; results in {plan.place.shown}",
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):
         labels = [label for label, why in plan.missing.items() if why == reason]
-        lines.append(f"not run: {', '.join(labels)}: {reason}")
+        lines.append(f"not run: {printable(', '.join(labels))}: {reason}")
     if brief:
         return "\n".join(lines)
     seconds, source = _estimate(plan, cluster, ledger)
     if seconds is None:
         lines.append(f"no estimate: {source}")
     else:
-        hours = seconds * (total - ready) / allotment.concurrent / 3600
+        left = makespan([seconds] * (total - ready), allotment.concurrent) + (START_SECONDS if total > ready else 0.0)
         gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
-        cost = f", {hours * gpus:.1f} GPU-hours" if gpus else ""
-        lines.append(f"estimate: {seconds / 60:.1f} minutes a trial ({source}), {hours:.1f} hours in all{cost}")
+        cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
+        lines.append(f"estimate: {duration(seconds)} a trial ({source}), {duration(left)} in all{cost}")
     lines.append("")
-    names = max((len(trial.name) for trial in fixed), default=0)
+    names = max((len(printable(trial.name)) for trial in fixed), default=0)
     base = plan.base.flat()
     for trial in fixed:
         state = "done" if trial in done else "to run"
-        what = differences(base, trial.recipe)
-        lines.append(f"  {trial.name:<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip())
+        what = differences(base, trial.recipe.flat())
+        lines.append(
+            f"  {printable(trial.name):<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip()
+        )
     if plan.explored:
         keys = ", ".join(domain.key for domain in plan.space.domains)
         lines.append(f"  then {count(plan.explored, 'recipe')} over {keys}")
@@ -72,14 +79,14 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
     """Seconds a trial takes, or None, and how that is known: measured where trials are done, else from elsewhere."""
     seconds = [record.cost["seconds"] for record in ledger.read() if record.cost.get("seconds")]
     if seconds:
-        return sum(seconds) / len(seconds) + START_SECONDS, f"mean of {len(seconds)} finished trials and their start"
+        return fmean(seconds), f"mean of {count(len(seconds), 'finished trial')}"
     if plan.base.evaluation.senteval == SCENES:
-        return START_SECONDS + 15.0, "as measured for the built-in corpus on two cores"
+        return SCENES_SECONDS, "as measured for the built-in corpus on two cores"
     if plan.space.trial_seconds is not None and plan.scale == "paper" and cluster.gpus:
         return plan.space.trial_seconds, plan.space.trial_seconds_source
     return None, "nothing is known of such trials here; there is one once a trial has finished"
 
 
-def differences(base: Mapping[str, Any], recipe: Recipe) -> str:
-    """What a recipe changes of the base recipe, which is given flat: `objective.weight=0.3 head.dim=32`."""
-    return " ".join(f"{key}={value}" for key, value in recipe.flat().items() if base[key] != value)
+def differences(base: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
+    """What a recipe changes of the base recipe, both flat: `objective.weight=0.3 head.dim=32`."""
+    return " ".join(f"{key}={value}" for key, value in recipe.items() if base[key] != value)

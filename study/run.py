@@ -38,17 +38,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from study.plan import check_plan, decide, notes, read_request, warnings
 
     draft = read_request(request)
-    from study.cluster import allot, find_cluster, inside_job
+    from study.cluster import allot, find_cluster, inside_copy
 
     cluster = find_cluster()
     plan = decide(draft, cluster.gpus)
     print(f"scale {plan.scale} ({plan.reason})", flush=True)
-    if request.results and inside_job() and not request.results.expanduser().is_absolute():
-        print(f"results in {plan.results}: a Ray job's working directory is thrown away", flush=True)
+    if request.results and inside_copy() and plan.results == (Path.home() / request.results).absolute():
+        print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_plan(plan)
-    from study.study import check_results, run_study
+    from study.study import Terminated, check_results, run_study
 
+    plan.place.bring()
     check_results(plan)
     for warning in warnings(plan, on_gpu=allotment.gpus_per_worker > 0):
         print(f"warning: {warning}", flush=True)
@@ -62,21 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(preview(plan, cluster, allotment, brief=True), flush=True)
     try:
         failed = run_study(plan, cluster, allotment)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("\nstopped; run the same command again to continue", flush=True)
         if not report(plan):
             print("no trial had finished", flush=True)
-        return 130
+        return 143 if isinstance(stop, Terminated) else 130
     if failed:
         from reports.ledger import FAILURES
 
         print(
             f"{failed} trial{'s' if failed > 1 else ''} failed; the reasons are above and in "
-            f"{plan.results / FAILURES}. Run the same command again to retry.",
+            f"{plan.place.at(FAILURES)}. Run the same command again to retry.",
             file=sys.stderr,
         )
     if not report(plan):
-        raise UserError(f"no trial of the study in {plan.results} finished, so there is nothing to report")
+        raise UserError(f"no trial of the study in {plan.place.shown} finished, so there is nothing to report")
     return 1 if failed else 0
 
 
@@ -89,10 +90,12 @@ def report(plan: Plan) -> bool:
     from reports.best_model import best_model
     from reports.report import write_report
 
-    print(f"report: {write_report(plan.results)}", flush=True)
+    report = write_report(plan.results)
+    plan.place.push_changed()
+    print(f"report: {plan.place.at(report.name)}", flush=True)
     model = best_model(plan.results)
     if model is not None:
-        print(f"best model by development score: {plan.results / model}", flush=True)
+        print(f"best model by development score: {plan.place.at(str(model))}", flush=True)
     return True
 
 

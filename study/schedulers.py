@@ -39,7 +39,7 @@ class SchedulerEntry:
 SCHEDULERS = Registry(
     "scheduler",
     SchedulerEntry(
-        "none", "study.polling:none", "every trial runs to its end (default)", stops=False, several_goals=True
+        "none", "study.judge:none", "every trial runs to its end (default)", stops=False, several_goals=True
     ),
-    SchedulerEntry("asha", "study.polling:asha", "of three explored trials at a rung one goes on"),
+    SchedulerEntry("asha", "study.judge:asha", "of three explored trials at a rung one goes on"),
 )

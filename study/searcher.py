@@ -23,11 +23,11 @@ from ray.tune.search import Searcher
 from reports.distributions import contains, distribution, suggest
 from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
-from study.journal import open_journal
+from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
 from study.plan import Plan, PlannedTrial, applies
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
-from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
+from study.spec import POPULATIONS
 from trainables.recipe import Recipe, Value
 from trainables.trial import population_key
 
@@ -36,7 +36,6 @@ LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 batch 512 has 64 members. Further trials go to the next free place in the cluster."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
-RECIPE_KEY = "recipe"
 
 
 @dataclass
@@ -53,35 +52,38 @@ class _Group:
 class StudySearcher(Searcher):
     """Hands out the trials that the ledger does not hold yet."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        ledger: Ledger,
-        spec_of: Callable[[PlannedTrial], TrialSpec],
-        asked: Callable[[list[str]], object] = lambda hashes: None,
-    ) -> None:
+    def __init__(self, plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None) -> None:
         """`asked` is told all explored recipes whenever there is one more."""
         super().__init__(metric=None, mode=None)
-        self.plan, self.ledger, self.spec_of, self.asked = plan, ledger, spec_of, asked
+        self.plan, self.ledger, self.asked = plan, ledger, asked
+        self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any]] | None = None
+        """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
+        cluster is there."""
         self.scheduled = SCHEDULERS[plan.request.scheduler].stops
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
-        self.running: dict[str, list[PlannedTrial]] = {}
+        self.running: dict[str, PlannedTrial] = {}
+        """By key, those that were handed out and have neither a record nor failed."""
         self.groups: dict[str, _Group] = {}
         self.optuna = self._open() if plan.explored else None
         self.explored: list[str] = []
         if self.optuna is not None:
+            self.told = told_rows(self.optuna, plan.base)
             self._tell_rows(fixed)
             self._continue_asked()
         self.interrupted = deque(self._interrupted())
 
     @property
     def remaining(self) -> int:
-        """Trials still to run, as far as is known now."""
+        """Trials that have no record yet, those that run included, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
-        begun = [trial for members in (*self.interrupted, *self.running.values()) for trial in members]
-        undone = sum(not self._done(trial) for trial in begun)
-        return len(self.queue) + undone + open_recipes * len(self.plan.seeds)
+        undone = sum(not self._done(trial) for members in self.interrupted for trial in members)
+        return len(self.queue) + len(self.running) + undone + open_recipes * len(self.plan.seeds)
+
+    def waiting(self) -> Iterator[PlannedTrial]:
+        """Those that are next, as far as they are chosen."""
+        queued = itertools.chain(itertools.chain.from_iterable(self.interrupted), self.queue)
+        return (trial for trial in queued if not self._done(trial))
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
@@ -89,16 +91,20 @@ class StudySearcher(Searcher):
         if not self.queue and not self.interrupted:
             return Searcher.FINISHED
         members = self.interrupted.popleft() if self.interrupted else self._next()
-        self.running[trial_id] = members
-        return to_config(files_key(members), [self.spec_of(planned) for planned in members])
+        self.running.update({planned.key: planned for planned in members if not self._done(planned)})
+        assert self.task_of is not None
+        return self.task_of(members, self._population(members[0]) is not None)
+
+    def settle(self, key: str, record: Record | None) -> None:
+        """A trial has its record now, or None where it failed."""
+        planned = self.running.pop(key)
+        if planned.recipe.hash in self.groups:
+            self._seed_finished(planned.recipe, planned.seed, record)
+        elif self.optuna is not None and planned.row:
+            self._tell_row(planned.recipe, planned.name)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        for planned in self.running.pop(trial_id):
-            record = self.ledger.get(planned.recipe.hash, planned.seed)
-            if planned.recipe.hash in self.groups:
-                self._seed_finished(planned.recipe, planned.seed, record)
-            elif self.optuna is not None and planned.row:
-                self._tell_row(planned.recipe)
+        """Nothing: a trial counts once its record is kept (`settle`), which may be later."""
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the ledger and the journal already hold it all."""
@@ -125,7 +131,7 @@ class StudySearcher(Searcher):
     def _interrupted(self) -> Iterator[list[PlannedTrial]]:
         """Populations of an earlier run that have members without a record: only whole can they resume."""
         queued = {trial.key: trial for trial in self.queue if self._population(trial)}
-        for path in sorted((self.plan.results / TRAIN).glob(f"*{MEMBERS}")):
+        for path in sorted((self.plan.results / POPULATIONS).glob("*.json")):
             members = [queued.get(key) or self._recorded(key) for key in json.loads(path.read_text())]
             waiting = [trial for trial in members if trial and trial.key in queued]
             if waiting and None not in members:
@@ -137,9 +143,8 @@ class StudySearcher(Searcher):
         return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
 
     def _population(self, trial: PlannedTrial) -> str | None:
-        """Trials of one key may train together. Workers and a scheduler both need a trial by itself."""
-        alone = self.plan.request.workers > 1 or (self.scheduled and not trial.row)
-        return None if alone else population_key(trial.recipe)
+        """Trials of one key may train together. A scheduler needs a trial by itself."""
+        return None if self.scheduled and not trial.row else population_key(trial.recipe)
 
     # --- Optuna
 
@@ -151,10 +156,9 @@ class StudySearcher(Searcher):
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
         assert self.optuna is not None
         for trial in self.optuna.get_trials(deepcopy=False):
-            flat = trial.user_attrs.get(RECIPE_KEY)
-            if flat is None:
+            recipe = explored_recipe(trial, self.plan.base)
+            if recipe is None:
                 continue
-            recipe = Recipe.from_flat(flat)
             self.explored.append(recipe.hash)
             done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
             if trial.state == TrialState.RUNNING or len(done) < len(self.plan.seeds):
@@ -168,8 +172,8 @@ class StudySearcher(Searcher):
             if applies(domain, chosen, self.plan.base):
                 chosen[domain.key] = suggest(trial, domain)
         recipe = self.plan.base.override(chosen)
-        trial.set_user_attr(RECIPE_KEY, recipe.flat())
         self.explored.append(recipe.hash)
+        name_explored(trial, self._name(recipe))
         self.asked(self.explored)
         if recipe.hash in self.groups:  # asked for twice while the first still runs
             self.optuna.tell(trial.number, state=TrialState.FAIL)
@@ -180,14 +184,17 @@ class StudySearcher(Searcher):
         seeds = set(self.plan.seeds)
         if running:
             self.groups[recipe.hash] = _Group(number, set(seeds))
-        open_now = [*self.queue, *itertools.chain.from_iterable(self.running.values())]  # a row may be the same
+        open_now = [*self.queue, *self.running.values()]  # a row may be the same
         coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
         for seed in sorted(seeds):
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             elif seed not in coming:
-                name = f"optuna {self.explored.index(recipe.hash) + 1}"
-                self.queue.append(PlannedTrial(recipe, seed, name, row=False))
+                self.queue.append(PlannedTrial(recipe, seed, self._name(recipe), row=False))
+
+    def _name(self, recipe: Recipe) -> str:
+        """What people call an explored recipe."""
+        return f"optuna {self.explored.index(recipe.hash) + 1}"
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         group = self.groups.get(recipe.hash)
@@ -217,29 +224,21 @@ class StudySearcher(Searcher):
         return there if len(there) == len(values) else None
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
-        for recipe in {trial.recipe.hash: trial.recipe for trial in fixed}.values():
-            self._tell_row(recipe)
+        for trial in {trial.recipe.hash: trial for trial in fixed}.values():
+            self._tell_row(trial.recipe, trial.name)
 
-    def _tell_row(self, recipe: Recipe) -> None:
+    def _tell_row(self, recipe: Recipe, label: str) -> None:
         """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
         assert self.optuna is not None
         seeds = self.plan.seeds if recipe.uses_seed else [0]  # one that no seed changes is run once
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
-        told = {trial.user_attrs.get("row") for trial in self.optuna.get_trials(deepcopy=False)}
         params = _parameters(recipe, self.plan)
-        if len(values) < len(records) or recipe.hash in told or params is None:
+        if len(values) < len(records) or params is None or recipe.hash in self.told:
             return
-        chosen, distributions = params
-        self.optuna.add_trial(
-            optuna.trial.create_trial(
-                params=chosen,
-                distributions=distributions,
-                values=_means(values),
-                user_attrs={"row": recipe.hash},
-            )
-        )
+        add_row(self.optuna, label, *params, _means(values))
+        self.told.add(recipe.hash)
 
 
 def files_key(members: Sequence[PlannedTrial]) -> str:

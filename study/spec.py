@@ -8,21 +8,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from reports.ledger import trial_key
 from trainables.plugins import run_source
-from trainables.recipe import Value
+from trainables.recipe import Recipe, Value
 
 METRIC = "selection"
 """The number that a scheduler judges by: a rung's development score. It is maximised."""
 RUNG = "rung"
 """The number of the rung, from 1 on, that a metric belongs to."""
 TRAIN = "train"
-"""The folder where Ray Train keeps checkpoints."""
-MEMBERS = ".members.json"
-"""How the files in it end that say who trains together in a population."""
+"""The folder where unfinished trainings keep their checkpoints."""
+POPULATIONS = "populations"
+"""The folder that says who trains together in a population that is not done yet, a file each."""
 
 
 @dataclass(frozen=True)
@@ -66,19 +65,27 @@ class TrialSpec:
         return trial_key(self.recipe_hash, self.seed)
 
 
-def to_config(key: str, trials: Sequence[TrialSpec]) -> dict[str, Any]:
-    """Ray's config of one trial, or of several that train together; `key` names their files. Plain values only."""
-    return {"key": key, "trials": [dataclasses.asdict(trial) for trial in trials]}
+def to_config(key: str, trials: Sequence[TrialSpec], done: Sequence[str] = ()) -> dict[str, Any]:
+    """Ray Tune's config of one trial, or of several that train together; `key` names their files. Plain values only.
+
+    `done`: keys of those that have a record already.
+    """
+    plain = [{**dataclasses.asdict(trial), "key": trial.key} for trial in trials]
+    return {"key": key, "trials": plain, "done": list(done)}
 
 
-def from_config(config: Mapping[str, Any]) -> list[TrialSpec]:
+def specs_of(config: Mapping[str, Any]) -> list[TrialSpec]:
     """The trials of such a config."""
-    return [
-        TrialSpec(**{**plain, "sources": tuple(SourceFile(**source) for source in plain["sources"])})
-        for plain in config["trials"]
-    ]
+    found = []
+    for plain in config["trials"]:
+        values = {name: value for name, value in plain.items() if name != "key"}
+        found.append(TrialSpec(**{**values, "sources": tuple(SourceFile(**source) for source in plain["sources"])}))
+    return found
 
 
-def answer_path(results: Path, key: str, rung: int) -> Path:
-    """The file where a scheduler's verdict on a trial's rung is written: `continue` or `stop`."""
-    return results / "rungs" / f"{key}-{rung}"
+def recipes_of(trials: Sequence[TrialSpec]) -> list[Recipe]:
+    """The recipes, once everything that they may name is registered: plugins and a person's space file run first."""
+    for trial in trials:
+        for source in trial.sources:
+            source.run()
+    return [Recipe.from_flat(trial.recipe) for trial in trials]

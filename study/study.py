@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import logging
 import shlex
+import shutil
+import signal
 import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
-from study.cluster import Allotment, Cluster, hardware, start_cluster
+from reports.place import as_user_error
+from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
 from study.schedulers import SCHEDULERS
-from study.spec import TrialSpec, from_config
+from study.spec import TrialSpec, to_config
 from study.versions import versions
 from trainables.errors import UserError
 from trainables.files import write_whole
@@ -23,43 +31,40 @@ from trainables.recipe import Recipe
 if TYPE_CHECKING:
     from study.searcher import StudySearcher
 
-DRIVER = {"node:__internal_head__": 0.001}
-"""What a Tune driver asks for. Drivers sit on the head node and take no core from the workers, so they can
-never fill the cluster and wait for workers that fit nowhere."""
+PERFORM = "study.perform:perform"
+"""What a crew does with a task: train and evaluate."""
 
 
-def run_study(plan: Plan, cluster: Cluster, allotment: Allotment) -> int:
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which every cluster manager sends before it kills: the study stops as it does by ctrl-C."""
+
+
+def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
     """Run what the ledger does not hold yet. Returns the number of failed trials.
 
-    `check_results` has already found the results folder to be this study's, or free.
+    `check_results` has already found the results folder to be this study's, or free. `perform` is `"module:function"`:
+    what crews do with a task, so that a benchmark can measure the engine without the work.
     """
     info = prepare_results(plan, hardware(cluster))
     ledger = Ledger(plan.results / LEDGER)
     from study.searcher import StudySearcher
 
-    def spec_of(trial: PlannedTrial) -> TrialSpec:
-        return TrialSpec(
-            recipe=trial.recipe.flat(),
-            recipe_hash=trial.recipe.hash,
-            seed=trial.seed,
-            name=trial.name,
-            results=str(plan.results),
-            per_worker=allotment.per_worker,
-            workers=allotment.workers,
-            scheduled=SCHEDULERS[plan.request.scheduler].stops and not trial.row,
-            hardware=info.hardware,
-            sources=plan.draft.sources,
-        )
+    def asked(hashes: list[str]) -> None:
+        """A report has what Optuna asks for from then on, also if the study never comes to its end."""
+        _with_explored(info, hashes).save(plan.results)
 
-    # A report has what Optuna asks for from then on, also if the study never comes to its end.
-    searcher = StudySearcher(plan, ledger, spec_of, lambda asked: _with_explored(info, asked).save(plan.results))
+    searcher = StudySearcher(plan, ledger, asked)
     try:
         if not searcher.remaining:
             return 0
         start_cluster(cluster)
-        return _tune(plan, allotment, searcher, ledger)
+        if cluster.joined:
+            cluster = wait_for_room(cluster, allotment)
+            info = dataclasses.replace(info, hardware=hardware(cluster))
+        return _tune(plan, cluster, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
         save_info(plan, info, searcher.explored, ledger)
+        plan.place.push_changed()
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
@@ -115,11 +120,10 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         for name, plugin in plugins.items():
             write_whole(plan.results / PLUGINS / name, plugin.text)
         info.save(plan.results)
+        plan.place.sweep()
+        plan.place.push_changed()
     except OSError as error:
-        why = error.strerror or error
-        raise UserError(
-            f"the results folder {plan.results} cannot be written: {why}; name another by --results"
-        ) from None
+        raise as_user_error(error, plan.place.shown) from None
     return info
 
 
@@ -172,47 +176,106 @@ def _with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
     return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
 
 
-def _tune(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger) -> int:
+def _tune(
+    plan: Plan, cluster: Cluster, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str
+) -> int:
     from ray import tune
-    from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-    from study.console import Console
+    from study.courier import courier_for
+    from study.desk import open_desk
+    from study.driver import Driver, resources
+    from study.judge import Judge
+    from study.keeper import Keeper, StopFor
     from study.live import show_live
-    from study.polling import PolledScheduler
-    from study.progress import ProgressFile
-    from study.trackers import trackers
-    from study.worker import drive
+    from study.searcher import files_key
+    from study.watchers.audience import Audience
+    from study.watchers.watcher import Outlook
 
     entry = SCHEDULERS[plan.request.scheduler]
-    progress = ProgressFile(plan, searcher, ledger, allotment.concurrent)
-    console = Console(searcher, ledger, plan.space.shown, lambda: progress.time_left()[0])
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
+    name = f"desk-{uuid.uuid4().hex[:12]}"
+    desk = open_desk(name, plan.results)
+    courier = courier_for(plan.place.url, desk)
+    outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting)
+    audience = Audience(outlook)
+    keeper = Keeper(plan.place, desk, courier, audience, searcher.settle)
+
+    more = {"desk": name, "url": plan.place.url, "perform": perform, "hand_over": scores_apart(cluster, allotment)}
+
+    def task_of(members: Sequence[PlannedTrial], together: bool) -> dict[str, Any]:
+        """What Tune, the desk and a crew are told of trials that run together."""
+        done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
+        specs = [spec_of(planned, plan, allotment, together, hardware(cluster)) for planned in members]
+        config = to_config(files_key(members), specs, done) | more
+        keeper.begin(config)
+        return config
+
+    searcher.task_of = task_of
+    scratch = tempfile.mkdtemp(prefix="tune-")
     tuner = tune.Tuner(
-        tune.with_resources(drive, PlacementGroupFactory([DRIVER])),
+        tune.with_resources(Driver, resources),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
-            scheduler=PolledScheduler(plan.results, entry.build()) if entry.stops else None,
+            scheduler=Judge(entry.build(), desk.judge.remote) if entry.stops else None,
             num_samples=-1,  # the searcher says when there is nothing left
             max_concurrent_trials=allotment.concurrent,
             reuse_actors=True,
-            trial_name_creator=lambda trial: from_config(trial.config)[0].name.replace("/", "_"),
+            trial_name_creator=lambda trial: trial.config["key"],
             trial_dirname_creator=lambda trial: f"{trial.config['key']}-{trial.trial_id[-4:]}",
         ),
         run_config=tune.RunConfig(
-            name=stamp,
-            storage_path=str(plan.results / "tune"),
-            callbacks=[progress, console, *trackers(plan)],
+            storage_path=scratch,  # nobody needs Tune's own files: the ledger is the truth
+            callbacks=[keeper],
+            failure_config=tune.FailureConfig(max_failures=-1),  # the desk counts the attempts of each trial
+            stop=StopFor(keeper),
             verbose=0,
         ),
     )
-    progress.write()
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # trials that die are begun again, and the console says so
     end_live = show_live(plan.results)
+    terminated = threading.Event()
+
+    def terminate(number: int, frame: object) -> None:
+        terminated.set()
+        raise KeyboardInterrupt  # not our own: Ray's compiled code would make it this one
+
+    signal.signal(signal.SIGTERM, terminate)  # now, for Ray sets a handler of its own when it starts
     try:
         tuner.fit()
+        keeper.finish()
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it stops already
+        print("\nstopping: unfinished trials write a checkpoint ...", flush=True)
+        keeper.halt()
+        if terminated.is_set():
+            raise Terminated from None
+        raise
     finally:
-        progress.close()
+        audience.close()
         end_live()
-    return console.failed
+        shutil.rmtree(scratch, ignore_errors=True)
+    if isinstance(keeper.problem, OSError):
+        raise as_user_error(keeper.problem, plan.place.shown) from keeper.problem
+    if keeper.problem is not None:
+        raise keeper.problem
+    return keeper.failed
+
+
+def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: bool, machine: str) -> TrialSpec:
+    """What a crew is told of a trial. A population (`together`), and a model that is only evaluated, would gain nothing
+    by several workers."""
+    several = planned.recipe.trains and not together
+    return TrialSpec(
+        recipe=planned.recipe.flat(),
+        recipe_hash=planned.recipe.hash,
+        seed=planned.seed,
+        name=planned.name,
+        per_worker=allotment.per_worker,
+        workers=allotment.workers if several else 1,
+        most_workers=allotment.most_workers if several else 1,
+        scheduled=SCHEDULERS[plan.request.scheduler].stops and not planned.row,
+        hardware=machine,
+        sources=plan.draft.sources,
+    )
 
 
 def _notes(plan: Plan) -> list[str]:

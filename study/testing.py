@@ -9,14 +9,13 @@ class TestMine(SamplerContract):
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from types import SimpleNamespace
 
 from reports.distributions import contains, suggest
 from search_spaces.space import Domain
 from study.samplers import SamplerEntry
 from study.schedulers import SchedulerEntry
-from study.spec import METRIC, RUNG, answer_path
+from study.spec import METRIC, RUNG
 
 DOMAINS = (
     Domain("objective.temperature", low=0.01, high=2.0, log=True),
@@ -60,15 +59,14 @@ class SchedulerContract:
         assert entry.name
         assert entry.meaning
 
-    def test_every_rung_is_answered_and_the_best_trial_goes_on(self, entry: SchedulerEntry, tmp_path: Path) -> None:
+    def test_every_rung_is_answered_and_the_best_trial_goes_on(self, entry: SchedulerEntry) -> None:
         """`TRIALS` trials of random quality, rung by rung; a score far above all others is never stopped."""
-        stopped = _stopped(entry, tmp_path, may_be_stopped=True)
+        stopped = _stopped(entry, may_be_stopped=True)
         assert bool(stopped) == entry.stops
         assert TRIALS not in stopped
 
-    def test_rows_are_never_stopped(self, entry: SchedulerEntry, tmp_path: Path) -> None:
-        assert _stopped(entry, tmp_path, may_be_stopped=False) == set()
-        assert list(tmp_path.iterdir()) == []
+    def test_rows_are_never_stopped(self, entry: SchedulerEntry) -> None:
+        assert _stopped(entry, may_be_stopped=False) == set()
 
 
 def _draws(entry: SamplerEntry, seed: int, conditional: bool = False, goals: int = 1) -> list[dict[str, object]]:
@@ -88,31 +86,36 @@ def _draws(entry: SamplerEntry, seed: int, conditional: bool = False, goals: int
     return drawn
 
 
-def _stopped(entry: SchedulerEntry, results: Path, may_be_stopped: bool) -> set[int]:
+def _stopped(entry: SchedulerEntry, may_be_stopped: bool) -> set[int]:
     """Numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
     from ray.tune.experiment import Trial
     from ray.tune.schedulers import TrialScheduler
 
-    from study.polling import PolledScheduler
+    from study.judge import Judge
     from trainables.training.loop import RUNGS
 
-    scheduler = PolledScheduler(results, entry.build())
+    verdicts: dict[tuple[str, int], bool] = {}
+
+    def tell(key: str, rung: int, goes_on: bool) -> None:
+        verdicts[key, rung] = goes_on
+
+    judge = Judge(entry.build(), tell)
     controller = SimpleNamespace(get_live_trials=list)  # Tune's own, as far as a scheduler of trials needs it
     draw = random.Random(0)
     quality = {number: draw.random() for number in range(TRIALS)} | {TRIALS: 100.0}
     trials = {
-        number: Trial("trial", stub=True, config={"key": f"t{number}", "trials": [{"scheduled": may_be_stopped}]})
+        number: Trial("trial", stub=True, config={"trials": [{"key": f"t{number}", "scheduled": may_be_stopped}]})
         for number in quality
     }
     for trial in trials.values():
-        scheduler.on_trial_add(controller, trial)
+        judge.on_trial_add(controller, trial)
     stopped: set[int] = set()
     for rung in range(1, RUNGS + 1):
         for number in sorted(set(quality) - stopped):
             result = {RUNG: rung, METRIC: quality[number] + rung, "training_iteration": rung}
             trials[number].update_last_result(result)
-            assert scheduler.on_trial_result(controller, trials[number], result) == TrialScheduler.CONTINUE
-            answer = answer_path(results, f"t{number}", rung)
-            if may_be_stopped and answer.read_text() == "stop":
+            assert judge.on_trial_result(controller, trials[number], result) == TrialScheduler.CONTINUE
+            assert ((f"t{number}", rung) in verdicts) == may_be_stopped
+            if not verdicts.get((f"t{number}", rung), True):
                 stopped.add(number)
     return stopped

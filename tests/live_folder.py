@@ -64,7 +64,7 @@ def add_curve(folder: Path, key: str, steps: int, *, of: int = STEPS) -> None:
     start, end = 3.6 + chance.random(), 1.9 + 0.6 * chance.random()
     for step in range(1, steps + 1):
         loss = end + (start - end) * math.exp(-4 * step / of) + chance.gauss(0, 0.06)
-        add_losses(folder, key, step, of, {key: loss})
+        add_losses(folder, key, of, [(step, loss)])
 
 
 def fail(folder: Path, key: str, name: str, reason: str) -> None:

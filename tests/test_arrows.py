@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
-SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files"))
+SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept"))
 
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {
@@ -59,6 +59,7 @@ MAY_IMPORT = {
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
     "trainables.files": (),
+    "trainables.kept": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),
     "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),
@@ -106,6 +107,7 @@ HEAVY = (
 WORTH_WAITING = {
     *HEAVY,
     "huggingface_hub",
+    "mlflow",
     "nltk",
     "numpy",
     "optuna",
@@ -115,6 +117,7 @@ WORTH_WAITING = {
     "tensorboardX",
     "tokenizers",
     "tqdm",
+    "wandb",
 }
 """Libraries that take long to import, or that not everybody has: what needs them may import late."""
 LONGEST_FILE = 500

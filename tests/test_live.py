@@ -465,14 +465,18 @@ class TestProgress:
         assert progress.running
 
     def test_curves_of_trials_that_train_together_and_of_one_that_was_resumed(self, tmp_path: Path) -> None:
-        for step in (10, 20, 30):
-            add_losses(tmp_path, "population-1", step, 100, {"aa-0": 3.0 / step, "aa-1": float(step)})
-        add_losses(tmp_path, "population-1", 20, 100, {"aa-0": 9.0, "aa-1": float("nan")})
-        with open(tmp_path / "progress" / "population-1.jsonl", "a") as file:
+        (tmp_path / "progress").mkdir()
+        with open(tmp_path / "progress" / "population-1.jsonl", "w") as file:  # as an older version wrote it
+            for step in (10, 20, 30):
+                losses = {"aa-0": 3.0 / step, "aa-1": step, "aa-2": 1.0}
+                file.write(json.dumps({"step": step, "steps": 100, "loss": losses}) + "\n")
             file.write('{"step": 40, "st')  # a line that is being written
+        add_losses(tmp_path, "aa-0", 100, [(10, 0.3), (20, 0.15), (30, 0.1)])
+        add_losses(tmp_path, "aa-0", 100, [(20, 9.0), (30, float("nan"))])
         curves = Curves(tmp_path).all()
         assert curves["aa-0"].points == [(10, 0.3), (20, 9.0)]
         assert curves["aa-1"].points == [(10, 10.0), (20, 20.0), (30, 30.0)]
+        assert curves["aa-2"].steps == 100
         running = with_curve(running_study(tmp_path, seeds=(0,)).running[0], curves["aa-0"])
         assert (running.step, running.steps, running.loss) == (20, 100, 9.0)
 
@@ -480,7 +484,7 @@ class TestProgress:
         progress = running_study(tmp_path, seeds=(0,))
         before = signature_of(tmp_path)
         progress.save(tmp_path)
-        add_losses(tmp_path, "aa-0", 1, 2, {"aa-0": 1.0})
+        add_losses(tmp_path, "aa-0", 2, [(1, 1.0)])
         assert signature_of(tmp_path) == before
         fail(tmp_path, trial_key("ab12", 0), "row", "reason")
         assert signature_of(tmp_path) != before

@@ -5,197 +5,185 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections import deque
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from reports.ledger import LEDGER, Curves, Ledger, Progress, Record, add_losses
-from study import live, progress
-from study.failures import keep_failure
-from study.plan import PlannedTrial
-from study.progress import ProgressFile
-from study.searcher import files_key
-from study.spec import METRIC, RUNG, TrialSpec
-from study.worker import _RayReporter
-from tests.live_folder import empty_study
-from trainables.recipe import Recipe
-
-BASE = Recipe()
-TRIALS = [
-    PlannedTrial(BASE.override({"objective.weight": weight}), seed, f"row {weight}", row=True)
-    for weight in (0.1, 0.2, 0.3)
-    for seed in (0, 1)
-]
-
-
-class Study:
-    """A study without Ray: it is its own searcher, and has a ledger and a clock."""
-
-    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.results, self.ledger, self.clock = results, Ledger(results / LEDGER), 1000.0
-        self.queue = deque(TRIALS)
-        self.running: dict[str, list[PlannedTrial]] = {}
-        monkeypatch.setattr(progress.time, "monotonic", lambda: self.clock)
-        plan: Any = SimpleNamespace(results=results, base=BASE)
-        self.interrupted: deque[list[PlannedTrial]] = deque()
-        searcher: Any = self
-        self.file = ProgressFile(plan, searcher, self.ledger, at_once=2)
-
-    @property
-    def remaining(self) -> int:
-        begun = [planned for members in self.running.values() for planned in members]
-        return len(self.queue) + sum(not self.ledger.has(planned.recipe.hash, planned.seed) for planned in begun)
-
-    def start(self, trial_id: str, members: int = 1) -> None:
-        self.running[trial_id] = [self.queue.popleft() for _ in range(members)]
-        self.file.on_trial_start(0, [], SimpleNamespace(trial_id=trial_id))
-
-    def losses(self, trial_id: str, step: int) -> None:
-        members = self.running[trial_id]
-        add_losses(self.results, files_key(members), step, 100, {planned.key: 2.0 for planned in members})
-
-    def finish(self, planned: PlannedTrial, status: Any = "finished") -> None:
-        self.ledger.write(Record(planned.recipe.flat(), planned.recipe.hash, planned.seed, status))
-
-    def end(self, trial_id: str) -> None:
-        del self.running[trial_id]
-        self.file.on_trial_complete(0, [], SimpleNamespace(trial_id=trial_id))
-
-    def told(self) -> Progress:
-        self.file.write()
-        found = Progress.load(self.results)
-        assert found is not None
-        return found
+from reports.ledger import FAILURES, Curves, Ledger, Progress
+from reports.ledger.progress import add_losses
+from reports.live.folder import Folder
+from reports.live.parts import parts_of
+from study import live
+from study.watchers import progress
+from study.watchers.progress import ProgressFile
+from tests.live_folder import empty_study, fail
+from tests.simulated_study import Machine, Study, planned, record_of, simulate, spec_of
+from trainables.files import write_whole
 
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    return Study(tmp_path, monkeypatch)
+    return Study(tmp_path, monkeypatch, planned(3, seeds=2), at_once=2)
 
 
-def spec_of(planned: PlannedTrial, results: Path, scheduled: bool = False) -> TrialSpec:
-    flat = planned.recipe.flat()
-    return TrialSpec(
-        flat, planned.recipe.hash, planned.seed, planned.name, str(results), {"CPU": 1}, 1, scheduled, "2 cores"
-    )
+@pytest.fixture
+def file(study: Study) -> ProgressFile:
+    return ProgressFile(study.outlook)
 
 
-def test_queued_running_and_ended_trials_are_told(study: Study) -> None:
-    told = study.told()
-    assert told.counts == {"queued": 6, "running": 0, "finished": 0, "stopped": 0, "failed": 0}
-    assert (told.queued[0].name, told.queued[0].changes) == ("row 0.1", "objective.weight=0.1")
-    assert (told.seconds_left, told.at_once, told.ended) == (None, 2, False)
+def told(file: ProgressFile) -> Progress:
+    file.write()
+    found = Progress.load(file.results)
+    assert found is not None
+    return found
 
-    study.start("a", members=2)  # a population
-    study.start("b")
-    study.losses("a", 50)
-    study.file.on_trial_result(0, [], SimpleNamespace(trial_id="b"), {RUNG: 3, METRIC: 61.5})
-    told = study.told()
-    assert told.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}
-    assert [(one.name, one.seed, one.step, one.steps, one.loss) for one in told.running] == [
-        ("row 0.1", 0, 50, 100, 2.0),
-        ("row 0.1", 1, 50, 100, 2.0),
-        ("row 0.2", 0, None, None, None),
+
+def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFile) -> None:
+    found = told(file)
+    assert found.counts == {"queued": 6, "running": 0, "finished": 0, "stopped": 0, "failed": 0}
+    assert (found.queued[1].name, found.queued[2].changes) == ("row 0", "objective.temperature=0.060000000000000005")
+    assert (found.seconds_left, found.at_once, found.ended) == (None, 2, False)
+
+    first, second = study.start(file, members=2)  # a population
+    (third,) = study.start(file)
+    for trial in (first, second):
+        file.step(spec_of(trial), 50, 100, {"loss": 2.0})
+    file.rung(spec_of(third), 3, 61.5)
+    found = told(file)
+    assert found.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}
+    assert [(one.name, one.seed, one.step, one.steps, one.loss) for one in found.running] == [
+        ("row 0", 0, 50, 100, 2.0),
+        ("row 0", 1, 50, 100, 2.0),
+        ("row 1", 0, None, None, None),
     ]
-    assert (told.running[2].rung, told.running[2].score) == (3, 61.5)
+    assert (found.running[2].rung, found.running[2].score) == (3, 61.5)
 
-    study.finish(TRIALS[0])  # one member is evaluated already
-    assert study.told().counts == {"queued": 3, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
-    study.clock += 60
-    assert study.file.time_left()[0] is not None  # it counts, although the population goes on
-    study.finish(TRIALS[1], "pruned")
-    study.end("a")
-    keep_failure(spec_of(TRIALS[2], study.results), "no such file")
-    study.end("b")
-    assert study.told().counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}
+    study.finish(file, first, record_of(first, 1, 1))  # one member is evaluated already
+    assert told(file).counts == {"queued": 3, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
+    study.now += 60
+    assert told(file).estimate == "from 1 trial that ended and the steps of 1 trial that run"
+    study.finish(file, second, record_of(second, 1, 1, "pruned"))
+    study.fail(file, third, "no such file")
+    assert told(file).counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}
 
-    study.file.close()
-    told = Progress.load(study.results)
-    assert told is not None
-    assert told.ended
-    assert told.counts["queued"] == 3
+    file.close()
+    last = Progress.load(file.results)
+    assert last is not None
+    assert last.ended
+    assert last.counts["queued"] == 3
 
 
-def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study) -> None:
-    study.start("a")
-    study.file.close()
-    told = Progress.load(study.results)
-    assert told is not None
-    assert told.running == []
-    assert told.counts["queued"] == 6
+def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study, file: ProgressFile) -> None:
+    study.start(file)
+    file.close()
+    found = Progress.load(file.results)
+    assert found is not None
+    assert found.running == []
+    assert found.counts["queued"] == 6
 
 
-def test_time_left(study: Study) -> None:
-    study.start("a")
-    study.start("b")
-    assert study.file.time_left()[0] is None  # nothing is known yet
-    study.losses("b", 50)
-    study.clock += 60
-    study.finish(TRIALS[0])
-    study.end("a")
-    # Half of a trial is its training: 1.25 trials in a minute, and 4.75 are left.
-    assert study.file.time_left()[0] == pytest.approx(228)
-    study.file.training_shares = {"earlier": 1.0}  # as records tell: 1.5 trials in a minute, and 4.5 are left
-    assert study.file.time_left()[0] == pytest.approx(180)
-    assert "1 trial that ended in 1.0 minutes" in study.told().estimate
+def test_earlier_runs_count_and_a_failure_does_not_once_it_is_tried_again(study: Study) -> None:
+    done, failed = study.queue.popleft(), study.queue[0]
+    study.ledger.write(record_of(done, 1, 1))
+    fail(study.results, failed.key, failed.name, "no such file")
+    file = ProgressFile(study.outlook)
+    assert told(file).counts == {"queued": 5, "running": 0, "finished": 1, "stopped": 0, "failed": 1}
+    study.start(file)
+    assert told(file).counts == {"queued": 4, "running": 1, "finished": 1, "stopped": 0, "failed": 0}
 
 
-def test_it_is_written_soon_after_a_change_and_seldom_otherwise(study: Study) -> None:
-    written = []
-    study.file.write = lambda ended=False: (written.append(study.clock), ProgressFile.write(study.file))  # type: ignore[method-assign]
-    for _ in range(300):  # half a minute of Tune's rounds
-        study.file.on_step_end(0, [])
-        study.clock += 0.1
+def test_the_ledger_is_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = ProgressFile(study.outlook)
+    for method in ("read", "sift", "get", "has"):
+        monkeypatch.setattr(Ledger, method, None)
+    for _ in simulate(study, file, Machine(2), lambda trial: 5.0, lambda trial: 5.0):
+        pass
+    assert told(file).counts["finished"] == 6
+
+
+def test_losses_are_noted_by_trial(study: Study, file: ProgressFile) -> None:
+    for _ in simulate(study, file, Machine(2, together=2), lambda trial: 5.0, lambda trial: 5.0):
+        pass
+    file.close()
+    curves = Curves(study.results).all()
+    assert curves.keys() == {record.key for record in study.ledger.read()}
+    assert {curve.steps for curve in curves.values()} == {100}
+    assert all([step for step, _ in curve.points] == [*range(1, 101)] for curve in curves.values())
+    assert not list((study.results / FAILURES).glob("*"))
+
+
+def test_what_diverges_leaves_a_curve_that_ends(study: Study, file: ProgressFile) -> None:
+    (trial,) = study.start(file)
+    file.step(spec_of(trial), 1, 10, {"loss": 2.0})
+    file.step(spec_of(trial), 2, 10, {"loss": float("nan")})
+    assert told(file).running[0].step == 2
+    assert Curves(study.results).all()[trial.key].points == [(1, 2.0)]
+
+
+def test_a_population_of_an_older_version_that_went_on_has_its_newer_losses(tmp_path: Path) -> None:
+    line = '{"step": 5, "steps": 9, "loss": {"ab-0": 3.0, "ab-1": 4.0}}\n'
+    write_whole(tmp_path / "progress" / "population-1.jsonl", line)
+    add_losses(tmp_path, "ab-0", 9, [(6, 2.0)])
+    curves = Curves(tmp_path).all()
+    assert curves["ab-0"].points == [(6, 2.0)]
+    assert curves["ab-1"].points == [(5, 4.0)]
+
+
+def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: ProgressFile) -> None:
+    (trial,) = study.start(file)
+    file.step(spec_of(trial), 50, 100, {"loss": 2.0})
+    assert "again" not in _running_part(file)
+    file.started([spec_of(trial)])
+    (again,) = told(file).running
+    assert (again.attempt, again.step) == (2, None)
+    file.step(spec_of(trial), 20, 100, {"loss": 2.0})
+    assert "20 of 100, again (2)" in _running_part(file)
+
+
+def _running_part(file: ProgressFile) -> str:
+    file.write()
+    return parts_of(Folder(file.results).view(), "")["running"]
+
+
+def test_it_is_written_soon_after_a_change_and_seldom_otherwise(
+    study: Study, file: ProgressFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[float] = []
+    write = file.write
+    monkeypatch.setattr(file, "write", lambda: (written.append(study.now), write()))
+    for _ in range(300):  # half a minute
+        file.tick()
+        study.now += 0.1
     assert 5 <= len(written) <= 7
-    study.start("a")
-    study.file.on_step_end(0, [])
-    study.clock += 1.1
-    study.file.on_step_end(0, [])
-    assert study.clock - written[-1] < 1.2
+    study.start(file)
+    file.tick()
+    study.now += 1.1
+    file.tick()
+    assert study.now - written[-1] < 1.2
 
 
-def test_a_full_disk_is_told_once_and_ends_nothing(
-    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_full_disk_is_told_once_and_tried_again(
+    study: Study, file: ProgressFile, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(self: Progress, results: Path) -> Path:
         raise OSError("no space left on the device")
 
-    monkeypatch.setattr(Progress, "save", full)
-    study.file.write()
-    study.file.write()
+    with monkeypatch.context() as change:
+        change.setattr(Progress, "save", full)
+        file.write()
+        file.write()
     assert capsys.readouterr().out.splitlines() == ["warning: what runs cannot be shown: no space left on the device"]
+    assert told(file).counts["queued"] == 6
 
 
-def test_no_error_leaves_tunes_callback(
-    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_of_a_long_queue_only_what_is_listed_is_put_into_words(
+    study: Study, file: ProgressFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(study.file, "time_left", lambda: {}["trial"])
-    study.file.on_step_end(0, [])
-    study.file.close()
-    assert capsys.readouterr().out == "warning: what runs cannot be shown: 'trial'\n"
-
-
-def test_of_a_long_queue_only_what_is_listed_is_put_into_words(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    study.queue.extend(TRIALS * 200)
+    study.queue.extend(planned(500, name="other {}".format))
     asked = []
     monkeypatch.setattr(progress, "differences", lambda base, recipe: str(asked.append(recipe)))
-    assert len(study.told().queued) == len(asked) == progress.LISTED
-
-
-def test_workers_note_about_a_hundred_losses_of_each_member(tmp_path: Path) -> None:
-    reporter = _RayReporter([spec_of(planned, tmp_path) for planned in TRIALS[:2]], "population-1")
-    reporter.begin(1050)
-    for step in range(1, 1051):
-        reporter.step(step, {"loss/0": 3.0, "loss/1": 4.0} if step < 700 else {"loss/0": 3.0})  # the second diverged
-    curves = Curves(tmp_path).all()
-    first, second = curves[TRIALS[0].key], curves[TRIALS[1].key]
-    assert first.steps == 1050
-    assert [first.points[0], first.points[-1]] == [(1, 3.0), (1050, 3.0)]
-    assert 100 <= len(first.points) <= 110
-    assert second.points[-1] == (690, 4.0)
+    for _ in range(2):  # and each of them once
+        assert len(told(file).queued) == len(asked) == progress.LISTED
 
 
 class TestAddress:

@@ -57,15 +57,15 @@ class TestSchedulers(SchedulerContract):
         return SCHEDULERS[request.param]
 
 
-def test_the_contracts_can_fail(tmp_path: Path) -> None:
+def test_the_contracts_can_fail() -> None:
     import optuna
 
     unseeded = SamplerEntry("unseeded", lambda seed: optuna.samplers.RandomSampler(), "draws what it likes")
     with pytest.raises(AssertionError):
         SamplerContract().test_a_seed_decides_the_draws(unseeded)
-    lazy = SchedulerEntry("lazy", "study.polling:none", "says that it stops trials, and never does")
+    lazy = SchedulerEntry("lazy", "study.judge:none", "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
-        SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy, tmp_path)
+        SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,6 @@ def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
 
     request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
     plan = decide(read_request(request), 0)
-    searcher = StudySearcher(plan, Ledger(tmp_path / "ledger"), lambda trial: pytest.fail("nothing is run"))
+    searcher = StudySearcher(plan, Ledger(tmp_path / "ledger"))
     assert searcher.optuna is not None
     assert type(searcher.optuna.sampler).__name__ == "RandomSampler"

@@ -84,7 +84,7 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
     run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task["seed"])
     assert searcher.optuna is not None
     trials = searcher.optuna.get_trials()
-    explored = [trial for trial in trials if "recipe" in trial.user_attrs]
+    explored = [trial for trial in trials if "name" in trial.user_attrs]
     assert [trial.value for trial in explored] == [45.0, 45.0]
     told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
     assert {0.1, 0.5, 1.0} <= told  # the rows within the domain
@@ -132,7 +132,7 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
     assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
     assert len(again) == 4
     assert searcher.optuna is not None
-    states = [t.state for t in searcher.optuna.get_trials() if "recipe" in t.user_attrs]
+    states = [t.state for t in searcher.optuna.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.COMPLETE] * 2
 
 
@@ -147,7 +147,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, f"t{number}", config, outcome.pop("score", None), **outcome)
     assert searcher.optuna is not None
-    states = [t.state for t in searcher.optuna.get_trials() if "recipe" in t.user_attrs]
+    states = [t.state for t in searcher.optuna.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
 
 

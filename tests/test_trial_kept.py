@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -297,10 +298,10 @@ class TestOverlapInATrial:
         assert len(read) == 2
 
     def test_its_time_is_part_of_the_cost(self, base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
-        counted: list[object] = []
-        monkeypatch.setattr("trainables.trial.finish.overlap", lambda *_: counted.append(1))
-        monkeypatch.setattr("trainables.trial.measure.Clock.cost", lambda *_: {"counted before": len(counted)})
-        assert run_trial(base, 1).cost == {"counted before": 1}
+        monkeypatch.setattr("trainables.trial.finish.overlap", lambda *_: time.sleep(0.3))
+        cost = run_trial(base, 1).cost
+        assert cost["evaluation_seconds"] > cost["evaluating_seconds"] > 0.3
+        assert cost["seconds"] == pytest.approx(cost["train_seconds"] + cost["evaluation_seconds"])
 
 
 def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ PLUGINS = "plugins"
 PROGRESS = "progress.json"
 """How far the study is, while it runs."""
 CURVES = "progress"
-"""The losses of trials, a file of JSON lines for those that train together."""
+"""The losses of trials, `KEY.jsonl` each."""
 
 _KEY = re.compile(r"(?P<hash>[0-9a-f]+)-(?P<seed>\d+)")
 

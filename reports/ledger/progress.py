@@ -5,18 +5,17 @@ Both are for whoever looks at a study while it runs (`reports.live`). No report 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar
 
-from reports.ledger.folders import CURVES, PROGRESS
+from reports.ledger.folders import CURVES, PROGRESS, is_key
 from reports.ledger.json_files import known_fields, read_json, write_json
 from reports.ledger.validity import LARGEST
 from trainables.errors import UserError
@@ -51,6 +50,8 @@ class Running(Waiting):
     """The last pause of its training at which a scheduler was told a score."""
     score: float | None = None
     """That development score."""
+    attempt: int = 1
+    """How often this run of the study has begun it: again after its workers died."""
 
 
 @dataclass(frozen=True)
@@ -145,17 +146,16 @@ class Curve:
     """Step and loss, about a hundred of a whole training, by step."""
 
 
-def add_losses(results: Path, files_key: str, step: int, steps: int, losses: Mapping[str, float]) -> None:
-    """Note the losses of trials at a step, by trial key, in the file of those that train together.
+def add_losses(results: Path, key: str, steps: int, points: Iterable[tuple[int, float]]) -> None:
+    """Note losses of a trial, step and loss each; its training has so many `steps`.
 
-    A file that cannot be written is passed over: a curve is not worth a trial.
+    `OSError` where they cannot be written.
     """
-    path = results / CURVES / f"{files_key}.jsonl"
-    line = json.dumps({"step": step, "steps": steps, "loss": {key: float(f"{v:.6g}") for key, v in losses.items()}})
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(line + "\n")
+    path = results / CURVES / f"{key}.jsonl"
+    lines = [json.dumps({"step": step, "steps": steps, "loss": {key: float(f"{loss:.6g}")}}) for step, loss in points]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 class Curves:
@@ -165,23 +165,23 @@ class Curves:
         self.folder = results / CURVES
         self._read: dict[str, tuple[int, dict[str, Curve]]] = {}
 
-    def of(self, files_key: str) -> dict[str, Curve]:
-        """By trial key, the curves of the trials that train together under this name; empty where nothing is noted."""
-        path = self.folder / f"{files_key}.jsonl"
-        try:
-            size = path.stat().st_size
-            if self._read.get(files_key, (-1, {}))[0] != size:
-                self._read[files_key] = (size, _parse(path.read_text(encoding="utf-8", errors="replace")))
-        except OSError:
-            return {}
-        return self._read[files_key][1]
-
     def all(self) -> dict[str, Curve]:
         """By trial key, every curve in the folder."""
+        # Older versions kept a file of those that train together; a trial's own file is newer.
+        paths = sorted(self.folder.glob("*.jsonl"), key=lambda path: (is_key(path.stem), path.name))
         found: dict[str, Curve] = {}
-        for path in sorted(self.folder.glob("*.jsonl")):
-            found |= self.of(path.stem)
+        for path in paths:
+            found |= self._of(path)
         return found
+
+    def _of(self, path: Path) -> dict[str, Curve]:
+        try:
+            size = path.stat().st_size
+            if self._read.get(path.name, (-1, {}))[0] != size:
+                self._read[path.name] = (size, _parse(path.read_text(encoding="utf-8", errors="replace")))
+        except OSError:
+            return {}
+        return self._read[path.name][1]
 
 
 def _parse(text: str) -> dict[str, Curve]:

@@ -47,7 +47,9 @@ class Record:
     earlier runs), `population` (how many trained together) and `stopped` (why it ended early, else None)."""
     cost: dict[str, Any] = field(default_factory=dict)
     """`seconds`, of them `train_seconds` and `evaluation_seconds`; `gpu_seconds`, `peak_memory_mb` (of the GPU where
-    there is one), `workers`, `threads`."""
+    there is one), `workers`, `threads`. `crew` has the seconds of the trial's workers since the trial before, by what
+    they did: `starting`, `busy` (training and encoding), `evaluating`, `waiting` (for the results to be written) and
+    `idle`. Older records lack it."""
     versions: dict[str, str] = field(default_factory=dict)
     """Of Python and packages; of this project's code and of plugins a digest."""
     hardware: str = ""

@@ -104,9 +104,13 @@ def _range(name: str) -> tuple[float, float]:
 def _counts(record: Record) -> Iterator[str]:
     for kind, values in (
         ("training", record.training),
-        ("cost", record.cost),
+        ("cost", {name: value for name, value in record.cost.items() if name != "crew"}),
+        ("cost.crew", record.cost.get("crew", {})),
         ("geometry", record.geometry),
     ):
+        if not isinstance(values, Mapping):
+            yield f"{kind} is no object"
+            continue
         for name, value in values.items():
             where = f"{kind}.{name}"
             if name == "stopped" or where == "geometry.sentences":
@@ -114,7 +118,7 @@ def _counts(record: Record) -> Iterator[str]:
                     yield f"{where} is no text"
             elif value is not None and not _is_number(value):
                 yield f"{where} is no number"
-            elif value is not None and value < 0 and (kind == "cost" or _SUMS.fullmatch(name)):
+            elif value is not None and value < 0 and (kind.startswith("cost") or _SUMS.fullmatch(name)):
                 yield f"{where} is {value:g}, which is negative"
 
 

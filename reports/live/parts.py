@@ -13,7 +13,7 @@ from reports.ledger.progress import seconds_since
 from reports.live.folder import Best, Ended, View
 from reports.live.picture import colours, loss_picture
 from reports.live.texts import PAGE
-from reports.markdown import DASH, count, number, signed
+from reports.markdown import DASH, count, duration, number, signed
 
 BEST_SHOWN = 5
 LISTED = 50
@@ -128,11 +128,12 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
 
 
 def _step(trial: Running) -> str:
+    again = f", again ({trial.attempt})" if trial.attempt > 1 else ""
     if not trial.step or not trial.steps:
-        return "starting"
+        return f"starting{again}"
     bar = f'<progress value="{trial.step}" max="{trial.steps}" aria-label="steps"></progress>'
     scoring = " (scoring)" if trial.step >= trial.steps else ""
-    return f"{bar} {trial.step:,} of {trial.steps:,}{scoring}"
+    return f"{bar} {trial.step:,} of {trial.steps:,}{scoring}{again}"
 
 
 def _losses(view: View, of_colour: dict[str, str]) -> str:
@@ -253,18 +254,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> s
         f'<table role="table"><caption>{caption}</caption><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
         f'<tbody role="rowgroup">{"".join(lines)}</tbody></table>'
     )
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `3 min`, `2 h 5 min`, `3 days 4 h`."""
-    minutes, hours = round(seconds / 60), int(seconds // 3600)
-    if seconds < 100:
-        return f"{max(0, round(seconds))} s"
-    if minutes < 100:
-        return f"{minutes} min"
-    if hours < 48:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{hours // 24} days {hours % 24} h"
 
 
 def _ago(moment: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def write(results: Results, pictures: Path) -> str:
     info = results.info
     finished = [record for record in results.records if record.status == "finished"]
     pruned = len(results.records) - len(finished)
+    done = [record for record in results.records if record.status in ("finished", "pruned")]
     rows = total(results)
     missing = rows.wanted - rows.there
     facts = [
@@ -38,7 +40,8 @@ def write(results: Results, pictures: Path) -> str:
             for name, n in sorted(info.status_counts.items())
             if name not in ("finished", "pruned")
         ),
-        f"Cost: {_cost(finished + [r for r in results.records if r.status == 'pruned'])}",
+        f"Cost: {_cost(done)}",
+        f"Time of the workers, until each one's last trial: {_workers_time(done)}",
         f"Hardware: {'; '.join(map(text, _distinct([info.hardware, *(r.hardware for r in results.records)])))}",
         f"Versions: {', '.join(text(f'{name} {version}') for name, version in sorted(info.versions.items()))}",
         *_presets(results),
@@ -84,6 +87,24 @@ def _cost(records: Sequence[Record]) -> str:
         f"{number(hours('evaluation_seconds'))} evaluation), {number(hours('gpu_seconds'))} GPU hours"
     )
     return said + (f", at most {number(peak, 0)} MB of memory" if peak else "")
+
+
+def _workers_time(records: Sequence[Record]) -> str:
+    """How the workers spent their time, as shares; a GPU that waits shows here."""
+    spent: Counter[str] = Counter()
+    for record in records:
+        spent.update({what: float(seconds or 0) for what, seconds in record.cost.get("crew", {}).items()})
+    total = spent.total()
+    if not total:
+        return ""
+    words = {
+        "busy": "training and encoding",
+        "evaluating": "fitting classifiers",
+        "waiting": "waiting for results to be written",
+        "starting": "starting",
+        "idle": "idle",
+    }
+    return ", ".join(f"{number(100 * spent[what] / total)} % {said}" for what, said in words.items())
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -82,4 +82,8 @@ WATCHERS = Registry(
     "watcher",
     WatcherEntry("console", "study.watchers.console:Console", "a line a trial, and what runs now"),
     WatcherEntry("progress", "study.watchers.progress:ProgressFile", "the file that the live page shows"),
+    WatcherEntry("tensorboard", "study.watchers.tensorboard:build", "curves, and every score of a trial"),
+    WatcherEntry("mlflow", "study.watchers.mlflow:build", "a run a trial, if MLFLOW_TRACKING_URI is set"),
+    WatcherEntry("wandb", "study.watchers.wandb:build", "a run a trial, if WANDB_API_KEY or WANDB_MODE is set"),
+    WatcherEntry("metrics", "study.watchers.metrics:build", "Ray's metrics, for its dashboard and Grafana"),
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -29,8 +29,9 @@ from trainables.corpora.columns import (
     asked_columns,
     find_columns,
 )
-from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table, stamp
+from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table
 from trainables.errors import UserError
+from trainables.kept import stamp
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 from trainables.recipe import SCENES
 
@@ -61,6 +62,16 @@ class NLIPairs:
 
     def __len__(self) -> int:
         return len(self.premises)
+
+    def copy(self) -> NLIPairs:
+        """One that may be changed; the texts themselves, which cannot be, are shared."""
+        return replace(
+            self,
+            premises=list(self.premises),
+            hypotheses=list(self.hypotheses),
+            labels=self.labels.copy(),
+            file=self.file.copy(),
+        )
 
 
 def load_nli(

@@ -19,6 +19,7 @@ from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_pr
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError
+from trainables.kept import KEPT
 from trainables.labels import ENTAILMENT
 from trainables.recipe import CorpusConfig
 
@@ -112,7 +113,7 @@ def check_sentences(request: SamplerRequest) -> None:
 
 def sentences(request: SamplerRequest) -> Iterator[str]:
     """All sentences in corpus order, repeated ones too."""
-    return _texts(_read(request.corpus))
+    return _texts(_kept(request.corpus)[0])
 
 
 def check_source(request: SamplerRequest) -> None:
@@ -127,9 +128,9 @@ def remarks(request: SamplerRequest) -> list[str]:
 
 
 def _load(request: SamplerRequest, needs: _Needs) -> NLIPairs:
-    pairs = _read(request.corpus)
-    _refuse(request, needs, census(pairs))
-    return pairs
+    pairs, count = _kept(request.corpus)
+    _refuse(request, needs, count)
+    return pairs.copy()
 
 
 def _check(request: SamplerRequest, needs: _Needs) -> None:
@@ -178,16 +179,15 @@ def _counted(config: CorpusConfig, stamp: tuple[Any, ...] | None) -> Census | No
     return census(_load_nli(config))
 
 
-def _read(config: CorpusConfig) -> NLIPairs:
-    """The pairs to train on. The last ones are kept: after training a trial asks for their sentences again, and reading
-    a large corpus takes long."""
-    return _kept(*_source(config))
+def _kept(config: CorpusConfig) -> tuple[NLIPairs, Census]:
+    """The pairs to train on, which nobody may change, and their counts. After training a trial asks for their sentences
+    again, and the next trial for the pairs; reading a large corpus takes long."""
 
+    def read() -> tuple[NLIPairs, Census]:
+        pairs = _load_nli(config)
+        return pairs, census(pairs)
 
-@functools.lru_cache(maxsize=1)
-def _kept(config: CorpusConfig, stamp: tuple[Any, ...] | None) -> NLIPairs:
-    """`stamp` is as in `_counted`."""
-    return _load_nli(config)
+    return KEPT.get(("labelled pairs", *_source(config)), read)
 
 
 def _load_nli(config: CorpusConfig) -> NLIPairs:

@@ -73,12 +73,6 @@ def check_hub(place: str) -> None:
         datasets.load_dataset_builder(place)
 
 
-def stamp(place: Path) -> list[tuple[str, int, int]]:
-    """Path, size and time of change of a file, or of all files of a folder."""
-    files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
-    return [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-
-
 def _hub(place: str) -> AbstractContextManager[tuple[Any, bool]]:
     return open_hub(place, f"the NLI data {place!r} is", f"a local folder or file ({FORMS})")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,9 @@ from trainables.encoders.passes import TOKENS_PER_PASS, autocast, length_buckets
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.precision import resolve_precision
+from trainables.encoders.tokens import token_ids
 from trainables.errors import UserError
+from trainables.kept import KEPT, stamp
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 from trainables.registry import load
 
@@ -90,12 +93,7 @@ class TransformerEncoder(nn.Module):
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Token ids of each sentence, special tokens included, cut at `max_length`."""
-        if not sentences:
-            return []
-        ids: list[list[int]] = self.tokenizer(
-            list(sentences), truncation=True, max_length=self.max_length, add_special_tokens=True
-        )["input_ids"]
-        return ids
+        return token_ids(self.tokenizer, sentences, self.max_length)
 
     @property
     def specials(self) -> int:
@@ -165,8 +163,8 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
 
 def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncoder:
     config = request.config
-    # The built-in weights are drawn, too, but always the same ones, as if they came from a checkpoint.
-    backbone, tokenizer, fresh = (*build(), []) if config.name == SCENES_ENCODER else _from_pretrained(config.name)
+    # A head for masked language modelling is drawn from where loading leaves the random stream.
+    backbone, tokenizer, fresh = (_load if request.masked_lm else _pristine)(config.name)
     if tokenizer.pad_token_id is None:
         raise UserError(f"the tokenizer of {config.name!r} has no padding token; give one that has")
     if POOLINGS[pooling.mode].needs_cls and tokenizer.cls_token_id is None:
@@ -190,12 +188,32 @@ def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncod
     return encoder.to(device)
 
 
-def _from_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
-    """Backbone, tokenizer, and the names of the parameters that the checkpoint lacks."""
+Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]
+"""Backbone, tokenizer, and the names of the parameters that the checkpoint lacks."""
+
+
+def _pristine(name: str) -> Loaded:
+    """What `_load` gives, as a copy of the trial's own; the next trial need not read the files again."""
+
+    def without_draws(loaded: Loaded) -> bool:
+        backbone, _, fresh = loaded
+        return not set(fresh) & {parameter for parameter, _ in backbone.named_parameters()}
+
+    folder = Path(transformer_folder(name))
+    files = stamp(folder) if folder.is_dir() else None  # a name of the hub
+    return copy.deepcopy(KEPT.get(("transformer", name, files), lambda: _load(name), without_draws))
+
+
+def _load(name: str) -> Loaded:
+    # The built-in weights are drawn, too, but always the same ones, as if they came from a checkpoint.
+    return (*build(), []) if name == SCENES_ENCODER else _from_pretrained(name)
+
+
+def _from_pretrained(name: str) -> Loaded:
     quieten()
     folder = transformer_folder(name)
 
-    def read() -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
+    def read() -> Loaded:
         # Said outright, for otherwise transformers would ask on the console whether to run a model's own code.
         backbone, report = AutoModel.from_pretrained(
             folder, dtype=torch.float32, trust_remote_code=False, output_loading_info=True

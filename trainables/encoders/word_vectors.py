@@ -14,6 +14,7 @@ from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
 from trainables.errors import UserError
+from trainables.kept import KEPT, stamp
 
 
 class WordVectors:
@@ -54,7 +55,10 @@ def load_word_vectors(request: EncoderRequest) -> BaseEncoder:
     name, path = request.config.name, Path(request.config.name)
     if not path.is_file():
         raise UserError(f"no word vectors at {name!r}; name a GloVe text file or a .npy matrix")
-    return WordVectors(*(_read_matrix(path) if path.suffix == ".npy" else _read_text(path)), device=request.device)
+    if path.suffix == ".npy":
+        return WordVectors(*_read_matrix(path), device=request.device)
+    words, vectors = KEPT.get(("word vectors", stamp(path)), lambda: _read_text(path))
+    return WordVectors(words, vectors.copy(), device=request.device)
 
 
 def _read_text(path: Path) -> tuple[list[str], np.ndarray]:

@@ -80,6 +80,17 @@ class Evaluation:
         return arrays | {f"items.{name}": np.array(digits) for name, digits in self.items.items()}
 
 
+@dataclass(frozen=True)
+class Embeddings:
+    """What an encoder gives for the unique sentences of all tasks, so that another process can score it."""
+
+    vectors: np.ndarray = field(repr=False)  # (sentences, dim) float32, in the order in which the tasks give them
+    sentences: str
+    """Sixteen hexadecimal digits of the sentences in their order."""
+    seconds: float
+    """That reading and encoding took."""
+
+
 def evaluate(
     encode: Encode,
     data: str | Path,
@@ -95,6 +106,33 @@ def evaluate(
     None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
     no task is left, or if an embedding is not finite.
     """
+    return score_embeddings(embed(encode, data, tasks), data, tasks, protocol, seed=seed, progress=progress)
+
+
+def embed(encode: Encode, data: str | Path, tasks: Sequence[str]) -> Embeddings:
+    """The first half of `evaluate`, all that needs the encoder; with the same errors."""
+    begin = time.perf_counter()
+    read, missing, errors = _read_all(Path(data), task_names(tasks))
+    if not read:
+        raise UserError(next(iter({**missing, **errors}.values())))
+    sentences = _unique(read)
+    vectors = _encoded(encode, sentences)
+    return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin)
+
+
+def score_embeddings(
+    embeddings: Embeddings,
+    data: str | Path,
+    tasks: Sequence[str],
+    protocol: str = "full",
+    *,
+    seed: int = 1111,
+    progress: bool = False,
+) -> Evaluation:
+    """The second half of `evaluate`. The tasks are read again, perhaps in another process: `UserError` where they are
+    not those that were embedded."""
+    import torch
+
     from trainables.senteval.geometry import geometry
     from trainables.senteval.items import digest, test_splits
     from trainables.senteval.score import Embedded, Scores, score
@@ -102,10 +140,10 @@ def evaluate(
     begin = time.perf_counter()
     names, settings = task_names(tasks), protocol_named(protocol)
     read, missing, errors = _read_all(Path(data), names)
-    if not read:
-        raise UserError(next(iter({**missing, **errors}.values())))
-    embeddings, lookup = _embed(encode, read)
-    encoding_seconds = time.perf_counter() - begin
+    sentences = _unique(read)
+    if _digits(sentences) != embeddings.sentences:
+        raise UserError(f"the tasks in {data} are not those that were embedded; leave its files as they are")
+    vectors, lookup = torch.from_numpy(embeddings.vectors), _lookup(sentences)
 
     results: dict[str, Numbers] = {}
     found: dict[str, Scores] = {}
@@ -115,7 +153,7 @@ def evaluate(
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
             try:
-                found[name] = score(Embedded(TASKS[name], read[name], embeddings, lookup), settings, seed)
+                found[name] = score(Embedded(TASKS[name], read[name], vectors, lookup), settings, seed)
             except UserError as problem:
                 errors[name] = str(problem)
         if name in found:
@@ -132,9 +170,9 @@ def evaluate(
         dev={name: scores.dev for name, scores in found.items() if scores.dev is not None},
         items={name: digest(test_splits(TASKS[name], read[name])) for name in found}
         | {f"dev.{name}": digest([read[name].splits["dev"]]) for name in found if found[name].dev is not None},
-        geometry=geometry(read, embeddings, lookup),
-        seconds=time.perf_counter() - begin,
-        encoding_seconds=encoding_seconds,
+        geometry=geometry(read, vectors, lookup),
+        seconds=embeddings.seconds + time.perf_counter() - begin,
+        encoding_seconds=embeddings.seconds,
         errors=errors,
     )
 
@@ -150,6 +188,8 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
     `{"STSBenchmark.dev_spearman_cosine": ..., "score": mean}`, in percent, for those of the two that are asked
     for and there; `score` is None if neither is.
     """
+    import torch
+
     from trainables.senteval.correlation import spearman
     from trainables.senteval.examples import TaskData
     from trainables.senteval.score import Embedded
@@ -161,7 +201,8 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
     found: dict[str, float | None] = {}
     dev = {name: TaskData({"dev": content.splits["dev"]}) for name, content in read.items()}
     if dev:
-        embeddings, lookup = _embed(encode, dev)
+        sentences = _unique(dev)
+        embeddings, lookup = torch.from_numpy(_encoded(encode, sentences)), _lookup(sentences)
         for name, content in dev.items():
             part = content.splits["dev"]
             predicted = Embedded(TASKS[name], content, embeddings, lookup).cosine(part)
@@ -225,21 +266,27 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
 
 
 def _read(task: Task, data: Path) -> TaskData:
-    from trainables.senteval.read import read_task
+    from trainables.senteval.read import kept_task
 
-    return read_task(task, data)
+    return kept_task(task, data)
 
 
-def _embed(encode: Encode, read: Mapping[str, TaskData]) -> tuple[Tensor, Callable[[list[str]], Tensor]]:
-    """Encode each sentence once; returns the embeddings and the way from sentences to row numbers."""
+def _unique(read: Mapping[str, TaskData]) -> list[str]:
+    """Each sentence once, in the order in which the tasks give them."""
+    return list(dict.fromkeys(text for content in read.values() for text in content.sentences()))
+
+
+def _digits(sentences: Sequence[str]) -> str:
+    found = hashlib.sha256()
+    for text in sentences:
+        found.update(text.encode(errors="surrogatepass") + b"\n")
+    return found.hexdigest()[:16]
+
+
+def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences, dim) float32
+    """`UserError` where the embeddings cannot be scored."""
     import numpy as np
-    import torch
 
-    numbers: dict[str, int] = {}
-    for content in read.values():
-        for text in content.sentences():
-            numbers.setdefault(text, len(numbers))
-    sentences = list(numbers)
     array = np.ascontiguousarray(encode(sentences), dtype=np.float32)
     if array.ndim != 2 or len(array) != len(sentences):
         raise UserError(f"the encoder gave shape {array.shape} for {len(sentences):,} sentences, not (sentences, dim)")
@@ -250,8 +297,12 @@ def _embed(encode: Encode, read: Mapping[str, TaskData]) -> tuple[Tensor, Callab
     zero = ~array.any(axis=1)
     if zero.sum() > len(sentences) / 2:
         raise UserError(f"the encoder gives the zero vector for {int(zero.sum()):,} of {len(sentences):,} sentences")
+    return array
 
-    def lookup(texts: list[str]) -> Tensor:
-        return torch.tensor([numbers[text] for text in texts], dtype=torch.long)
 
-    return torch.from_numpy(array), lookup
+def _lookup(sentences: Sequence[str]) -> Callable[[list[str]], Tensor]:
+    """The way from sentences to row numbers."""
+    import torch
+
+    numbers = {text: number for number, text in enumerate(sentences)}
+    return lambda texts: torch.tensor([numbers[text] for text in texts], dtype=torch.long)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,17 @@ class Split:
     def __len__(self) -> int:
         return len(self.left)
 
+    def copy(self) -> Split:
+        """One that may be changed; the texts themselves, which cannot be, are shared."""
+        right, images = self.right, self.images
+        return replace(
+            self,
+            left=list(self.left),
+            right=None if right is None else list(right),
+            labels=self.labels.copy(),
+            images=None if images is None else images.copy(),
+        )
+
 
 @dataclass(frozen=True)
 class TaskData:
@@ -28,6 +39,10 @@ class TaskData:
     splits: Mapping[str, Split]
     classes: int = 0
     """How many classes there are; 0 where examples are labelled with something else."""
+
+    def copy(self) -> TaskData:
+        """One that may be changed."""
+        return replace(self, splits={name: split.copy() for name, split in self.splits.items()})
 
     def sentences(self) -> list[str]:
         """All sentences, repeated ones too."""

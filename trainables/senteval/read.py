@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError
+from trainables.kept import KEPT, stamp
 from trainables.registry import load
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.readers import READERS
@@ -38,6 +39,13 @@ def read_task(task: Task, data: Path) -> TaskData:
         if len(np.unique(split.labels)) < 2:
             raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {paths[0]} have one label")
     return result
+
+
+def kept_task(task: Task, data: Path) -> TaskData:
+    """`read_task`; files that are as they were the last time are not read again."""
+    entries = task, READERS[task.layout], SCORERS[task.kind]
+    stamps = tuple(stamp(data / file) for file in task.files)
+    return KEPT.get(("task", *entries, str(data), stamps), lambda: read_task(task, data)).copy()
 
 
 _Example = tuple[list[str], list[str] | None, float]

@@ -10,6 +10,6 @@ Importing this package is light; torch loads with `trainables.trial.run`.
 from trainables.trial.check import check_recipes, remarks
 from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
-from trainables.trial.result import TrialResult
+from trainables.trial.result import TrialResult, Unscored
 
-__all__ = ["Reporter", "TrialResult", "check_recipes", "population_key", "remarks"]
+__all__ = ["Reporter", "TrialResult", "Unscored", "check_recipes", "population_key", "remarks"]

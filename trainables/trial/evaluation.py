@@ -1,7 +1,8 @@
-"""A trial's evaluation: all workers encode their share of the sentences, the first one scores."""
+"""A trial's evaluation: all workers encode their share of the sentences; the first one, or another process, scores."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,8 +11,9 @@ import numpy as np
 
 from trainables.encoders.contract import Encoder
 from trainables.recipe import EvaluationConfig
-from trainables.senteval import Evaluation, development, evaluate, fingerprint
+from trainables.senteval import Evaluation, development, fingerprint
 from trainables.senteval.cosines import cosines, sentences
+from trainables.senteval.evaluation import Embeddings, embed, score_embeddings
 from trainables.training.distributed import Workers
 from trainables.trial.places import senteval_folder
 
@@ -29,7 +31,7 @@ class Evaluator:
         self.config, self.workers = config, workers
         self.senteval: Path = senteval_folder(config)
         self.description: dict[str, Any] = {}
-        """Of the evaluation data, for the record."""
+        """Of what is evaluated beside the tasks, for the record."""
         self._watched = sentences(config.heat_map) if config.heat_map != "none" and workers.rank == 0 else None
         self._before: np.ndarray | None = None
 
@@ -45,23 +47,28 @@ class Evaluator:
         self.description["heat_map"] = {"sentences": self._watched}
         return {"heat_map.before": self._before, "heat_map.after": cosines(encoder.encode, self._watched)}
 
-    def score(self, encoder: Encoder) -> Evaluation | None:
-        """Every task of the recipe; None on the other workers."""
-        config = self.config
-        found = by_all(
-            encoder, self.workers, lambda encode: evaluate(encode, self.senteval, config.tasks, config.protocol)
-        )
-        if found is not None:
-            self.description["senteval"] = {
-                "source": config.senteval,
-                "fingerprint": fingerprint(self.senteval, config.tasks),
-            }
-        return found
+    def embed(self, encoder: Encoder) -> Embeddings | None:
+        """All sentences of every task of the recipe; None on the other workers."""
+        return by_all(encoder, self.workers, lambda encode: embed(encode, self.senteval, self.config.tasks))
 
     def development(self, encoder: Encoder) -> float | None:
         """A cheap score while training goes on; None on the other workers, and without data."""
         found = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, RUNG_TASKS))
         return None if found is None else found["score"]
+
+
+def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluation:
+    """Every task of the recipe."""
+    array = embeddings.vectors
+    if not array.flags.writeable:  # what came from another process may lie in memory that is shared with others
+        embeddings = dataclasses.replace(embeddings, vectors=array.copy())
+    return score_embeddings(embeddings, senteval_folder(config), config.tasks, config.protocol)
+
+
+def describe_senteval(config: EvaluationConfig) -> dict[str, Any]:
+    """The evaluation data, for the record."""
+    digits = fingerprint(senteval_folder(config), config.tasks)
+    return {"senteval": {"source": config.senteval, "fingerprint": digits}}
 
 
 def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode], T]) -> T | None:

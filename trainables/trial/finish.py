@@ -1,8 +1,13 @@
-"""The end of a trial: the model is saved, scored, and described."""
+"""The end of a trial: the model is saved, embeds the sentences of SentEval, and is scored and described.
+
+unscored = finish(recipe, seed, encoder, evaluator, clock, ...)   # the last thing that needs the encoder
+result = score(unscored)                                          # needs no GPU: any process can do it
+"""
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +15,10 @@ from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
 from trainables.recipe import Recipe
 from trainables.senteval import Evaluation
-from trainables.trial.evaluation import Evaluator
-from trainables.trial.measure import Clock
+from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
+from trainables.trial.measure import Clock, after_scoring, gpus_of
 from trainables.trial.overlap import overlap
-from trainables.trial.result import TrialResult
+from trainables.trial.result import TrialResult, Unscored
 
 
 def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
@@ -37,33 +42,53 @@ def finish(
     training: dict[str, Any],
     data: dict[str, Any],
     model: Path | None,
-) -> TrialResult:
-    """Score the encoder; the result is empty on all workers but the first.
+    hand_over: bool,
+) -> TrialResult | Unscored:
+    """Embed all that is scored, and score it unless it is handed over; empty on all workers but the first.
 
     `recipe` is the resolved one. `model` is the folder that the encoder was saved to: it gets a README with recipe and
-    scores.
+    scores, unless they are handed over.
     """
     cosines = evaluator.cosines(encoder)
-    evaluation = evaluator.score(encoder)
-    if evaluation is None:
+    embeddings = evaluator.embed(encoder)
+    if embeddings is None:
         return TrialResult()
-    seen = _overlap(recipe, evaluation, data, evaluator)  # before the clock is read, so that its time is counted
-    result = TrialResult(
-        scores=evaluation.tasks,
-        predictions={**evaluation.kept, **cosines},
-        geometry=evaluation.geometry,
-        training=training,
-        cost=clock.cost(evaluator.workers),
-        data={**data, **evaluator.description, **seen},
-    )
-    if model is not None:
-        write_card(model, model_card(recipe.flat(), seed, result.scores, result.data, training))
+    cost, known = clock.cost(evaluator.workers), {**data, **evaluator.description}
+    unscored = Unscored(recipe.flat(), seed, embeddings, cosines, training, cost, known, model)
+    if hand_over:
+        return unscored
+    result = score(unscored, gpus=gpus_of(evaluator.workers))
+    if model is not None and result.card is not None:
+        write_card(model, result.card)
     return result
 
 
-def _overlap(recipe: Recipe, evaluation: Evaluation, data: dict[str, Any], evaluator: Evaluator) -> dict[str, Any]:
+def score(unscored: Unscored, *, gpus: int = 0) -> TrialResult:
+    """Fit the classifiers and score a trial. `gpus` are held meanwhile, and their seconds counted.
+
+    Raises `UserError` where the evaluation data is no longer that of the embeddings.
+    """
+    began = time.perf_counter()
+    recipe = Recipe.from_flat(unscored.recipe)
+    evaluation = score_senteval(recipe.evaluation, unscored.embeddings)
+    data = {**unscored.data, **describe_senteval(recipe.evaluation)}
+    data |= _overlap(recipe, evaluation, data)
+    card = model_card(unscored.recipe, unscored.seed, evaluation.tasks, data, unscored.training)
+    seconds = time.perf_counter() - began
+    return TrialResult(
+        scores=evaluation.tasks,
+        predictions={**evaluation.kept, **unscored.predictions},
+        geometry=evaluation.geometry,
+        training=unscored.training,
+        cost=after_scoring(unscored.cost, seconds, gpus),
+        data=data,
+        card=None if unscored.model is None else card,
+    )
+
+
+def _overlap(recipe: Recipe, evaluation: Evaluation, data: dict[str, Any]) -> dict[str, Any]:
     """For the record; empty where it is not known. Whatever goes wrong here, the trained and scored trial is kept."""
-    fingerprints = data.get("corpus", {}).get("fingerprint"), evaluator.description["senteval"]["fingerprint"]
+    fingerprints = data.get("corpus", {}).get("fingerprint"), data["senteval"]["fingerprint"]
     try:
         found = overlap(recipe, evaluation.predictions, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything

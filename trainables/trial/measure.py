@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,7 +31,11 @@ class Clock:
         self.trained = time.perf_counter()
 
     def cost(self, workers: Workers) -> dict[str, Any]:
-        """What the trial has cost until now: seconds, GPU seconds, and peak memory in MiB."""
+        """What the trial has cost until now: seconds, GPU seconds, and peak memory in MiB.
+
+        `evaluation_seconds` are all after the training; of these `evaluating_seconds` passed after the last embedding,
+        and need no GPU: there are none yet (`after_scoring`).
+        """
         now = time.perf_counter()
         gpu = torch.cuda.is_available()
         memory = torch.cuda.max_memory_allocated() if gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -38,19 +44,42 @@ class Clock:
             "seconds": seconds,
             "train_seconds": self.trained - self.began + self.resumed,
             "evaluation_seconds": now - self.trained,
-            "gpu_seconds": seconds * workers.count if gpu else 0.0,
+            "evaluating_seconds": 0.0,
+            "gpu_seconds": seconds * gpus_of(workers),
             "peak_memory_mb": memory / 2**20,
             "workers": workers.count,
             "threads": torch.get_num_threads(),
         }
 
 
+def after_scoring(cost: dict[str, Any], seconds: float, gpus: int) -> dict[str, Any]:
+    """The cost with so many seconds of scoring, while the trial held that many GPUs."""
+    added = dict.fromkeys(("seconds", "evaluation_seconds", "evaluating_seconds"), seconds)
+    added["gpu_seconds"] = seconds * gpus
+    return {name: value + added.get(name, 0) for name, value in cost.items()}
+
+
+def gpus_of(workers: Workers) -> int:
+    """How many GPUs a trial's workers hold."""
+    return workers.count if torch.cuda.is_available() else 0
+
+
+def forget_peak() -> None:
+    """Peak memory is that from now on: an earlier trial of this process may have taken more."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    with contextlib.suppress(OSError):  # only Linux can; elsewhere it stays the peak of the process
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[str, Any]:
-    """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum."""
+    """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum. `streams` is
+    there where something was drawn at random in the forward passes: see `Progress.streams`."""
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     return {
         **{name: value for name, value in sums.items() if name not in COUNTED},
+        **({} if progress.streams is None else {"streams": progress.streams}),
         "steps": progress.step,
         "loss": sums.get("loss", 0.0) / steps,
         "last_loss": progress.last_loss,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from trainables.corpora.layouts import LAYOUTS, SamplerRequest, all_sentences
 from trainables.recipe import Recipe
 from trainables.senteval.items import test_splits
-from trainables.senteval.read import read_task
+from trainables.senteval.read import kept_task
 from trainables.senteval.tasks import TASKS
 from trainables.trial.places import sampler_request
 
@@ -24,7 +24,8 @@ def overlap(recipe: Recipe, tasks: Iterable[str], fingerprints: tuple[str | None
     """
     if not recipe.trains or LAYOUTS[recipe.corpus.layout].sentences is None:
         return None
-    return _counted(recipe.corpus.layout, sampler_request(recipe, seed=0), tuple(tasks), fingerprints)
+    found = _counted(recipe.corpus.layout, sampler_request(recipe, seed=0), tuple(tasks), fingerprints)
+    return {name: dict(counts) for name, counts in found.items()}
 
 
 @functools.lru_cache(maxsize=32)
@@ -46,7 +47,7 @@ def _counted(
 
 def _test_items(name: str, request: SamplerRequest) -> list[tuple[str, ...]]:
     """The sentence or the two sentences of each test item."""
-    splits = test_splits(TASKS[name], read_task(TASKS[name], request.senteval))
+    splits = test_splits(TASKS[name], kept_task(TASKS[name], request.senteval))
     return [
         tuple(map(_plain, item))
         for split in splits

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from trainables.keys import Value
+    from trainables.senteval.evaluation import Embeddings
 
 
 @dataclass(frozen=True)
@@ -27,3 +32,25 @@ class TrialResult:
     training: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
+    card: str | None = None
+    """The text of the saved model's README, which belongs into its folder (`write_card`); None: no model was saved."""
+
+
+@dataclass(frozen=True)
+class Unscored:
+    """A trial after its last embedding: `trainables.trial.finish.score` makes its result, here or in another process.
+
+    That process needs no GPU, but the evaluation and training data under the same paths, and whatever plugins the
+    recipe names. This can be pickled; the other fields are those of `TrialResult`, as far as they are known.
+    """
+
+    recipe: Mapping[str, Value]
+    """`Recipe.flat()` of the resolved recipe."""
+    seed: int
+    embeddings: Embeddings
+    predictions: dict[str, np.ndarray]
+    training: dict[str, Any]
+    cost: dict[str, Any]
+    data: dict[str, Any]
+    model: Path | None
+    """Where the model was saved; None: it was not."""

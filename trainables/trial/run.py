@@ -25,10 +25,10 @@ from trainables.trial.build import (
 )
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
-from trainables.trial.measure import Clock, measured
+from trainables.trial.measure import Clock, forget_peak, measured
 from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
-from trainables.trial.result import TrialResult
+from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.rungs import Rungs
 
 
@@ -42,7 +42,8 @@ def run_trials(
     resume: Path | None = None,
     shared: Path | None = None,
     done: Callable[[int], bool] = lambda number: False,
-) -> Iterator[TrialResult | None]:
+    hand_over: bool = False,
+) -> Iterator[TrialResult | Unscored | None]:
     """One trial, or several that train together as a population (`population_key`); their results one by one.
 
     `done` says of a recipe's number whether its result is there already, so that None stands for it; see
@@ -57,6 +58,7 @@ def run_trials(
             resume=resume,
             shared=shared,
             done=done,
+            hand_over=hand_over,
         )
         return
     yield run_trial(
@@ -67,6 +69,7 @@ def run_trials(
         reporter=reporter,
         resume=resume,
         shared=shared,
+        hand_over=hand_over,
     )
 
 
@@ -79,12 +82,16 @@ def run_trial(
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
-) -> TrialResult:
+    hand_over: bool = False,
+) -> TrialResult | Unscored:
     """Train and evaluate. Every worker calls it; only the first one's result holds scores.
 
     `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
-    leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from.
+    leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from. With
+    `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.finish.score`.
+    Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
+    forget_peak()
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     recipe = resolve(recipe)
     base = build_encoder(recipe, seed, shared)
@@ -105,7 +112,9 @@ def run_trial(
     encoder = postprocessed(recipe, base)
     clock.training_ended()
     model = save_model(base, model_folder) if trained and workers.rank == 0 else None
-    return finish(recipe, seed, encoder, evaluator, clock, training=trained, data=data, model=model)
+    return finish(
+        recipe, seed, encoder, evaluator, clock, training=trained, data=data, model=model, hand_over=hand_over
+    )
 
 
 def _train(

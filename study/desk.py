@@ -1,0 +1,284 @@
+"""The desk of a study: where crews take trials, and tell what becomes of them.
+
+One small actor beside the process that runs the study. It holds no result for long and decides nothing: it passes
+trials from Tune's drivers to their crews, what crews tell to the study, and verdicts and orders back. All of it waits
+without polling, so that a thousand crews cost it little.
+
+Who calls what:
+
+    the study       post, settled, judge, halt
+    a driver        assign, event, lost, abandon, dismiss
+    a crew          take, tell, finish, verdict, orders
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from study.courier import Deliveries
+
+ATTEMPTS = 4
+"""How often a trial is begun at most in one run of a study, since its machine or process died."""
+DRAIN_SECONDS = 5.0
+"""How often Ray is asked which machines are about to go."""
+SAVE, HALT = "save", "halt"
+"""Orders to a crew: write a checkpoint now; write one and stop."""
+
+
+@dataclass
+class _Crew:
+    """What the desk knows of one."""
+
+    task: dict[str, Any] | None = None
+    number: int = -1
+    """Of its last task, counted from 0."""
+    open: set[str] = field(default_factory=set)
+    """Trials of this task that are neither kept nor failed nor handed over."""
+    finished: bool = True
+    """Whether its workers are done with the task."""
+    training: bool = False
+    """Whether it is between the first step and the last, where an order to halt is heard."""
+    dismissed: bool = False
+    events: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
+    """For its driver."""
+    orders: list[str] = field(default_factory=list)
+    nodes: set[str] = field(default_factory=set)
+    """Machines of its workers."""
+
+
+class Desk:
+    """Made a Ray actor by `open_desk`; all its state lives on its event loop."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder`: the study's results, for large things that crews send."""
+        self._deliveries = Deliveries(folder)
+        self._crews: dict[str, _Crew] = defaultdict(_Crew)
+        self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task's files
+        self._reasons: dict[str, str] = {}  # why the last attempt ended
+        self._settled: set[str] = set()
+        self._posted: list[dict[str, Any]] = []
+        self._verdicts: dict[tuple[str, int], bool] = {}
+        self._changed = asyncio.Condition()
+        self._halted = False
+        self._leaving: set[str] = set()
+
+    # --- the study
+
+    async def post(self) -> list[dict[str, Any]]:
+        """What crews have told since the last call, at least one thing."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._posted)
+            told, self._posted = self._posted, []
+        return told
+
+    async def settled(self, keys: Iterable[str]) -> None:
+        """These trials are kept or have failed: the study has written it."""
+        async with self._changed:
+            self._settled.update(keys)
+            for crew in self._crews.values():
+                self._close(crew, keys)
+            self._changed.notify_all()
+
+    async def judge(self, key: str, rung: int, going_on: bool) -> None:
+        """The scheduler's verdict on a trial at a rung."""
+        async with self._changed:
+            self._verdicts[key, rung] = going_on
+            self._changed.notify_all()
+
+    async def halt(self, seconds: float) -> None:
+        """Have all crews that train write a checkpoint and stop; returns when they have, or after so many seconds."""
+        async with self._changed:
+            self._halted = True
+            self._order(self._crews.values(), HALT)
+            self._changed.notify_all()
+            try:
+                done = self._changed.wait_for(lambda: not any(crew.training for crew in self._crews.values()))
+                await asyncio.wait_for(done, seconds)
+            except TimeoutError:
+                pass  # a step takes longer than that; what came after the last checkpoint is repeated
+
+    async def watch_machines(self) -> None:
+        """Order a checkpoint wherever Ray says that a machine is about to go. Never returns."""
+        import ray._private.state
+
+        while True:
+            try:
+                leaving = await asyncio.to_thread(ray._private.state.state.get_draining_nodes)
+            except Exception as error:  # Ray's own control service may be away for a while
+                leaving = None
+                print(f"machines that leave are not known now: {error}", flush=True)
+            if leaving is not None:
+                async with self._changed:
+                    new = set(leaving) - self._leaving
+                    self._leaving = set(leaving)
+                    self._order((crew for crew in self._crews.values() if crew.nodes & new), SAVE)
+                    self._changed.notify_all()
+            await asyncio.sleep(DRAIN_SECONDS)
+
+    # --- a driver
+
+    async def assign(self, name: str, task: dict[str, Any]) -> None:
+        """Give a crew its next task: `key` of its files, its `trials`, and keys of those that are `done`."""
+        async with self._changed:
+            for other, crew in list(self._crews.items()):
+                if other != name and crew.task is not None and crew.task["key"] == task["key"]:
+                    del self._crews[other]  # it died with this task
+            crew = self._crews[name]
+            crew.task, crew.number, crew.finished, crew.training = task, crew.number + 1, False, False
+            crew.open = {trial["key"] for trial in task["trials"]} - set(task["done"]) - self._settled
+            if self._attempts[task["key"]] >= ATTEMPTS:
+                why = self._reasons.get(task["key"], "its worker died")
+                self._give_up(crew, f"it was begun {ATTEMPTS} times; the last time: {why}")
+            self._changed.notify_all()
+
+    async def event(self, name: str) -> dict[str, Any]:
+        """The next that a driver must know: a `rung` with its score, or that the task is `done`, or its workers are
+        `lost`."""
+        return await self._crews[name].events.get()
+
+    async def lost(self, name: str, reason: str) -> None:
+        """The crew's workers have ended by an error."""
+        async with self._changed:
+            crew = self._crews[name]
+            if crew.task is not None and not crew.finished:
+                self._reasons[crew.task["key"]] = reason
+            crew.events.put_nowait({"kind": "lost", "reason": reason})
+
+    async def abandon(self, name: str, reason: str) -> None:
+        """The crew's task cannot be begun; its trials have failed."""
+        async with self._changed:
+            self._give_up(self._crews[name], reason)
+            self._changed.notify_all()
+
+    async def dismiss(self, name: str) -> None:
+        """Have the crew's workers return."""
+        async with self._changed:
+            self._crews[name].dismissed = True
+            self._changed.notify_all()
+
+    # --- a crew
+
+    async def take(self, name: str, rank: int, node: str, after: int) -> dict[str, Any] | None:
+        """The crew's task with a number above `after`, as soon as there is one; None where it is to end."""
+        crew = self._crews[name]
+        async with self._changed:
+            crew.nodes.add(node)
+            await self._changed.wait_for(
+                lambda: crew.dismissed or self._halted or (crew.number > after and not crew.finished)
+            )
+            if crew.dismissed or self._halted:
+                return None
+            task = crew.task
+            assert task is not None
+            if rank == 0:
+                self._attempts[task["key"]] += 1
+                if self._attempts[task["key"]] > ATTEMPTS:
+                    why = self._reasons.get(task["key"], "its worker died")
+                    self._give_up(crew, f"it was begun {ATTEMPTS} times; the last time: {why}")
+                else:
+                    self._post({"kind": "started", "keys": sorted(crew.open)})
+            self._changed.notify_all()
+            done = sorted({*task["done"], *self._settled} & {trial["key"] for trial in task["trials"]})
+            return {**task, "number": crew.number, "done": done}
+
+    async def tell(self, name: str, message: dict[str, Any]) -> None:
+        """A message for the study; see `study.keeper` for the kinds."""
+        async with self._changed:
+            crew = self._crews[name]
+            self._post(message)
+            if message["kind"] == "step":
+                crew.training = message["step"] < message["steps"]
+            elif message["kind"] == "rung":
+                crew.events.put_nowait(message)
+            elif message["kind"] == "unscored":
+                self._close(crew, [message["key"]])
+            self._changed.notify_all()
+
+    async def finish(self, name: str, number: int, reason: str | None = None, details: str = "") -> None:
+        """The crew's workers are done with the task of that number. `reason`: why its open trials failed; None where
+        they have told what became of each, or were ordered to halt."""
+        async with self._changed:
+            crew = self._crews[name]
+            if crew.number != number or crew.finished:
+                return  # a further worker that failed by the same error
+            crew.finished, crew.training = True, False
+            if reason is not None:
+                for key in sorted(crew.open):
+                    self._post({"kind": "failed", "key": key, "reason": reason, "details": details})
+            self._close(crew, [])
+            self._changed.notify_all()
+
+    async def stumbled(self, name: str, number: int, reason: str, details: str = "") -> None:
+        """A worker raises this error now; with several workers only a new start helps."""
+        crew = self._crews[name]
+        if crew.task is not None and crew.number == number:
+            self._reasons[crew.task["key"]] = reason
+
+    async def verdict(self, key: str, rung: int) -> bool:
+        """Whether the trial goes on after that rung, as soon as the scheduler has said so."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: (key, rung) in self._verdicts or self._halted)
+            return self._verdicts.pop((key, rung), True)
+
+    async def orders(self, name: str) -> list[str]:
+        """Orders to the crew, at least one."""
+        crew = self._crews[name]
+        async with self._changed:
+            await self._changed.wait_for(lambda: crew.orders)
+            orders, crew.orders = crew.orders, []
+        return orders
+
+    # --- large things, for `study.courier.DeskCourier`; disks are waited for beside the event loop
+
+    async def put_piece(self, *piece: Any) -> None:
+        await asyncio.to_thread(self._deliveries.put_piece, *piece)
+
+    async def commit(self, *delivery: Any) -> None:
+        await asyncio.to_thread(self._deliveries.commit, *delivery)
+
+    async def listing(self, name: str) -> Any:
+        return await asyncio.to_thread(self._deliveries.listing, name)
+
+    async def piece(self, *piece: Any) -> bytes:
+        return await asyncio.to_thread(self._deliveries.piece, *piece)
+
+    async def remove(self, name: str) -> None:
+        await asyncio.to_thread(self._deliveries.remove, name)
+
+    # --- inside, with the condition held
+
+    def _post(self, message: dict[str, Any]) -> None:
+        self._posted.append(message)
+
+    def _give_up(self, crew: _Crew, reason: str) -> None:
+        for key in sorted(crew.open):
+            self._post({"kind": "failed", "key": key, "reason": reason, "details": ""})
+        crew.finished = True
+
+    def _close(self, crew: _Crew, keys: Iterable[str]) -> None:
+        """These are no longer the crew's; with the last one, and its workers done, its driver is free."""
+        if crew.task is None:
+            return
+        crew.open.difference_update(keys)
+        if crew.finished and not crew.open:
+            crew.task = None
+            crew.events.put_nowait({"kind": "done"})
+
+    def _order(self, crews: Iterable[_Crew], order: str) -> None:
+        for crew in crews:
+            crew.orders.append(order)
+
+
+def open_desk(name: str, folder: Path) -> Any:
+    """The desk of a study, on the machine where its process runs, so that `folder` is there."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    desk = ray.remote(num_cpus=0, max_concurrency=100_000)(Desk).options(name=name, scheduling_strategy=here)
+    return desk.remote(folder)

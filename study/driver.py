@@ -1,0 +1,146 @@
+"""Ray Tune's side of a trial: an actor that Tune keeps from trial to trial, and the crew that it keeps alive.
+
+A crew of one worker runs in this very actor, which is Ray Train's local mode: one process a slot, on the machine that
+has the slot's GPU. Several workers are a Train worker group, and this actor only waits for them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import ray
+import ray.train
+from ray import tune
+from ray.tune.execution.placement_groups import PlacementGroupFactory
+
+from study.crew import member
+from study.spec import METRIC, RUNG
+
+HEAD = {"node:__internal_head__": 0.001}
+"""What a driver of several workers asks for. It sits on the head node and takes no core from the workers, so drivers
+can never fill the cluster and wait for workers that fit nowhere."""
+TRIES = 3
+"""How often a crew is started anew for one task before it is given up."""
+
+
+def resources(config: Mapping[str, Any]) -> PlacementGroupFactory:
+    """What Tune reserves for a trial."""
+    first = config["trials"][0]
+    return PlacementGroupFactory([HEAD if first["most_workers"] > 1 else dict(first["per_worker"])])
+
+
+class Driver(tune.Trainable):
+    """Hands its trials to a crew, and tells Tune what the crew says of them."""
+
+    def setup(self, config: dict[str, Any]) -> None:
+        self.task = config
+        self.desk = ray.get_actor(config["desk"])
+        self.crew: Crew | None = None
+        self.given = False
+        self.tries = 0
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        self.task, self.given, self.tries = new_config, False, 0
+        return True
+
+    def step(self) -> dict[str, Any]:
+        """Until the next rung, or to the trial's end."""
+        if not self.given:
+            self._give()
+        while True:
+            assert self.crew is not None
+            event = ray.get(self.desk.event.remote(self.crew.name))
+            if event["kind"] == "rung":
+                return {METRIC: event["score"], RUNG: event["number"]}
+            if event["kind"] == "done":
+                return {METRIC: None, RUNG: -1, "done": True}
+            self.tries += 1
+            if self.tries > TRIES:
+                ray.get(self.desk.abandon.remote(self.crew.name, f"its workers did not start: {event['reason']}"))
+                self.crew = None
+                return {METRIC: None, RUNG: -1, "done": True}
+            self._give()
+
+    def cleanup(self) -> None:
+        if self.crew is not None:
+            ray.get(self.desk.dismiss.remote(self.crew.name))
+
+    def save_checkpoint(self, checkpoint_dir: str) -> None:
+        """Nothing: workers bring their checkpoints to the results themselves."""
+
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        """Nothing: as above."""
+
+    def _give(self) -> None:
+        """Hand the task to a crew of the right shape: the one at hand, or a new one."""
+        first = self.task["trials"][0]
+        shape = (first["workers"], first["most_workers"], tuple(sorted(first["per_worker"].items())))
+        if self.crew is not None and not self.crew.alive and not self.crew.several:
+            ray.actor.exit_actor()  # its process is to be renewed; Tune starts another one for this trial
+        if self.crew is not None and (self.crew.shape != shape or not self.crew.alive):
+            ray.get(self.desk.dismiss.remote(self.crew.name))
+            self.crew.thread.join()
+            self.crew = None
+        if self.crew is None:
+            self.crew = Crew(self.task, shape)
+        ray.get(self.desk.assign.remote(self.crew.name, self.task))
+        self.given = True
+
+
+class Crew:
+    """A Train run in a thread of the driver."""
+
+    def __init__(self, task: Mapping[str, Any], shape: tuple[Any, ...]) -> None:
+        self.shape = shape
+        self.least, self.most = shape[:2]
+        self.per_worker = dict(shape[2])
+        self.name = uuid.uuid4().hex[:12]
+        self.desk = ray.get_actor(task["desk"])
+        self.config = {
+            "crew": self.name,
+            "desk": task["desk"],
+            "perform": task["perform"],
+            "began": time.time(),
+        }
+        self.thread = threading.Thread(target=self._run, name=f"crew {self.name}", daemon=True)
+        self.thread.start()
+
+    @property
+    def several(self) -> bool:
+        return bool(self.most > 1)
+
+    @property
+    def alive(self) -> bool:
+        return self.thread.is_alive()
+
+    def _run(self) -> None:
+        reason = "its crew was renewed"
+        try:
+            self._trainer().fit()
+        except Exception as error:  # whatever it is, the driver must not wait for ever
+            reason = " ".join(str(error).strip().splitlines()[-1:])
+        ray.get(self.desk.lost.remote(self.name, reason))
+
+    def _trainer(self) -> Any:
+        if not self.several:
+            # Without torch's own trainer: alone there is no process group to set up.
+            from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+            return DataParallelTrainer(
+                member, train_loop_config=self.config, scaling_config=ray.train.ScalingConfig(num_workers=0)
+            )
+        from ray.train.torch import TorchTrainer
+
+        workers = self.least if self.least == self.most else (self.least, self.most)
+        return TorchTrainer(
+            member,
+            train_loop_config=self.config,
+            scaling_config=ray.train.ScalingConfig(
+                num_workers=workers, use_gpu="GPU" in self.per_worker, resources_per_worker=self.per_worker
+            ),
+            run_config=ray.train.RunConfig(name=self.name, failure_config=ray.train.FailureConfig(max_failures=3)),
+        )

@@ -1,0 +1,208 @@
+"""The one writer of a study: takes what crews tell from the desk, writes it into the results, and tells the watchers.
+
+It works on the thread of Tune's own loop, which calls it several times a second, so that nothing here needs a lock. A
+trial's record is written last; from then on the trial survives whatever happens, and only then it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import tune
+
+from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
+from reports.place import Place
+from study.courier import Courier
+from study.scoring import score_apart
+from study.spec import POPULATIONS, TRAIN, TrialSpec, specs_of
+from study.watchers.audience import Audience
+from trainables.files import write_whole
+
+HALT_SECONDS = 20.0
+"""How long crews may take for a last checkpoint when the study is stopped."""
+PUSH_SECONDS = 30.0
+"""How often small files, such as progress, are brought to a URL."""
+
+
+class Keeper(tune.Callback):
+    """Writes the results of a running study."""
+
+    def __init__(
+        self,
+        place: Place,
+        desk: Any,
+        courier: Courier,
+        audience: Audience,
+        settle: Callable[[str, Record | None], object],
+    ) -> None:
+        """`settle` is told each trial's key and record, None where it failed."""
+        self.place, self.desk, self.courier, self.audience, self.settle = place, desk, courier, audience, settle
+        self.ledger = Ledger(place.folder / LEDGER)
+        self.specs: dict[str, TrialSpec] = {}
+        self.files: dict[str, str] = {}  # by trial, what names its checkpoint
+        self.open: dict[str, set[str]] = {}  # by that name, the trials that still need it
+        self.failed = 0
+        self.problem: BaseException | None = None
+        """What ends the study, such as a full disk."""
+        self._told = desk.post.remote()
+        self._scoring: dict[Any, str] = {}
+        self._pushed = time.monotonic()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing: Tune pickles its callbacks beside a state of its own, which nobody reads."""
+        return {}
+
+    def begin(self, config: dict[str, Any]) -> None:
+        """A task is about to be given to a crew."""
+        specs = specs_of(config)
+        for spec in specs:
+            self.specs[spec.key], self.files[spec.key] = spec, config["key"]
+            (self.place.folder / FAILURES / f"{spec.key}.json").unlink(missing_ok=True)
+        self.open[config["key"]] = {spec.key for spec in specs} - set(config["done"])
+        if len(specs) > 1:  # said before they begin: only together they can resume
+            path = population_file(self.place.folder, config["key"])
+            write_whole(path, json.dumps([spec.key for spec in specs]))
+            self.place.push(f"{POPULATIONS}/{path.name}")
+
+    # --- Tune's callbacks
+
+    def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        """Tune calls this about ten times a second."""
+        self.drain()
+
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Tune gave a trial up, which it does only where its actor cannot be started."""
+        for key in sorted(self.open.get(trial.config["key"], ())):
+            self._fail(key, "Ray Tune could not run it; see the log in Ray's session folder", "")
+
+    # --- the study
+
+    def drain(self) -> None:
+        """Take what there is. A problem with the results folder is kept as `problem`; the study ends by it."""
+        if self.problem is not None:
+            return
+        try:
+            while ray.wait([self._told], timeout=0)[0]:
+                messages = ray.get(self._told)
+                self._told = self.desk.post.remote()
+                for message in messages:
+                    self._receive(message)
+            for reference in _ready(list(self._scoring)):
+                self._scored(reference, self._scoring.pop(reference))
+            self.audience.tick()
+            if time.monotonic() - self._pushed > PUSH_SECONDS:
+                self.place.push_changed()
+                self._pushed = time.monotonic()
+        except Exception as error:
+            self.problem = error
+
+    def finish(self) -> None:
+        """Wait for scores that are made apart."""
+        while (self._scoring or any(self.open.values())) and self.problem is None:
+            self.drain()
+            time.sleep(0.05)
+
+    def halt(self) -> None:
+        """Have the crews write a last checkpoint, and keep what they told until then."""
+        halted = self.desk.halt.remote(HALT_SECONDS)
+        deadline = time.monotonic() + HALT_SECONDS + 5
+        while not ray.wait([halted], timeout=0.1)[0] and time.monotonic() < deadline:
+            self.drain()
+        self.drain()
+
+    # --- what is told
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        kind = message["kind"]
+        if kind == "started":
+            self.audience.started([self.specs[key] for key in message["keys"]])
+        elif kind == "step":
+            keys = message["keys"]
+            for number, key in enumerate(keys):
+                scalars = message["scalars"]
+                if len(keys) > 1:  # a population tells the losses of its members, those that diverged left out
+                    scalars = {"loss": scalars[f"loss/{number}"]} if f"loss/{number}" in scalars else {}
+                if scalars:
+                    self.audience.step(self.specs[key], message["step"], message["steps"], scalars)
+        elif kind == "rung":
+            self.audience.rung(self.specs[message["key"]], message["number"], message["score"])
+        elif kind == "record":
+            self._keep(message)
+        elif kind == "unscored":
+            self._scoring[score_apart.remote(message["content"])] = message["key"]
+        elif kind == "failed":
+            self._fail(message["key"], message["reason"], message["details"])
+
+    def _scored(self, reference: Any, key: str) -> None:
+        try:
+            message = ray.get(reference)
+        except ray.exceptions.RayError as error:
+            self._fail(key, f"its scores were not made: {' '.join(str(error).split())[:300]}", str(error))
+        else:
+            self._keep(message)
+
+    def _keep(self, message: dict[str, Any]) -> None:
+        key = message["key"]
+        if key not in self.open[self.files[key]]:
+            return  # told twice, since a crew died between telling and the end
+        folder, record = self.place.folder, Record(**message["record"])
+        if message["predictions"] is not None:
+            write_whole(folder / PREDICTIONS / f"{key}.npz", message["predictions"])
+            self.place.push(f"{PREDICTIONS}/{key}.npz")
+        if message["card"] is not None:
+            self.place.add(f"{MODELS}/{key}/README.md", message["card"])
+        self.ledger.write(record)
+        self.place.push(f"{LEDGER}/{key}.json")
+        self._close(key)
+        self.settle(key, record)
+        self.audience.finished(self.specs[key], record)
+        self.desk.settled.remote([key])
+
+    def _fail(self, key: str, reason: str, details: str) -> None:
+        if key not in self.open[self.files[key]]:
+            return
+        spec = self.specs[key]
+        content = {"trial": key, "name": spec.name, "reason": reason, "details": details}
+        write_whole(self.place.folder / FAILURES / f"{key}.json", json.dumps(content, indent=1))
+        self.place.push(f"{FAILURES}/{key}.json")
+        self.failed += 1
+        self.open[self.files[key]].discard(key)
+        self.settle(key, None)
+        self.audience.failed(spec, reason)
+        self.desk.settled.remote([key])
+
+    def _close(self, key: str) -> None:
+        """With the last of those that train together, their checkpoint is of no use any more."""
+        files = self.files[key]
+        self.open[files].discard(key)
+        if not self.open[files]:
+            self.courier.remove(f"{TRAIN}/{files}")
+            population_file(self.place.folder, files).unlink(missing_ok=True)
+
+
+class StopFor(tune.Stopper):
+    """Ends Tune's loop once the keeper has a problem."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self.keeper = keeper
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        return False
+
+    def stop_all(self) -> bool:
+        return self.keeper.problem is not None
+
+
+def _ready(references: list[Any]) -> list[Any]:
+    done: list[Any] = ray.wait(references, num_returns=len(references), timeout=0)[0] if references else []
+    return done
+
+
+def population_file(results: Path, files: str) -> Path:
+    """Where it is written who trains together under that name."""
+    return results / POPULATIONS / f"{files}.json"

@@ -1,0 +1,182 @@
+"""What a crew's worker does with one task: a trial, or several that train together in a population."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+
+from reports.ledger import MODELS
+from study.courier import Courier, courier_for
+from study.crew import Member
+from study.records import record_of, told
+from study.spec import TRAIN, TrialSpec, recipes_of, specs_of
+from trainables.corpora.cache import default_cache
+from trainables.errors import UserError
+from trainables.training.distributed import Workers
+from trainables.training.loop import Interrupted
+from trainables.trial import Reporter
+from trainables.trial.between import Between, Growth
+from trainables.trial.result import Unscored
+from trainables.trial.run import run_trials
+
+EMBEDDINGS = "embeddings"
+"""What trials over frozen encoders compute once for all, in the cache folder of each machine."""
+POINTS, SECONDS = 100, 5.0
+"""How often in a training its losses are told: after each hundredth part of the steps, and so many seconds."""
+RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
+"""A crew is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
+
+
+def perform(task: Mapping[str, Any], me: Member) -> bool:
+    """Run the task and tell the desk what becomes of its trials. False if this process should be renewed after it.
+
+    An error is the trial's own: it is told, and the crew goes on. With several workers the others may be waiting for
+    the one that failed, so there it is raised too, and Train starts them all again.
+    """
+    reason, details = None, ""
+    between = _between()
+    try:
+        with between.trial():
+            _run(specs_of(task), task, me)
+    except Interrupted:
+        pass  # its checkpoint is kept; the same command goes on from it
+    except Exception as error:
+        reason, details = _reason(error), "" if isinstance(error, UserError) else traceback.format_exc()
+        if me.count > 1:
+            # What a person can mend, or more memory could, would only happen again.
+            final = isinstance(error, UserError | torch.OutOfMemoryError)
+            call = me.desk.finish if final else me.desk.stumbled
+            ray.get(call.remote(me.crew, task["number"], reason, details))
+            raise
+    if me.rank == 0:
+        ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
+    renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
+    return not _workers(me).from_first(renew)
+
+
+def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> None:
+    first, files = trials[0], str(task["key"])
+    torch.set_num_threads(max(1, int(first.per_worker["CPU"])))
+    recipes = recipes_of(trials)
+    courier = courier_for(task["url"], me.desk)
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = [Path(scratch) / MODELS / trial.key for trial in trials]
+        checkpoint = Path(scratch) / TRAIN
+        reporter = CrewReporter(trials, files, me, courier)
+        outcomes = run_trials(
+            recipes,
+            [trial.seed for trial in trials],
+            model_folders=folders,
+            workers=_workers(me),
+            reporter=reporter,
+            resume=checkpoint if courier.fetch(f"{TRAIN}/{files}", checkpoint) else None,
+            shared=default_cache() / EMBEDDINGS,
+            done=lambda number: trials[number].key in task["done"],
+            hand_over=bool(task["hand_over"]),
+        )
+        began = time.perf_counter()
+        for trial, recipe, outcome, folder in zip(trials, recipes, outcomes, folders, strict=True):
+            if me.rank > 0 or outcome is None:
+                continue
+            evaluating = 0.0 if isinstance(outcome, Unscored) else outcome.cost.get("evaluating_seconds", 0.0)
+            me.timesheet.add("evaluating", evaluating)
+            me.timesheet.add("busy", time.perf_counter() - began - evaluating)
+            with me.timesheet.during("waiting"):
+                if folder.exists():
+                    courier.send(folder, f"{MODELS}/{trial.key}")
+            crew = me.timesheet.take()
+            with me.timesheet.during("waiting"):
+                if isinstance(outcome, Unscored):
+                    # The desk owns it, so that it outlives this crew.
+                    kept = ray.put((trial, outcome, crew, folder.exists()), _owner=me.desk)
+                    me.tell("unscored", key=trial.key, content=[kept])
+                else:
+                    me.tell("record", **told(record_of(trial, recipe, outcome, crew, folder.exists()), outcome))
+            began = time.perf_counter()
+
+
+class CrewReporter(Reporter):
+    """Carries what a trial tells to the desk, and the scheduler's verdicts and the study's orders back."""
+
+    def __init__(self, trials: Sequence[TrialSpec], files: str, me: Member, courier: Courier) -> None:
+        """`trials` train together; `files` names their checkpoint."""
+        self.trials, self.files, self.me, self.courier = trials, files, me, courier
+        self.wants_rungs = trials[0].scheduled
+        self.steps, self.told, self.told_at = 1, 0, float("-inf")
+
+    def begin(self, steps: int) -> None:
+        self.steps = steps
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        late = time.monotonic() - self.told_at > SECONDS
+        if not (late or step == self.steps or step - self.told >= self.steps / POINTS):
+            return
+        self.told, self.told_at = step, time.monotonic()
+        message = {"kind": "step", "keys": [trial.key for trial in self.trials], "step": step, "steps": self.steps}
+        # Nobody waits for it: what is shown must not slow a training down.
+        self.me.desk.tell.remote(self.me.crew, {**message, "scalars": dict(scalars)})
+
+    def rung(self, number: int, score: float) -> bool:
+        key = self.trials[0].key
+        self.me.tell("rung", key=key, number=number, score=score)
+        with self.me.timesheet.during("waiting"):
+            return bool(ray.get(self.me.desk.verdict.remote(key, number)))
+
+    def wants_checkpoint(self) -> bool:
+        return self.me.ear.save.is_set()
+
+    def checkpoint(self, folder: Path) -> bool:
+        self.me.ear.save.clear()
+        self.courier.send(folder, f"{TRAIN}/{self.files}")
+        return not self.me.ear.halt.is_set()
+
+
+@functools.cache
+def _between() -> Between:
+    """The one of this process, made before its first trial."""
+    return Between()
+
+
+def _spent(growth: Growth, number: int) -> bool:
+    """Whether a process has grown so much, or done so many trials, that a new one is better."""
+    return (
+        number >= RENEWED_AFTER
+        or growth.memory > LARGEST_GROWTH
+        or growth.cuda > LARGEST_GROWTH
+        or growth.threads > MOST_THREADS
+    )
+
+
+def _workers(me: Member) -> Workers:
+    return Workers.joined() if me.count > 1 else Workers()
+
+
+def _reason(error: Exception) -> str:
+    """One line."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, torch.OutOfMemoryError):
+        return (
+            "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial more "
+            "workers"
+        )
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _device_works() -> bool:
+    """Whether the GPU still computes: after some errors no call of the process ever works again."""
+    if not torch.cuda.is_available():
+        return True
+    try:
+        torch.zeros(1, device="cuda").add_(1).item()
+    except RuntimeError:
+        return False
+    return True

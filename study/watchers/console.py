@@ -1,0 +1,209 @@
+"""What a person sees while a study runs: a line a trial, and what runs now.
+
+On a terminal what runs is a block at the bottom that is drawn again in place; elsewhere it is told in plain lines, at
+growing intervals.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import rich.console
+from rich.cells import cell_len, set_cell_size
+from rich.live import Live
+from rich.text import Text
+
+from reports.ledger import Record
+from reports.markdown import DASH, duration, number
+from search_spaces.averages import average
+from search_spaces.goals import selection
+from study.spec import TrialSpec
+from study.terminal import printable, say
+from study.watchers.course import Course, Run
+from study.watchers.watcher import Outlook
+
+DRAWN_SECONDS = 0.5
+"""How often the block is drawn at most."""
+DRAWN = 8
+"""Trials that it lists at most."""
+TOLD_SECONDS = (8.0, 20.0, 40.0, 60.0)
+"""When plain lines tell what runs, after the study began, and again after its first trial did; then each minute."""
+TOLD = 3
+"""Trials that such a line names at most."""
+LONGEST_NAME, SHORTEST_NAME = 40, 12
+"""Columns that names get; in a narrow terminal fewer, so that what stands beside them fits."""
+BESIDE = 50
+"""Columns of seed, step and loss."""
+
+
+class Console(Course):
+    """Prints a line when a trial ends, and shows what runs."""
+
+    def __init__(self, outlook: Outlook) -> None:
+        super().__init__(outlook)
+        self.shown = outlook.plan.space.shown
+        """Labels and names of the averages that a finished trial's line has (`Space.shown`)."""
+        on_terminal = sys.stdout.isatty()
+        self.screen = rich.console.Console(highlight=False, force_terminal=on_terminal, force_jupyter=False)
+        interactive = self.screen.is_interactive  # not so where the terminal cannot move its cursor
+        self.live = Live(console=self.screen, auto_refresh=False, transient=True) if interactive else None
+        self.longest = max((cell_len(printable(planned.name)) for planned in outlook.waiting()), default=0)
+        self.drawn = float("-inf")
+        self.clock = self.began
+        """When the intervals of plain lines began."""
+        self.told = 0
+        """How many of them there were since."""
+
+    def started(self, trials: Sequence[TrialSpec]) -> None:
+        if not self.ended and not self.running:
+            self.clock, self.told = time.monotonic(), 0
+        super().started(trials)
+        self.longest = max([self.longest, *(cell_len(printable(trial.name)) for trial in trials)])
+
+    def finished(self, trial: TrialSpec, record: Record) -> None:
+        super().finished(trial, record)
+        self._line(trial, describe(record, self.shown))
+
+    def failed(self, trial: TrialSpec, reason: str) -> None:
+        super().failed(trial, reason)
+        self._line(trial, f"FAILED: {printable(reason)}")
+
+    def tick(self) -> None:
+        super().tick()
+        now = time.monotonic()
+        if self.live is not None:
+            if now - self.drawn >= DRAWN_SECONDS:
+                self.drawn = now
+                self.live.start()
+                self.live.update(rich.console.Group(*self._block()), refresh=True)
+        elif now - self.clock >= _told_after(self.told):
+            while now - self.clock >= _told_after(self.told):
+                self.told += 1
+            say(self._plain())
+
+    def close(self) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def _line(self, trial: TrialSpec, text: str) -> None:
+        """What became of a trial."""
+        if self.ended == 1:
+            self._say(legend(self.shown))
+        seconds = self.forecast().seconds
+        left = "" if seconds is None else f", about {duration(seconds)} left"
+        name = printable(trial.name)
+        name += " " * (self._name_width - cell_len(name))
+        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {duration(self.seconds)}{left})")
+
+    def _say(self, text: str) -> None:
+        if self.live is None:
+            say(text)
+        else:  # above the block; the terminal breaks lines that are too long
+            self.screen.print(Text(text), soft_wrap=True)
+
+    def _block(self) -> Iterator[Text]:
+        """What runs, a line each, and how far the study is, cut to the terminal's width."""
+        runs = [*self.running.values()]
+        listed = runs[: max(1, min(DRAWN, self.screen.height - 3))]
+        lines = [
+            f"  {_fit(printable(run.trial.name), self._name_width)} seed {run.trial.seed}  {_state(run, align=True)}"
+            for run in listed
+        ]
+        lines += [f"  and {len(runs) - len(listed)} more"] if len(runs) > len(listed) else []
+        for line in [*lines, self._summary()]:
+            yield Text(line, no_wrap=True, overflow="ellipsis")
+
+    @property
+    def _name_width(self) -> int:
+        """Columns that names get, so that what stands beside them begins at the same place in every line."""
+        most = LONGEST_NAME if self.live is None else min(LONGEST_NAME, self.screen.width - BESIDE)
+        return max(min(self.longest, most), min(self.longest, SHORTEST_NAME))
+
+    def _plain(self) -> str:
+        """All of the block in one line."""
+        runs = [*self.running.values()]
+        told = [
+            f"{_fit(printable(run.trial.name), LONGEST_NAME).strip()} seed {run.trial.seed} {_state(run)}"
+            for run in runs[:TOLD]
+        ]
+        told += [f"and {len(runs) - len(told)} more"] if len(runs) > len(told) else []
+        return ": ".join(part for part in (self._summary(), "; ".join(told)) if part)
+
+    def _done(self) -> str:
+        total = max(self.total, self.ended)
+        return f"[{self.ended:>{len(str(total))}}/{total}]"
+
+    def _summary(self) -> str:
+        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`."""
+        forecast = self.forecast()
+        parts = [f"{len(self.running)} running" if self.running or self.ended else "the first trials start"]
+        parts += [f"{self.failed_now} failed"] if self.failed_now else []
+        if forecast.a_minute is not None and forecast.seconds is not None:
+            parts.append(f"about {duration(forecast.seconds)} left (until {clock_time(forecast.seconds)})")
+            parts.append(rate(forecast.a_minute))
+        else:
+            parts.append(f"for {duration(self.seconds)}")
+        return f"{self._done()} {', '.join(parts)}"
+
+
+def legend(shown: Sequence[tuple[str, str]]) -> str:
+    """What the words of `describe` mean."""
+    labels = ", ".join(label for label, _ in shown)
+    averages = f"; {labels}: averages of test scores" if labels else ""
+    return f"dev: the development score that searches look at{averages}"
+
+
+def describe(record: Record, shown: Sequence[tuple[str, str]]) -> str:
+    """`dev 61.20  STS 55.10  transfer 70.20  24 s`, with those of the averages whose scores are there."""
+    seconds = record.cost.get("seconds")
+    took = "" if seconds is None else f"  {seconds:.0f} s"
+    if record.status == "pruned":
+        return f"{printable(str(record.training.get('stopped') or 'stopped early'))}{took}"
+    values = [(label, average(name, record.scores)) for label, name in shown]
+    numbers = [("dev", selection(record.scores)), *((label, value) for label, value in values if value is not None)]
+    return "  ".join(f"{label} {number(value)}" for label, value in numbers) + took
+
+
+def rate(a_minute: float) -> str:
+    """`4.1 trials a minute`, or an hour where that is easier to read."""
+    return f"{a_minute:.1f} trials a minute" if a_minute >= 1 else f"{a_minute * 60:.1f} trials an hour"
+
+
+def clock_time(seconds: float) -> str:
+    """Of so many seconds from now, in this machine's time: `14:32`, and the day where it is another one."""
+    today = datetime.datetime.now()
+    then = today + datetime.timedelta(seconds=seconds)
+    return then.strftime("%H:%M" if then.date() == today.date() else "%a %d %b %H:%M")
+
+
+def _told_after(told: int) -> float:
+    """Seconds after which the next plain line is due."""
+    later = told - len(TOLD_SECONDS)
+    return TOLD_SECONDS[told] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
+
+
+def _state(run: Run, align: bool = False) -> str:
+    """How far a trial is: `step 120/400  loss 2.3145`. Aligned, numbers stand below each other."""
+    gap = "  " if align else " "
+    parts = []
+    if run.step is None or not run.steps:
+        parts.append("starting")
+    else:
+        steps = f"{run.steps:,}"
+        parts.append(f"step {f'{run.step:,}':>{len(steps) if align else 0}}/{steps}")
+        parts.append(f"loss {DASH if run.loss is None else f'{run.loss:.4f}'}")
+        if run.step >= run.steps:
+            parts.append("scoring")
+    if run.rung is not None:
+        parts.append(f"dev {number(run.score)} at rung {run.rung}")
+    if run.attempt > 1:
+        parts.append(f"again ({run.attempt})")
+    return gap.join(parts)
+
+
+def _fit(name: str, width: int) -> str:
+    """A name in so many columns, cut or filled."""
+    return set_cell_size(name, width) if cell_len(name) <= width else f"{set_cell_size(name, width - 1)}…"

@@ -1,0 +1,101 @@
+"""TensorBoard: a folder a trial in `RESULTS/tensorboard`, with losses, rungs, and in the end every score.
+
+tensorboard --logdir RESULTS/tensorboard
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tensorboardX import SummaryWriter
+from tensorboardX.summary import hparams
+
+from reports.ledger import Record
+from study.spec import TrialSpec
+from study.terminal import printable
+from study.watchers.told import measured, name_of, parameters
+from study.watchers.watcher import Outlook, Watcher
+
+FOLDER = "tensorboard"
+FLUSH_SECONDS = 5
+"""How old a point may get before it is in the file; the end of a trial does not wait for it."""
+
+
+def build(outlook: Outlook) -> TensorBoard:
+    """It needs nothing that is not installed with the study."""
+    return TensorBoard(outlook.plan.results / FOLDER)
+
+
+class TensorBoard(Watcher):
+    """Folders are named by a trial's key; its label is shown as a text and among the hyperparameters."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.writers: dict[str, SummaryWriter] = {}
+        self.steps: dict[str, int] = {}  # the last that was told, by trial
+
+    def started(self, trials: Sequence[TrialSpec]) -> None:
+        for trial in trials:  # where a crew died, steps come again: a new file hides the old points
+            self._close(trial.key)
+
+    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+        writer = self._writer(trial, step)
+        for name, value in scalars.items():
+            writer.add_scalar(f"train/{name}", value, step)
+        self.steps[trial.key] = step
+
+    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+        step = self.steps.get(trial.key, 0)
+        writer = self._writer(trial, step)
+        writer.add_scalar("development/rung", number, step)
+        writer.add_scalar("development/score", score, step)
+
+    def finished(self, trial: TrialSpec, record: Record) -> None:
+        step = self.steps.get(trial.key, 0)
+        writer = self._writer(trial, step)
+        for name, value in measured(record).items():
+            writer.add_scalar(name, value, step)
+        self._end(trial, "" if record.status == "finished" else str(record.training.get("stopped")))
+
+    def failed(self, trial: TrialSpec, reason: str) -> None:
+        self._writer(trial, self.steps.get(trial.key, 0))
+        self._end(trial, f"failed: {reason}")
+
+    def close(self) -> None:
+        for key in list(self.writers):
+            self._close(key)
+
+    def _writer(self, trial: TrialSpec, step: int) -> SummaryWriter:
+        """The trial's open file; a new one hides what an earlier one has from this step on."""
+        if trial.key not in self.writers:
+            folder = self.folder / trial.key
+            before = len(list(folder.glob("*")))
+            writer = self.writers[trial.key] = SummaryWriter(
+                str(folder),
+                purge_step=step if before else None,
+                flush_secs=FLUSH_SECONDS,
+                filename_suffix=f".{before}",  # two files of one second would have the same name
+            )
+            _, start, _ = hparams(parameters(trial), {})  # what a table has of metrics follows from the scalars
+            writer.add_text("trial", _verbatim(name_of(trial), f"recipe {trial.recipe_hash}"), step)
+            writer.file_writer.add_summary(start, step)
+        return self.writers[trial.key]
+
+    def _end(self, trial: TrialSpec, reason: str) -> None:
+        writer, step = self.writers[trial.key], self.steps.pop(trial.key, 0)
+        if reason:
+            writer.add_text("ended", _verbatim(printable(reason)), step)
+        _, _, end = hparams({}, {})
+        writer.file_writer.add_summary(end, step)
+        self._close(trial.key)
+
+    def _close(self, key: str) -> None:
+        writer = self.writers.pop(key, None)
+        if writer is not None:
+            writer.close()
+
+
+def _verbatim(*lines: str) -> str:
+    """Lines as TensorBoard's Markdown shows them unchanged."""
+    return "\n".join(f"    {line}" for line in lines)

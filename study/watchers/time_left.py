@@ -1,0 +1,201 @@
+"""How long the rest of a study takes, where trials run side by side and are not equally long.
+
+Three things are known: what ended trials cost, how far those that run are by their steps, and how many seconds of a
+place a second of a trial has cost so far: more than one where places stood empty between trials, less where a trial is
+scored while the next one trains in its place. From them the rest is laid out on the places as a study would do it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from reports.ledger import Record
+from reports.markdown import count
+
+TRAINING_SHARE = 0.5
+"""How much of a trial is its training, as long as no record tells."""
+KNOWN_LATER = "known once a trial has made some steps"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How long the rest takes. What is not known yet is None."""
+
+    seconds: float | None = None
+    a_minute: float | None = None
+    """How many trials end in a minute while every place is busy."""
+    how: str = KNOWN_LATER
+    """How that is known, or why it is not."""
+
+    def after(self, seconds: float) -> Forecast:
+        """The same so much later."""
+        return self if self.seconds is None else dataclasses.replace(self, seconds=max(0.0, self.seconds - seconds))
+
+
+@dataclass
+class Group:
+    """Trials that train together, or one that trains alone. Times are those of a monotonic clock."""
+
+    began: float
+    members: int
+    """How many there were when it began."""
+    booked: float = 0.0
+    """Seconds of those that ended."""
+    first: tuple[float, int] | None = None
+    """When the first step was told that was told, and its number: more than 1 where a training went on."""
+    last: tuple[float, int] | None = None
+    steps: int = 0
+    """How many the training has; 0 as long as no step was told."""
+    scored: float = 0.0
+    """When the last one ended."""
+
+    def stepped(self, now: float, step: int, steps: int) -> None:
+        """A step was told."""
+        self.first = self.first or (now, step)
+        self.last, self.steps = (now, step), steps
+
+    def training_left(self, now: float) -> float | None:
+        """Seconds, by the pace of its steps; None as long as none was told."""
+        if self.last is None:
+            return None
+        at, step = self.last
+        return max(0.0, self._pace() * (self.steps - step) - (now - at))
+
+    def training(self) -> float:
+        """Seconds of the whole training, a step of which was told."""
+        assert self.last is not None
+        at, step = self.last
+        return at - self.began + self._pace() * (self.steps - step)
+
+    def _pace(self) -> float:
+        """Seconds a step."""
+        assert self.first is not None
+        assert self.last is not None
+        (begin, before), (at, step) = self.first, self.last
+        return (at - begin) / (step - before) if step > before else (at - self.began) / max(1, step)
+
+
+class TimeLeft:
+    """Learns from what it is told of trials how long the rest takes."""
+
+    def __init__(self, records: Iterable[Record], at_once: int) -> None:
+        """`records` are those of earlier runs."""
+        self.at_once = at_once
+        self.peak = 0
+        """How many ran at once: crews start one after another, and there may be room for fewer than hoped."""
+        self.ended = 0
+        self._earlier = [record for record in records if _cost(record, "seconds")]
+        self._seconds: dict[str, list[float]] = {}  # of trials that ended, by recipe
+        self._evaluations: list[float] = []
+        self._work = 0.0  # seconds of trials that ended in this run
+        self._held = 0.0  # seconds of places that were busy, or could have been
+        self._at: float | None = None
+
+    def know_hardware(self, hardware: str) -> None:
+        """What this run has. Of earlier records those count that were measured on the same."""
+        for record in self._earlier:
+            if record.hardware == hardware:
+                self._learn(record, _cost(record, "seconds"))
+        self._earlier = []
+
+    def pass_time(self, now: float, groups: int, queued: int) -> None:
+        """So many ran, and so many waited, since it was told the last time."""
+        self.peak = max(self.peak, min(groups, self.at_once))
+        if self._at is not None:
+            self._held += (now - self._at) * min(self.peak, groups + queued)
+        self._at = now
+
+    def finished(self, record: Record, group: Group | None, now: float) -> None:
+        """A trial of the group has a record."""
+        wall = now - group.began if group else 0.0
+        cost = _cost(record, "seconds") or wall / (group.members if group else 1)
+        seconds = min(cost, wall) if group else cost  # of a resumed trial some seconds were spent in an earlier run
+        self._learn(record, seconds)
+        self._book(seconds, group, now)
+
+    def failed(self, group: Group, now: float) -> None:
+        """A trial of the group ended without a record."""
+        self._book(max(0.0, now - group.began - group.booked) / group.members, group, now)
+
+    def forecast(self, now: float, running: Sequence[tuple[Group, str]], waiting: Sequence[str | None]) -> Forecast:
+        """From the groups and recipe hashes of the trials that run, and the hashes of those that wait, in order; None
+        for recipes that are yet to be chosen."""
+        groups: dict[int, tuple[Group, list[str]]] = {}
+        for group, recipe in running:
+            groups.setdefault(id(group), (group, []))[1].append(recipe)
+        wholes = {recipe: [*values] for recipe, values in self._seconds.items()}
+        ended = sum(map(len, wholes.values()))
+        under_way = [(recipe, self._whole(group)) for group, recipe in running if group.last is not None]
+        for recipe, seconds in under_way:
+            wholes.setdefault(recipe, []).append(seconds)
+        if not wholes:
+            return Forecast()
+        usual = {recipe: fmean(values) for recipe, values in wholes.items()}
+        mean = fmean(usual.values())
+        work = self._work + sum(max(0.0, now - group.began - group.booked) for group, _ in groups.values())
+        factor = self._held / work if work and self._held else 1.0
+        elsewhere = max(0.0, 1 - factor) * mean  # so long a trial is scored when the next one has its place
+        places = max(1, self.peak if self.ended >= self.at_once else self.at_once)
+        left = [self._left(group, recipes, now, usual, mean) for group, recipes in groups.values()]
+        seconds = max(left, default=0.0)
+        if waiting:
+            busy = [max(0.0, value - elsewhere) for value in sorted(left, reverse=True)[:places]]
+            ahead = [usual.get(recipe, mean) * factor if recipe else mean * factor for recipe in waiting]
+            seconds = max(seconds, makespan(ahead, places, busy) + elsewhere)
+        return Forecast(seconds, 60 * places / max(factor * mean, 1e-3), self._how(len(under_way), ended))
+
+    def _learn(self, record: Record, seconds: float) -> None:
+        self._seconds.setdefault(record.recipe_hash, []).append(seconds)
+        if record.status == "finished" and _cost(record, "evaluation_seconds"):
+            self._evaluations.append(_cost(record, "evaluation_seconds"))
+
+    def _book(self, seconds: float, group: Group | None, now: float) -> None:
+        self.ended += 1
+        self._work += seconds
+        if group is not None:
+            group.booked += seconds
+            group.scored = now
+
+    def _evaluation(self, group: Group) -> float:
+        """Seconds of one trial."""
+        if self._evaluations:
+            return fmean(self._evaluations)
+        return group.training() / group.members * (1 - TRAINING_SHARE) / TRAINING_SHARE
+
+    def _whole(self, group: Group) -> float:
+        """Seconds of one trial of the group, from its begin to its end."""
+        return group.training() / group.members + self._evaluation(group)
+
+    def _left(self, group: Group, recipes: Sequence[str], now: float, usual: Mapping[str, float], mean: float) -> float:
+        """Seconds that its trials still need that have not ended."""
+        training = group.training_left(now)
+        if training is None or group.last is None:
+            return max(0.0, sum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
+        scoring = now - max(group.last[0], group.scored) if group.last[1] >= group.steps else 0.0
+        return training + max(0.0, self._evaluation(group) * len(recipes) - scoring)
+
+    def _how(self, under_way: int, ended: int) -> str:
+        parts = [f"from {count(ended, 'trial')} that ended"] if ended else []
+        parts += [f"{'' if ended else 'from '}the steps of {count(under_way, 'trial')} that run"] if under_way else []
+        guess = "" if ended else "; until one ended, scoring is taken to last as long as training"
+        return " and ".join(parts) + guess
+
+
+def makespan(seconds: Iterable[float], places: int, busy: Sequence[float] = ()) -> float:
+    """When the last of them ends, if each begins in order as soon as a place is free; `busy` is how long some of the
+    places still are."""
+    free = [*busy, *[0.0] * (places - len(busy))]
+    heapq.heapify(free)
+    for each in seconds:
+        heapq.heapreplace(free, free[0] + each)
+    return max(free)
+
+
+def _cost(record: Record, name: str) -> float:
+    """0 where it was not measured."""
+    value = record.cost.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,159 @@
+"""A study without Ray, on a clock of its own: trials run side by side, and watchers are told what they do."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reports.ledger import LEDGER, Ledger, Record
+from search_spaces import load_space
+from study.plan import PlannedTrial
+from study.spec import TrialSpec
+from study.watchers.watcher import Outlook, Watcher
+from trainables.recipe import Recipe
+
+SCORES = {
+    "STSBenchmark": {"dev_spearman_cosine": 60.0},
+    "MR": {"dev_accuracy": 70.0},
+    **{f"STS{year}": {"spearman_wmean": 50.0, "spearman_mean": 40.0} for year in range(12, 17)},
+}
+HARDWARE = "2 cores"
+BASE = Recipe()
+
+
+def planned(rows: int, seeds: int = 1, name: Callable[[int], str] = "row {}".format) -> list[PlannedTrial]:
+    """Trials of a study, the seeds of a recipe together."""
+    recipes = [BASE.override({"objective.temperature": 0.05 + 0.01 * row}) for row in range(rows)]
+    return [PlannedTrial(recipe, seed, name(row), True) for row, recipe in enumerate(recipes) for seed in range(seeds)]
+
+
+def spec_of(trial: PlannedTrial) -> TrialSpec:
+    return TrialSpec(
+        recipe=trial.recipe.flat(),
+        recipe_hash=trial.recipe.hash,
+        seed=trial.seed,
+        name=trial.name,
+        per_worker={"CPU": 1},
+        workers=1,
+        most_workers=1,
+        scheduled=False,
+        hardware=HARDWARE,
+    )
+
+
+def record_of(trial: PlannedTrial, training: float, scoring: float, status: Any = "finished") -> Record:
+    return Record(
+        trial.recipe.flat(),
+        trial.recipe.hash,
+        trial.seed,
+        status,
+        scores=SCORES if status == "finished" else {},
+        cost={"seconds": training + scoring, "train_seconds": training, "evaluation_seconds": scoring},
+        hardware=HARDWARE,
+    )
+
+
+class Study:
+    """What watchers may ask of a study: its queue, its ledger, and a clock that stands still unless a test moves it."""
+
+    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch, trials: Sequence[PlannedTrial], at_once: int):
+        self.results, self.ledger, self.now = results, Ledger(results / LEDGER), 1000.0
+        self.queue = deque(trials)
+        self.begun: set[str] = set()
+        space = load_space("scl_ablation")
+        plan: Any = SimpleNamespace(results=results, base=BASE, space=space)
+        self.outlook = Outlook(plan, self.ledger, at_once, self.remaining, lambda: iter(self.queue))
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+
+    def remaining(self) -> int:
+        return len(self.queue) + len(self.begun)
+
+    def start(self, watcher: Watcher, members: int = 1) -> list[PlannedTrial]:
+        """The next ones of the queue begin, together."""
+        trials = [self.queue.popleft() for _ in range(members)]
+        self.begun |= {trial.key for trial in trials}
+        watcher.started([spec_of(trial) for trial in trials])
+        return trials
+
+    def finish(self, watcher: Watcher, trial: PlannedTrial, record: Record) -> None:
+        self.ledger.write(record)
+        self.begun.discard(trial.key)
+        watcher.finished(spec_of(trial), record)
+
+    def fail(self, watcher: Watcher, trial: PlannedTrial, reason: str) -> None:
+        self.begun.discard(trial.key)
+        watcher.failed(spec_of(trial), reason)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a simulated study runs on. All in seconds."""
+
+    places: int
+    start: float = 12.0
+    """Until a crew's first trial begins."""
+    between: float = 0.5
+    """Between two trials of a crew."""
+    elsewhere: bool = False
+    """Whether a trial is scored beside the next one's training."""
+    together: int = 1
+    """How many train in one population."""
+
+
+def simulate(
+    study: Study,
+    watcher: Watcher,
+    machine: Machine,
+    training: Callable[[PlannedTrial], float],
+    scoring: Callable[[PlannedTrial], float],
+    *,
+    steps: int = 100,
+    every: float = 1.0,
+) -> Iterator[float]:
+    """Run it to its end, and yield its clock again and again, after every `every` seconds."""
+    number = itertools.count()
+    began = study.now
+    events: list[tuple[float, int, Callable[[], None]]] = []
+
+    def later(seconds: float, happens: Callable[[], None]) -> None:
+        heapq.heappush(events, (study.now + seconds, next(number), happens))
+
+    def begin() -> None:
+        if not study.queue:
+            return
+        trials = study.start(watcher, min(machine.together, len(study.queue)))
+        length = sum(map(training, trials))
+        for step in range(1, steps + 1):
+            later(length * step / steps, lambda step=step: told(trials, step))  # type: ignore[misc]
+        at = length
+        for trial in trials:
+            at += scoring(trial)
+            record = record_of(trial, training(trial), scoring(trial))
+            later(at, lambda trial=trial, record=record: study.finish(watcher, trial, record))  # type: ignore[misc]
+        later((length if machine.elsewhere else at) + machine.between, begin)
+
+    def told(trials: Sequence[PlannedTrial], step: int) -> None:
+        for trial in trials:
+            watcher.step(spec_of(trial), step, steps, {"loss": 2 + 2 * math.exp(-4 * step / steps)})
+
+    for place in range(machine.places):
+        later(machine.start * (1 + place / 4), begin)
+    look = study.now + every
+    while events:
+        if events[0][0] > look:
+            study.now = look
+            watcher.tick()
+            yield look - began
+            look += every
+            continue
+        study.now, _, happens = heapq.heappop(events)
+        happens()

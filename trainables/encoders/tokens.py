@@ -1,0 +1,49 @@
+"""Sentences to token ids; those of an evaluation, which the next trial asks for too, are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainables.encoders.fingerprint import tokenizer_settings
+from trainables.kept import KEPT
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+MANY = 1000
+"""From so many sentences on their tokens are kept: a batch of a training has fewer, and does not come again."""
+
+
+def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
+    """Token ids of each sentence, special tokens included, cut at `longest`."""
+    if len(sentences) < MANY:
+        return _tokenize(tokenizer, sentences, longest)
+
+    def flat() -> tuple[
+        np.ndarray, np.ndarray
+    ]:  # much smaller than the lists, and not to be changed by whom they reach
+        ids = _tokenize(tokenizer, sentences, longest)
+        numbers = np.array([token for row in ids for token in row], dtype=np.int32)
+        return numbers, np.cumsum([0, *map(len, ids)])
+
+    found = hashlib.blake2b(json.dumps(tokenizer_settings(tokenizer), sort_keys=True, default=repr).encode())
+    for sentence in sentences:
+        found.update(sentence.encode(errors="surrogatepass") + b"\0")
+    numbers, ends = KEPT.get(("tokens", found.digest(), longest), flat)
+    ids, places = numbers.tolist(), ends.tolist()
+    return [ids[start:end] for start, end in pairwise(places)]
+
+
+def _tokenize(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
+    if not sentences:
+        return []
+    ids: list[list[int]] = tokenizer(list(sentences), truncation=True, max_length=longest, add_special_tokens=True)[
+        "input_ids"
+    ]
+    return ids
