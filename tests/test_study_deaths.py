@@ -201,12 +201,14 @@ class Apart:
         self.started.append(start_head(["unshare", "-rm", "sh", "-c", script], {**self.environment, **cache}))
         return self.started[-1]
 
+    def machines(self) -> list[str]:
+        """Names of those with a core that have joined."""
+        listed = subprocess.run([sys.executable, "-c", LIST], env=self.environment, capture_output=True, text=True)
+        return listed.stdout.split()
+
     def announce(self) -> None:
         """Ray is told, as a cloud would tell it, that every machine with a core goes in an hour."""
-        listed = subprocess.run(
-            [sys.executable, "-c", LIST], env=self.environment, capture_output=True, text=True, check=True
-        )
-        for node in listed.stdout.split():
+        for node in self.machines():
             notice = ["ray", "drain-node", f"--address=127.0.0.1:{self.gcs}", f"--node-id={node}"]
             notice += ["--reason=DRAIN_NODE_REASON_PREEMPTION", "--reason-message=spot"]
             subprocess.run(
@@ -248,6 +250,9 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
     results = tmp_path / "results"
     one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG)
     machine = apart.add()
+    deadline = time.monotonic() + 120
+    while not apart.machines():
+        assert time.monotonic() < deadline, "the machine does not join"
     study = start(
         apart.environment, tmp_path, results, *one, "--workers", "1", "--concurrent", "1", "--cpus-per-worker", "1"
     )
