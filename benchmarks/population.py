@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from benchmarks._minilm import minilm
 from trainables.errors import UserError
@@ -100,7 +99,7 @@ def _training_only(
 ) -> tuple[float, float]:
     """Seconds of one member's training by itself, and of its share in the population's."""
     from trainables.training.distributed import Workers
-    from trainables.training.loop import train
+    from trainables.training.loop import Watcher, train
     from trainables.training.population_training import train_population
     from trainables.trial.population import build_members
 
@@ -111,17 +110,8 @@ def _training_only(
     fresh, _ = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
     begin = time.process_time()
     for member, i in zip(fresh, chosen, strict=True):
-        train(member.model, member.sampler, member.optimisation, seeds[i], _Silent(), Workers())
+        train(member.model, member.sampler, member.optimisation, seeds[i], Watcher(), Workers())
     return (time.process_time() - begin) / len(chosen), together
-
-
-class _Silent:
-    """A watcher of the training (`trainables.training.loop.Watcher`) that tells nobody."""
-
-    def step(self, step: int, scalars: dict[str, float]) -> None: ...
-
-    def rung(self, number: int, save: Any) -> bool:
-        return True
 
 
 def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[list[Recipe], list[int]]:

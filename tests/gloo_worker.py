@@ -5,8 +5,10 @@ Each process answers with `FOLDER/answer-RANK.pt`. A job also runs alone, in the
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,9 @@ from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
+from trainables.training import gradients
 from trainables.training.distributed import Workers
-from trainables.training.loop import train
+from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import by_all
@@ -108,8 +111,8 @@ def losses(workers: Workers) -> dict[str, Any]:
             if model.bank is not None:  # a first batch fills it
                 model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
             loss = model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
-            loss.value.backward()
-            workers.sum_gradients(model.parameters())
+            with gradients.GradientSum(model.parameters(), workers) as summed:
+                summed.backward(loss.value)
             answers[f"{number} {name}"] = {
                 "loss": workers.total(loss.value),
                 "counts": dict(loss.counts),
@@ -124,8 +127,8 @@ def halves(workers: Workers) -> dict[str, Any]:
     mine = rows[len(rows) * workers.rank // workers.count : len(rows) * (workers.rank + 1) // workers.count]
     model = model_of(OBJECTIVE_CASES[0])
     value = model.loss(batch_of(mine), Workers(), torch.Generator().manual_seed(9)).value / workers.count
-    value.backward()
-    workers.sum_gradients(model.parameters())
+    with gradients.GradientSum(model.parameters(), workers) as summed:
+        summed.backward(value)
     return {"loss": workers.total(value), "gradients": [_or_zeros(p) for p in model.parameters()]}
 
 
@@ -144,7 +147,7 @@ def steps(workers: Workers) -> dict[str, Any]:
             "objective.negatives": 3,
         }
     )
-    watcher = Quiet()
+    watcher = Counting()
     progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, watcher, workers)
     return {
         "parameters": [p.detach() for p in model.parameters()],
@@ -154,8 +157,10 @@ def steps(workers: Workers) -> dict[str, Any]:
     }
 
 
-class Quiet:
+class Counting(Watcher):
     """Counts what it is told."""
+
+    wants_rungs = True
 
     def __init__(self) -> None:
         self.told = self.rungs = 0
@@ -163,7 +168,7 @@ class Quiet:
     def step(self, step: int, scalars: dict[str, float]) -> None:
         self.told += 1
 
-    def rung(self, number: int, save: Any) -> bool:
+    def rung(self, number: int) -> bool:
         self.rungs += 1
         return True
 
@@ -175,23 +180,191 @@ def exchanges(workers: Workers) -> dict[str, Any]:
     gathered = workers.gather(local, shares)
     weights = torch.arange(6.0).reshape(3, 2) + 100 * workers.rank
     (gathered * weights).sum().backward()
-    with_gradient = nn.Parameter(torch.ones(2, 3))
-    with_gradient.grad = torch.full((2, 3), float(workers.rank + 1))
-    without = nn.Parameter(torch.ones(2))
-    if workers.rank == 0:
-        without.grad = torch.ones(2)
-    frozen = nn.Parameter(torch.ones(1), requires_grad=False)
-    workers.sum_gradients([with_gradient, without, frozen])
     return {
         "gathered": gathered.detach(),
         "gradient": local.grad,
-        "summed": with_gradient.grad,
-        "summed one": without.grad,
-        "frozen": frozen.grad,
         "total": workers.total(torch.tensor([float(workers.rank), 1.0])),
         "from first": workers.from_first(["a", None] if workers.rank == 0 else None),
         "arrays": workers.gather_arrays(np.full((workers.rank, 2), workers.rank)),
     }
+
+
+class Knots(nn.Module):
+    """All that makes an exchange of gradients uneven: tied, frozen and unused weights, sizes from 1 to 84, a part that
+    is ready before the embeddings' gradients are, and a worker that has no sentence for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(8)
+        self.words = nn.Embedding(12, 7)
+        self.frozen = nn.Linear(7, 7).requires_grad_(False)
+        self.unused = nn.Linear(3, 2)
+        self.layer = nn.Linear(7, 7)
+        self.guess = nn.Linear(7, 12)
+        self.guess.weight = self.words.weight
+        self.scale = nn.Parameter(torch.tensor(1.5))
+        self.early = nn.Linear(7, 1)
+
+    def forward(self, sentences: torch.Tensor, workers: Workers) -> torch.Tensor:
+        """This worker's part of a loss. The last worker of several encodes nothing."""
+        encoding = max(1, workers.count - 1)
+        shares = [list(range(len(sentences)))[rank::encoding] for rank in range(encoding)]
+        shares += [[]] * (workers.count - encoding)
+        own = self.layer(torch.tanh(self.frozen(self.words(sentences[shares[workers.rank]])))).mean(dim=1)
+        gathered = workers.gather(own, shares)
+        part = slice(len(gathered) * workers.rank // workers.count, len(gathered) * (workers.rank + 1) // workers.count)
+        value = (self.scale * gathered[part] @ gathered.T).pow(2).sum()
+        if shares[workers.rank]:  # after the gather, so that the backward pass comes here first
+            value = value + self.early(self.guess(own) @ self.words.weight).pow(2).sum()
+        return value
+
+
+def buckets(workers: Workers) -> dict[str, Any]:
+    """Gradients by buckets of several sizes, after each worker's own and after their plain sums."""
+    answers: dict[str, Any] = {}
+    for size in (1, 300, gradients.BUCKET_BYTES):
+        model = Knots()
+        sent: list[int] = []
+        before, gradients.BUCKET_BYTES = gradients.BUCKET_BYTES, size
+        try:
+            with gradients.GradientSum(model.parameters(), workers) as summed:
+                late = model.words.weight.register_hook(  # the last that is ready
+                    lambda _, summed=summed, sent=sent: sent.append(sum(b._sent is not None for b in summed._buckets))
+                )
+                steps = []
+                for step in range(2):
+                    model.zero_grad(set_to_none=True)
+                    summed.backward(model(sentences_of(step), workers))
+                    steps.append({name: _or_zeros(p).clone() for name, p in model.named_parameters()})
+                late.remove()
+        finally:
+            gradients.BUCKET_BYTES = before
+        answers[str(size)] = {
+            "steps": steps,
+            "buckets": len(summed._buckets),
+            "sent early": sent,
+            "frozen": model.frozen.weight.grad,
+            "hooks": sum(len(p._post_accumulate_grad_hooks or {}) for p in model.parameters()),
+        }
+    for name in ("own", "plain"):
+        answers[name] = []
+        for step in range(2):
+            model = Knots()
+            model(sentences_of(step), workers).backward()
+            found = {key: _or_zeros(p) for key, p in model.named_parameters()}
+            if name == "plain":
+                found = {key: workers.total(gradient) for key, gradient in found.items()}
+            answers[name].append(found)
+    return answers
+
+
+def sentences_of(step: int) -> torch.Tensor:  # (5, 4)
+    return torch.arange(20).reshape(5, 4).mul(3 + 2 * step).remainder(12)
+
+
+class Dropping(Tiny):
+    """With dropout, whose stream is the worker's own."""
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+        return nn.functional.dropout(super().embed(tokens), 0.3)
+
+
+class Interrupting(Watcher):
+    """Ends the training after a step, with a checkpoint; only the first worker knows which."""
+
+    def __init__(self, at: int, workers: Workers, folder: Path) -> None:
+        self.at, self.workers, self.folder = at, workers, folder
+        self.saved: int | None = None
+
+    def wants_checkpoint(self, step: int) -> bool:
+        assert self.workers.rank == 0
+        return step == self.at - 1
+
+    def checkpoint(self, step: int, save: Any) -> bool:
+        self.saved = step
+        if self.workers.rank == 0:
+            save(self.folder)
+        return bool(self.workers.from_first(False))
+
+
+def resumes(workers: Workers) -> dict[str, Any]:
+    """Twelve steps of four epochs, unbroken, and broken at several steps."""
+    answers: dict[str, Any] = {"unbroken": twelve_steps(workers, Dropping())}
+    for step in (2, 3, 4, 7, 12):
+        with shared_folder(workers) as folder:
+            interrupting = Interrupting(step, workers, folder)
+            with contextlib.suppress(Interrupted):
+                twelve_steps(workers, Dropping(), watcher=interrupting)
+            answers[str(step)] = twelve_steps(workers, Dropping(), resume=folder) | {"saved": interrupting.saved}
+    return answers
+
+
+def elastic(workers: Workers) -> dict[str, Any]:
+    """One worker to step 4, all of them to step 9, one to the end; on the first worker beside one worker alone."""
+    answers: dict[str, Any] = {}
+    for name, changes in (
+        ("sgd", {"optimisation.optimiser": "sgd"}),
+        ("adamw", {"optimisation.weight_decay": 0.1, "optimisation.clip_norm": 0.5, "objective.bank": 7}),
+        ("averaged", {"optimisation.optimiser": "sgd", "objective.workers": "mean"}),
+    ):
+        alone, first = Workers(), workers.rank == 0
+        with shared_folder(workers) as folder:
+            if first:
+                with contextlib.suppress(Interrupted):
+                    twelve_steps(alone, Tiny(), changes, Interrupting(4, alone, folder / "4"))
+            workers.from_first(None)
+            with contextlib.suppress(Interrupted):
+                twelve_steps(workers, Tiny(), changes, Interrupting(9, workers, folder / "9"), folder / "4")
+            if first:
+                resized = twelve_steps(alone, Tiny(), changes, resume=folder / "9")
+                answers[name] = {"resized": resized, "unbroken": twelve_steps(alone, Tiny(), changes)}
+            workers.from_first(None)
+    return answers
+
+
+def twelve_steps(
+    workers: Workers,
+    encoder: Tiny,
+    changes: dict[str, Any] | None = None,
+    watcher: Watcher | None = None,
+    resume: Path | None = None,
+) -> dict[str, Any]:
+    """13 pairs in batches of 5, four times."""
+    from tests.conftest import ROWS, pairs_of
+
+    recipe = resolve(
+        Recipe().override(
+            {
+                "optimisation.batch_size": 5,
+                "optimisation.epochs": 4,
+                "optimisation.learning_rate": 0.02,
+                "objective.negatives": 3,
+                **(changes or {}),
+            }
+        )
+    )
+    torch.manual_seed(5)
+    model = build_model(recipe, encoder)  # type: ignore[arg-type]
+    torch.manual_seed(5)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    sampler = RowSampler(pairs_of(ROWS), 5)
+    progress = train(model, sampler, recipe.optimisation, 3, watcher or Watcher(), workers, resume)
+    return {
+        "state": {name: value.detach() for name, value in model.state_dict().items()},
+        "sums": progress.sums,
+        "step": progress.step,
+        "last loss": progress.last_loss,
+        "streams": progress.streams,
+    }
+
+
+@contextlib.contextmanager
+def shared_folder(workers: Workers) -> Iterator[Path]:
+    """One folder for all workers, until the first one leaves; the others have no need of it by then."""
+    with tempfile.TemporaryDirectory() as own:
+        yield Path(workers.from_first(own))
+        workers.from_first(None)
 
 
 class Lengths:
@@ -229,7 +402,7 @@ def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, evaluations)}
+JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations)}
 
 
 def run(job: str, workers: Workers) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,11 @@ from trainables.recipe import Recipe
 from trainables.training import population_training
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
-from trainables.training.loop import TrainingDivergedError, train
+from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
 from trainables.training.population_training import Member, train_population
-from trainables.trial import population_key
+from trainables.trial import Reporter, population_key
 from trainables.trial.build import build_model
-from trainables.trial.population import run_population
+from trainables.trial.population import _Watch, run_population
 from trainables.trial.run import run_trial
 
 BASE = Recipe().override(
@@ -84,13 +85,6 @@ class TinySampler:
         )
 
 
-class Quiet:
-    def step(self, step: int, scalars: dict[str, float]) -> None: ...
-
-    def rung(self, number: int, save: Any) -> bool:
-        return True
-
-
 def word_vectors(seed: int = 0) -> WordVectors:
     words = [*"abcdpqrst"]
     return WordVectors(words, np.random.default_rng(seed).normal(size=(len(words), 7)).astype(np.float32))
@@ -116,7 +110,7 @@ def members_of(
 
 
 def by_itself(member: Member, resume: Path | None = None) -> Progress:
-    return train(member.model, member.sampler, member.optimisation, 0, Quiet(), Workers(), resume)
+    return train(member.model, member.sampler, member.optimisation, 0, Watcher(), Workers(), resume)
 
 
 def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: float, weights: float) -> None:
@@ -192,28 +186,47 @@ class TestTraining:
             assert own.progress.sums == pytest.approx(other.progress.sums)
             assert math.isfinite(own.progress.sums["loss"])
 
-    def test_a_resumed_training_is_an_unbroken_one(self, stores: list[EmbeddingStore], folder: Path) -> None:
+    @pytest.mark.parametrize("step", [1, 4, 5, 11, 12])
+    def test_a_resumed_training_is_an_unbroken_one(self, stores: list[EmbeddingStore], folder: Path, step: int) -> None:
+        """Wherever it was interrupted; an epoch has 4 steps."""
         whole, broken, resumed = (members_of(DIFFERENT, stores) for _ in range(3))
-
-        class KilledError(Exception):
-            pass
-
-        def kill(step: int, save: Any) -> None:
-            if step == 5:
-                save(folder)
-                raise KilledError
-
         train_population(whole)
-        with pytest.raises(KilledError):
-            train_population(broken, kill)
-        seen: list[int] = []
-        train_population(resumed, lambda step, save: seen.append(step), resume=folder)
-        assert seen == list(range(6, 13))
-        for own, other in zip(whole, resumed, strict=True):
+        with pytest.raises(Interrupted, match=f"after step {step}$"):
+            train_population(broken, Interrupting(step, folder))
+        watcher = Interrupting(None, folder)
+        train_population(resumed, watcher, resume=folder)
+        assert watcher.seen == list(range(step + 1, 13))
+        for own, other, before in zip(whole, resumed, broken, strict=True):
+            assert other.progress.seconds > before.progress.seconds > 0
             assert own.progress.sums == other.progress.sums
             assert own.progress.last_loss == other.progress.last_loss
             for mine, theirs in zip(own.model.parameters(), other.model.parameters(), strict=True):
                 assert torch.equal(mine, theirs)
+
+    def test_who_does_not_look_changes_nothing(self, stores: list[EmbeddingStore], folder: Path) -> None:
+        """Losses are read a step late where nobody looks."""
+        seen, unseen = members_of(DIFFERENT, stores), members_of(DIFFERENT, stores)
+        train_population(seen, Interrupting(None, folder))
+        train_population(unseen)
+        for own, other in zip(seen, unseen, strict=True):
+            assert (own.progress.step, own.progress.sums) == (other.progress.step, other.progress.sums)
+
+
+class Interrupting:
+    """Looks at every step, and ends the training after one."""
+
+    def __init__(self, at: int | None, folder: Path) -> None:
+        self.at, self.folder = at, folder
+        self.seen: list[int] = []
+
+    def looks(self, step: int) -> bool:
+        self.seen.append(step)
+        return True
+
+    def step(self, step: int, save: Any) -> bool:
+        if step == self.at:
+            save(self.folder)
+        return step != self.at
 
 
 class TestKey:
@@ -295,6 +308,74 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
         assert alone.training.keys() <= result.training.keys()
         assert (folder / "modules.json").is_file()
     assert len({result.training["loss"] for result in results}) == 3
+
+
+class Listening(Reporter):
+    """Wants a checkpoint after a step, and is interrupted there; remembers what it is told."""
+
+    def __init__(self, at: int | None = None, keep: Path | None = None) -> None:
+        self.at, self.keep = at, keep
+        self.asked = 0
+        self.told: dict[int, dict[str, float]] = {}
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.told[step] = dict(scalars)
+
+    def wants_checkpoint(self) -> bool:
+        self.asked += 1
+        return self.asked == self.at
+
+    def checkpoint(self, folder: Path) -> bool:
+        assert self.keep is not None
+        shutil.copytree(folder, self.keep)
+        return False
+
+
+def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainables.trial.population.POINTS", 3)
+    few = {
+        "corpus.limit": 400,
+        "optimisation.batch_size": 32,
+        "optimisation.max_steps": 8,
+        "evaluation.senteval": "scenes",
+        "evaluation.tasks": ["STSBenchmark"],
+    }
+    recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
+    arguments: dict[str, Any] = {"seeds": [1, 2], "model_folders": [None, None], "shared": shared}
+    unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()
+    whole = list(run_population(recipes, reporter=unbroken, **arguments))
+    with pytest.raises(Interrupted, match=r"after step 5$"):
+        list(run_population(recipes, reporter=first, **arguments))
+    resumed = list(run_population(recipes, reporter=second, resume=tmp_path / "kept", **arguments))
+    assert list(unbroken.told) == [2, 4, 6, 8]
+    assert (list(first.told), list(second.told)) == ([2, 4], [6, 8])
+    for step, scalars in {**first.told, **second.told}.items():
+        for name in ("loss/0", "loss/1"):
+            assert scalars[name] == unbroken.told[step][name]
+    assert unbroken.told[8]["steps_per_second"] > 0
+    assert unbroken.told[8]["tokens_per_second"] > 32
+    for one, other in zip(whole, resumed, strict=True):
+        assert one is not None
+        assert other is not None
+        scores, unbroken_scores = (dict(result.scores["STSBenchmark"]) for result in (other, one))
+        assert scores.pop("seconds") > 0 < unbroken_scores.pop("seconds")
+        assert scores == unbroken_scores
+        assert other.training["last_loss"] == one.training["last_loss"]
+        assert other.training["resumed_seconds"] > 0
+        assert "streams" not in other.training
+
+
+def test_the_last_step_is_told_wherever_it_falls(stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainables.trial.population.POINTS", 2)  # of 12 steps each sixth
+    monkeypatch.setattr("trainables.trial.population.total_steps", lambda *_: 11)
+    monkeypatch.setattr("trainables.training.population_training.total_steps", lambda *_: 11)
+    reporter = Listening()
+    members = members_of(DIFFERENT[:2], stores)
+    train_population(members, _Watch(members, reporter))
+    assert list(reporter.told) == [5, 10, 11]
+    assert reporter.told[11]["loss/0"] == members[0].progress.last_loss
 
 
 def test_a_strangers_layout_may_stack() -> None:

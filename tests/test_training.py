@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +22,19 @@ from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import RowSampler
 from trainables.fidelity import resolve
 from trainables.recipe import OptimisationConfig, Recipe
+from trainables.training import loop, pace
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.distributed import Workers
-from trainables.training.loop import RUNGS, TrainingDivergedError, learning_rate, total_steps, train
+from trainables.training.later import Later
+from trainables.training.loop import (
+    RUNGS,
+    Interrupted,
+    TrainingDivergedError,
+    Watcher,
+    learning_rate,
+    total_steps,
+    train,
+)
 from trainables.training.model import (
     MemoryBank,
     StudyModel,
@@ -41,6 +54,15 @@ BASE = Recipe().override(
         "objective.negatives": 3,
     }
 )
+EVERYTHING = BASE.override(
+    {
+        "optimisation.weight_decay": 0.1,
+        "optimisation.clip_norm": 1.0,
+        "head.kind": "mlp",
+        "objective.bank": 7,
+        "objective.bank_warmup": 2,
+    }
+)
 # The losses of a dozen steps of BASE over conftest's 13 pairs with seed 3 and without dropout.
 GOLDEN = [
     0.901519,
@@ -58,26 +80,41 @@ GOLDEN = [
 ]
 
 
-class Recorder:
-    """Remembers what training tells; may save at one rung and stop there."""
+class Recorder(Watcher):
+    """Remembers what training tells; may save at a step, and end the training there."""
 
     def __init__(self, save_at: int | None = None, folder: Path | None = None, stop: bool = False) -> None:
         self.save_at, self.folder, self.stop = save_at, folder, stop
+        self.wants_rungs = folder is None
         self.steps: list[int] = []
-        self.losses: list[float] = []
-        self.rates: list[float] = []
+        self.scalars: list[dict[str, float]] = []
         self.rungs: list[int] = []
+        self.saved: list[int] = []
+
+    @property
+    def losses(self) -> list[float]:
+        return [scalars["loss"] for scalars in self.scalars]
+
+    @property
+    def rates(self) -> list[float]:
+        return [scalars["learning_rate"] for scalars in self.scalars]
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
         self.steps.append(step)
-        self.losses.append(scalars["loss"])
-        self.rates.append(scalars["learning_rate"])
+        self.scalars.append(scalars)
 
-    def rung(self, number: int, save: Callable[[Path], None]) -> bool:
+    def wants_checkpoint(self, step: int) -> bool:
+        """It is taken a step later, but for the last one."""
+        return self.save_at is not None and step in (self.save_at - 1, self.save_at) and not self.saved
+
+    def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
+        assert self.folder is not None
+        self.saved.append(step)
+        save(self.folder)
+        return not self.stop
+
+    def rung(self, number: int) -> bool:
         self.rungs.append(number)
-        if number == self.save_at and self.folder is not None:
-            save(self.folder)
-            return not self.stop
         return True
 
 
@@ -101,6 +138,11 @@ def study(make_encoder: Any) -> Callable[..., Any]:
         return model, train(model, sampler, recipe.optimisation, seed, recorder, Workers(), resume)
 
     return run
+
+
+def same_state(ours: StudyModel, theirs: StudyModel) -> None:
+    for (name, one), (_, other) in zip(ours.state_dict().items(), theirs.state_dict().items(), strict=True):
+        assert torch.equal(one, other), name
 
 
 def without_dropout(model: torch.nn.Module) -> None:
@@ -212,33 +254,116 @@ class TestTraining:
         assert runs[0].losses == runs[1].losses
         assert runs[0].losses != runs[2].losses
 
-    @pytest.mark.parametrize("rung", [1, 5, RUNGS])
-    def test_resumed_equals_unbroken(self, rung: int, study: Any, tmp_path: Path):
-        """With dropout, drawn negatives, decay, clipping and a queue: losses and state equal to the last bit."""
-        recipe = BASE.override(
-            {
-                "optimisation.weight_decay": 0.1,
-                "optimisation.clip_norm": 1.0,
-                "head.kind": "mlp",
-                "objective.bank": 7,
-                "objective.bank_warmup": 2,
-            }
-        )
-        unbroken, first, second = Recorder(), Recorder(rung, tmp_path, stop=True), Recorder()
-        whole, end = study(recipe, unbroken)
-        _, halfway = study(recipe, first)
-        resumed, resumed_end = study(recipe, second, resume=tmp_path)
+    @pytest.mark.parametrize("step", [2, 3, 4, 8, 12])
+    def test_resumed_equals_unbroken(self, step: int, study: Any, tmp_path: Path):
+        """With dropout, drawn negatives, decay, clipping and a queue: losses and state equal to the last bit. An epoch
+        has 3 steps."""
+        unbroken, first, second = Recorder(), Recorder(step, tmp_path, stop=True), Recorder()
+        whole, end = study(EVERYTHING, unbroken)
+        with pytest.raises(Interrupted, match=f"after step {step}$"):
+            study(EVERYTHING, first)
+        halfway = json.loads((tmp_path / NUMBERS).read_text())
+        resumed, resumed_end = study(EVERYTHING, second, resume=tmp_path)
+        assert first.steps + second.steps == unbroken.steps
         assert first.losses + second.losses == unbroken.losses
-        assert halfway.step == 12 * rung // RUNGS
-        assert {**resumed_end.sums} == end.sums
+        assert halfway["step"] == step
+        assert halfway["last_loss"] == unbroken.losses[step - 1]
+        assert halfway["sums"]["loss"] == pytest.approx(sum(unbroken.losses[:step]))
+        assert resumed_end.sums == end.sums
         assert resumed_end.last_loss == end.last_loss == unbroken.losses[-1]
         assert resumed_end.step == end.step == 12
-        assert resumed_end.seconds >= halfway.seconds
-        for (name, ours), (_, theirs) in zip(resumed.state_dict().items(), whole.state_dict().items(), strict=True):
-            assert torch.equal(ours, theirs), name
+        assert resumed_end.seconds >= halfway["seconds"] > 0
+        assert resumed_end.streams == end.streams == 1
+        assert second.rungs == [number for number in range(1, RUNGS + 1) if 12 * number // RUNGS > step]
+        same_state(resumed, whole)
+
+    def test_a_checkpoint_does_not_change_the_training(self, study: Any, tmp_path: Path):
+        unbroken, watched = Recorder(), Recorder(5, tmp_path)
+        whole, end = study(EVERYTHING, unbroken)
+        model, same_end = study(EVERYTHING, watched)
+        assert watched.saved == [5]
+        assert watched.losses == unbroken.losses
+        assert same_end.sums == end.sums
+        same_state(model, whole)
+
+    @pytest.mark.parametrize(("asked", "taken"), [(1, [2]), (5, [6]), (11, [12]), (12, [12])])
+    def test_a_checkpoint_is_taken_one_step_after_it_is_wanted(
+        self, asked: int, taken: list[int], study: Any, tmp_path: Path
+    ):
+        """Only once for a wish, and after the last step at once."""
+
+        class Wishing(Recorder):
+            def wants_checkpoint(self, step: int) -> bool:
+                return step == asked
+
+        recorder = Wishing(folder=tmp_path)
+        study(BASE, recorder)
+        assert recorder.saved == taken
+
+    def test_a_standing_wish_is_granted_again_and_again(self, study: Any, tmp_path: Path):
+        class Wishing(Recorder):
+            def wants_checkpoint(self, step: int) -> bool:
+                return True
+
+        recorder = Wishing(folder=tmp_path)
+        study(BASE, recorder)
+        assert recorder.saved == [2, 4, 6, 8, 10, 12]
+
+    def test_a_rung_ends_it(self, study: Any):
+        class Stopping(Recorder):
+            def rung(self, number: int) -> bool:
+                return super().rung(number) and number < 4
+
+        recorder = Stopping()
+        _, progress = study(BASE, recorder)
+        assert (progress.step, recorder.steps, recorder.rungs) == (6, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4])
+
+    def test_no_rungs_that_nobody_wants(self, study: Any):
+        silent, recorder = Recorder(), Recorder()
+        silent.wants_rungs = False
+        study(BASE, silent)
+        study(BASE, recorder)
+        assert silent.rungs == []
+        assert silent.losses == recorder.losses
+        assert silent.steps == list(range(1, 13))
+
+    def test_the_device_is_asked_a_step_late(self, study: Any, monkeypatch: pytest.MonkeyPatch):
+        """A step's numbers are read once the next step is queued, but where somebody looks at the state."""
+        events: list[str] = []
+
+        class Watched(Later):
+            def __init__(self, numbers: torch.Tensor) -> None:
+                super().__init__(numbers)
+                self.number = sum(event.startswith("queued") for event in events) + 1
+                events.append(f"queued {self.number}")
+
+            def read(self) -> list[float]:
+                events.append(f"read {self.number}")
+                return super().read()
+
+        monkeypatch.setattr(loop, "Later", Watched)
+        study(BASE.override({"optimisation.max_steps": 4}), Watcher())
+        assert events == [
+            *("queued 1", "queued 2", "read 1", "queued 3", "read 2", "queued 4", "read 3", "read 4"),
+        ]
+
+    def test_how_fast_it_goes(self, study: Any):
+        recorder = Recorder()
+        began = time.perf_counter()
+        _, progress = study(BASE, recorder)
+        seconds = time.perf_counter() - began
+        for scalars in recorder.scalars:
+            assert scalars["steps_per_second"] > 1 / seconds
+        last = recorder.scalars[-1]
+        per_step = progress.sums["tokens"] / progress.step
+        assert last["tokens_per_second"] == pytest.approx(per_step * last["steps_per_second"])
+
+    def test_streams_are_counted_where_something_is_drawn(self, study: Any):
+        assert study(BASE, Recorder())[1].streams == 1
+        assert study(BASE, Recorder(), dropout=False)[1].streams is None
 
     def test_a_checkpoint_is_tensors_and_numbers(self, study: Any, tmp_path: Path):
-        model, _ = study(BASE, Recorder(2, tmp_path, stop=True))
+        model, _ = study(BASE, Recorder(3, tmp_path))
         assert {p.name for p in tmp_path.iterdir()} == {TENSORS, NUMBERS}
         tensors = load_file(tmp_path / TENSORS)
         trained = [p for p in model.parameters() if p.requires_grad]
@@ -279,19 +404,46 @@ class TestTraining:
     @pytest.mark.parametrize("rate", [1e30, 1e38])
     def test_divergence(self, rate: float, study: Any):
         recorder = Recorder()
-        with pytest.raises(TrainingDivergedError, match=r"the loss is (nan|inf) at step \d"):
+        with pytest.raises(TrainingDivergedError, match=r"the loss is (nan|inf) at step \d") as error:
             study(BASE.override({"optimisation.learning_rate": rate}), recorder)
-        assert all(loss == loss for loss in recorder.losses)
+        assert all(math.isfinite(loss) for loss in recorder.losses)
+        assert str(error.value).endswith(f"at step {len(recorder.losses)}"), "counted from 0: the step after the last"
+
+    def test_nothing_is_saved_of_a_training_that_diverged(self, study: Any, tmp_path: Path):
+        class Wishing(Recorder):
+            def wants_checkpoint(self, step: int) -> bool:
+                return True
+
+        recorder = Wishing(folder=tmp_path / "kept")
+        with pytest.raises(TrainingDivergedError):
+            study(BASE.override({"optimisation.learning_rate": 1e30}), recorder)
+        if recorder.saved:
+            assert json.loads((tmp_path / "kept" / NUMBERS).read_text())["step"] <= len(recorder.losses)
 
     def test_no_thread_is_left_behind(self, study: Any, tmp_path: Path):
-        """Neither where training is stopped at a rung, nor where it fails."""
-        study(BASE, Recorder(2, tmp_path, stop=True))
+        """Neither where training is interrupted, nor where it fails."""
+        with pytest.raises(Interrupted):
+            study(BASE, Recorder(2, tmp_path, stop=True))
         with pytest.raises(TrainingDivergedError):
             study(BASE.override({"optimisation.learning_rate": 1e30}), Recorder())
         waiting = [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
         for thread in waiting:
             thread.join(timeout=10)
         assert not any(thread.is_alive() for thread in waiting)
+
+
+def test_the_pace_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch):
+    clock = SimpleNamespace(now=100.0, perf_counter=lambda: clock.now)
+    monkeypatch.setattr(pace, "time", clock)
+    measured = pace.Pace(40, 1000.0)
+    assert measured.after(40, 1000.0) == {}
+    told = []
+    for step in range(41, 101):
+        clock.now += 1.0 if step <= 60 else 0.5
+        told.append(measured.after(step, 1000.0 + 30 * (step - 40)))
+    assert told[0] == {"steps_per_second": 1.0, "tokens_per_second": 30.0}
+    assert told[19] == {"steps_per_second": 1.0, "tokens_per_second": 30.0}
+    assert told[-1] == {"steps_per_second": 2.0, "tokens_per_second": 60.0}
 
 
 class TestMemoryBank:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +16,13 @@ import pytest
 from search_spaces.goals import selection
 from trainables.errors import UserError
 from trainables.recipe import Recipe
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import NUMBERS, Progress
+from trainables.training.loop import RUNGS, Interrupted
 from trainables.trial import Reporter, TrialResult, check_recipes, rungs
+from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import measured
 from trainables.trial.run import run_trial
+from trainables.trial.rungs import Checkpoints
 
 STEPS = 10
 
@@ -52,32 +58,44 @@ def recipe(corpus: Path) -> Recipe:
     )
 
 
-@pytest.fixture(autouse=True)
-def _checkpoints_at_every_rung(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rungs, "CHECKPOINT_SECONDS", 0.0)
-
-
 class Scheduler(Reporter):
-    """Keeps what it is told, and ends the trial at a rung."""
+    """Keeps what it is told, and ends the trial at a rung; or wants a checkpoint after a step, and ends it there."""
 
-    def __init__(self, wants_rungs: bool = False, stop_at: int | None = None, keep: Path | None = None) -> None:
-        self.wants_rungs, self.stop_at, self.keep = wants_rungs, stop_at, keep
+    def __init__(
+        self,
+        wants_rungs: bool = False,
+        stop_at: int | None = None,
+        checkpoint_after: int | None = None,
+        keep: Path | None = None,
+    ) -> None:
+        self.wants_rungs, self.stop_at = wants_rungs, stop_at
+        self.checkpoint_after, self.keep = checkpoint_after, keep
+        self.steps: list[int] = []
         self.losses: list[float] = []
         self.rungs: list[int] = []
-        self.scores: list[float | None] = []
+        self.scores: list[float] = []
+        self.asked = 0
+        self.taken: list[Path] = []
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.steps.append(step)
         self.losses.append(scalars["loss"])
 
-    def rung(self, number: int, score: float | None, checkpoint: Path | None) -> bool:
+    def rung(self, number: int, score: float) -> bool:
         self.rungs.append(number)
         self.scores.append(score)
-        if number == self.stop_at:
-            assert checkpoint is not None
-            if self.keep is not None:
-                shutil.copytree(checkpoint, self.keep)
-            return False
-        return True
+        return number != self.stop_at
+
+    def wants_checkpoint(self) -> bool:
+        self.asked += 1
+        return self.asked == self.checkpoint_after
+
+    def checkpoint(self, folder: Path) -> bool:
+        self.taken.append(folder)
+        if self.keep is None:
+            return True
+        shutil.copytree(folder, self.keep)
+        return False
 
 
 def numbers(result: TrialResult) -> dict[str, Any]:
@@ -130,30 +148,88 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
     assert again["STS12"]["spearman_all"] == pytest.approx(result.scores["STS12"]["spearman_all"], abs=1e-3)
 
 
-def test_stopped_at_a_rung_then_resumed_equals_unbroken(recipe: Recipe, tmp_path: Path):
-    recipe = recipe.override({"evaluation.tasks": ("STSBenchmark",)})
-    unbroken, first, second = Scheduler(), Scheduler(stop_at=4, keep=tmp_path / "kept"), Scheduler()
-    whole = run_trial(recipe, 2, reporter=unbroken)
-    stopped = run_trial(recipe, 2, reporter=first, model_folder=tmp_path / "model")
+def test_stopped_at_a_rung(recipe: Recipe, tmp_path: Path):
+    reporter = Scheduler(wants_rungs=True, stop_at=4)
+    stopped = run_trial(recipe, 2, reporter=reporter, model_folder=tmp_path / "model")
     assert stopped.stopped == "stopped at rung 4"
     assert stopped.scores == {}
     assert stopped.training["steps"] == 5
+    assert reporter.rungs == [1, 2, 3, 4]
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("step", [2, 6, STEPS])
+def test_interrupted_then_resumed_equals_unbroken(recipe: Recipe, tmp_path: Path, step: int):
+    recipe = recipe.override(
+        {"evaluation.tasks": ("STSBenchmark",), "corpus.limit": 8 * STEPS, "optimisation.epochs": 2}
+    )
+    unbroken, second = Scheduler(wants_rungs=True), Scheduler(wants_rungs=True)
+    first = Scheduler(checkpoint_after=step - 1, keep=tmp_path / "kept")
+    whole = run_trial(recipe, 2, reporter=unbroken)
+    with pytest.raises(Interrupted):
+        run_trial(recipe, 2, reporter=first, model_folder=tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    assert not first.taken[0].exists(), "the reporter's folder is gone after the call"
     resumed = run_trial(recipe, 2, reporter=second, resume=tmp_path / "kept")
-    assert second.rungs == [5, 6, 7, 8]
+    assert first.steps == list(range(1, step + 1))
+    assert first.steps + second.steps == unbroken.steps
     assert first.losses + second.losses == unbroken.losses
+    assert second.rungs == [number for number in range(1, RUNGS + 1) if STEPS * number // RUNGS > step]
+    assert second.scores == unbroken.scores[len(unbroken.scores) - len(second.scores) :]
     assert numbers(resumed) == numbers(whole)
-    for key in ("steps", "loss", "tokens", "positives_per_anchor", "negatives_per_anchor"):
+    for key in ("steps", "loss", "tokens", "positives_per_anchor", "negatives_per_anchor", "streams"):
         assert resumed.training[key] == whole.training[key]
-    assert resumed.training["seconds"] > stopped.training["seconds"] * 0.99
-    assert resumed.training["resumed_seconds"] > 0
+    before = json.loads((tmp_path / "kept" / NUMBERS).read_text())["seconds"]
+    assert resumed.training["resumed_seconds"] == pytest.approx(before, abs=0.3)
+    assert resumed.training["seconds"] >= before
 
 
-def test_no_score_is_computed_that_nobody_asked_for(recipe: Recipe):
+def test_checkpoints_come_by_time_not_by_rung(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+    recipe = recipe.override({"evaluation.tasks": ("STSBenchmark",)})
+    reporter = Scheduler()
+    run_trial(recipe, 1, reporter=reporter)
+    assert reporter.taken == []
+    assert reporter.asked == STEPS
+    monkeypatch.setattr(rungs, "CHECKPOINT_SECONDS", 0.0)
+    reporter = Scheduler()
+    run_trial(recipe, 1, reporter=reporter)
+    assert len(reporter.taken) == STEPS / 2, "two steps lie between them, however short they are"
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+@pytest.mark.parametrize("first", [1, 41])
+@pytest.mark.parametrize(("seconds", "every"), [(1.0, 60), (16.0, 4), (20.0, 3), (25.0, 3), (40.0, 2), (500.0, 2)])
+def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, monkeypatch: pytest.MonkeyPatch):
+    """Sixty seconds or two steps, whichever is longer, rounded up to whole steps; also after a resume."""
+    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
+    monkeypatch.setattr(rungs, "time", clock)
+    checkpoints = Checkpoints(Reporter())
+    taken, wanted_at = [first - 1], None
+    for step in range(first, first + 10 * every):
+        clock.now += seconds
+        if wanted_at is None and checkpoints.due(step, ahead):
+            wanted_at = step
+        if wanted_at is not None and step == wanted_at + ahead:
+            assert checkpoints.take(step, lambda folder: None)
+            taken.append(step)
+            wanted_at = None
+    assert {b - a for a, b in itertools.pairwise(taken)} == {every}
+
+
+def test_no_score_is_computed_that_nobody_asked_for(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+    asked: list[int] = []
+    monkeypatch.setattr(Evaluator, "development", lambda self, encoder: asked.append(1))
     reporter = Scheduler(stop_at=8)
-    result = run_trial(recipe, 1, reporter=reporter)
-    assert result.stopped == "stopped at rung 8"
-    assert reporter.scores == [None] * 8
+    assert run_trial(recipe, 1, reporter=reporter).stopped is None
+    assert reporter.rungs == asked == []
+
+
+def test_a_rung_without_a_score_is_none(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+    """There may be no data for it: then nobody can judge the trial."""
+    monkeypatch.setattr(Evaluator, "development", lambda self, encoder: None)
+    reporter = Scheduler(wants_rungs=True, stop_at=1)
+    assert run_trial(recipe, 1, reporter=reporter).stopped is None
+    assert reporter.rungs == []
 
 
 def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, tmp_path: Path):

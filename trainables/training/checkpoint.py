@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,9 @@ class Progress:
     seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=dict)
     last_loss: float | None = None
+    streams: int | None = None
+    """How many random streams the forward passes drew from: one for each worker, the most where their number changed.
+    None where nothing was drawn."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
@@ -35,8 +39,7 @@ def save_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer,
     for position, parameter in enumerate(_parameters(optimiser)):
         for name, value in optimiser.state.get(parameter, {}).items():
             tensors[f"optimiser.{position}.{name}"] = value
-    # Tied weights share storage, which safetensors refuses; a copy each is what a resume needs.
-    save_file({name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}, folder / TENSORS)
+    save_file(on_cpu(tensors), folder / TENSORS)
     (folder / NUMBERS).write_text(json.dumps(dataclasses.asdict(progress)))
 
 
@@ -50,6 +53,20 @@ def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer)
         if state:  # a fused optimiser wants all of it, `step` too, where the parameter is
             optimiser.state[parameter] = {name: value.to(parameter.device) for name, value in state.items()}
     return Progress(**json.loads((folder / NUMBERS).read_text()))
+
+
+def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """As safetensors takes them: contiguous, on the CPU, and no two with the same memory, which tied weights have; each
+    gets a copy, as a resume needs."""
+    taken: set[int] = set()
+    found = {}
+    for name, tensor in tensors.items():
+        value = tensor.detach().cpu().contiguous()
+        if value.untyped_storage().data_ptr() in taken:
+            value = value.clone()
+        taken.add(value.untyped_storage().data_ptr())
+        found[name] = value
+    return found
 
 
 def _parameters(optimiser: torch.optim.Optimizer) -> list[Tensor]:

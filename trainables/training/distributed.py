@@ -2,19 +2,26 @@
 
 Each worker encodes its share of a batch's sentences, gathers the embeddings of all workers with gradient, and computes
 the loss of its share of the anchors. The losses add up to that of one worker alone, so gradients are summed, not
-averaged.
+averaged (`trainables.training.gradients`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
+
+
+@dataclass
+class Awaited:
+    """Exchanges that the backward pass of this step still owes."""
+
+    gathers: int = 0
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,8 @@ class Workers:
 
     rank: int = 0
     count: int = 1
+    awaited: Awaited = field(default_factory=Awaited, compare=False, repr=False)
+    """The backward pass of `gather` is an exchange, too, and all workers must have all exchanges in one order."""
 
     @classmethod
     def joined(cls) -> Workers:
@@ -37,23 +46,9 @@ class Workers:
     def gather(self, local: Tensor, shares: Sequence[Sequence[int]]) -> Tensor:  # (own, dim) -> (all, dim)
         """Everyone's embeddings in the order of the batch; gradients flow back to the worker that made them."""
         sizes = [len(share) for share in shares]
-        stacked = local if self.count == 1 else _Gather.apply(local, sizes, self.rank)
+        stacked = local if self.count == 1 else _Gather.apply(local, sizes, self)
         order = torch.tensor([i for share in shares for i in share], device=local.device)
         return stacked[torch.argsort(order)]
-
-    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Add up every worker's gradients, in one exchange."""
-        if self.count == 1:
-            return
-        trained = [parameter for parameter in parameters if parameter.requires_grad]
-        for parameter in trained:
-            if parameter.grad is None:  # a worker may have had no sentence of this batch
-                parameter.grad = torch.zeros_like(parameter)
-        gradients = [parameter.grad for parameter in trained if parameter.grad is not None]
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        dist.all_reduce(flat)
-        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-            gradient.copy_(part.view_as(gradient))
 
     def total(self, value: Tensor) -> Tensor:
         """The sum of a tensor over the workers, without gradient."""
@@ -83,8 +78,9 @@ class _Gather(torch.autograd.Function):
     """All-gather of parts of different sizes, with the gradient that the sum of all workers' losses has."""
 
     @staticmethod
-    def forward(ctx: Any, local: Tensor, sizes: list[int], rank: int) -> Tensor:
-        ctx.sizes, ctx.rank = sizes, rank
+    def forward(ctx: Any, local: Tensor, sizes: list[int], workers: Workers) -> Tensor:
+        ctx.sizes, ctx.workers = sizes, workers
+        workers.awaited.gathers += 1
         padded = local.new_zeros(max(sizes), local.shape[1])
         padded[: len(local)] = local
         parts = [torch.empty_like(padded) for _ in sizes]
@@ -95,5 +91,7 @@ class _Gather(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         total = gradients[0].contiguous()
         dist.all_reduce(total)
-        start = sum(ctx.sizes[: ctx.rank])
-        return total[start : start + ctx.sizes[ctx.rank]], None, None
+        workers: Workers = ctx.workers
+        workers.awaited.gathers -= 1
+        start = sum(ctx.sizes[: workers.rank])
+        return total[start : start + ctx.sizes[workers.rank]], None, None

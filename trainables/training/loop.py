@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from trainables.corpora.batch import Sampler
+from trainables.objectives.objective import Loss
 from trainables.recipe import OptimisationConfig
 from trainables.training.checkpoint import Progress, load_state, save_state
 from trainables.training.distributed import Workers
+from trainables.training.gradients import GradientSum
+from trainables.training.later import Later
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
+from trainables.training.pace import Pace
 
 MOMENTUM = 0.9
 RUNGS = 8
-"""Training pauses so often for a report; checkpoints are written there."""
+"""So often in a training a scheduler may ask how good the encoder is."""
 
 
 class TrainingDivergedError(Exception):
     """The loss is no longer a number."""
 
 
-class Watcher(Protocol):
-    """Follows a training as it goes on."""
+class Interrupted(Exception):  # noqa: N818 - it is no error
+    """A checkpoint was taken, and the training goes on from it in another process."""
+
+
+class Watcher:
+    """Follows a training as it goes on; this one lets it run. Steps are counted from 1."""
+
+    wants_rungs = False
+    """Whether there are rungs; the same on every worker."""
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
-        """After each step, on the first worker only."""
+        """After each step, on the first worker only; the device may be at work on the next step already."""
 
-    def rung(self, number: int, save: Callable[[Path], None]) -> bool:
-        """On every worker, `RUNGS` times; False ends the training."""
+    def wants_checkpoint(self, step: int) -> bool:
+        """On the first worker only, after each step while no checkpoint is on its way: whether one is wanted. It is
+        taken after the next step, for by then all workers know; after a rung and after the last step at once."""
+        return False
+
+    def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
+        """On every worker, which give the same answer: have the first one save. False ends the training."""
+        return True
+
+    def rung(self, number: int) -> bool:
+        """On every worker, `RUNGS` times, which give the same answer; False ends the training."""
+        return True
 
 
 def total_steps(sampler: Sampler, config: OptimisationConfig) -> int:
@@ -75,48 +97,114 @@ def train(
 ) -> Progress:
     """Train in place; returns how far it came, with sums over all batches.
 
-    Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one exactly.
-    Raises `TrainingDivergedError` where the loss is not finite.
+    Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one exactly. What all
+    workers must agree about (drawn positives, hidden tokens, the memory bank) is drawn from one stream that they have
+    in common. Dropout is drawn from a stream of each worker's own: inside the kernels of a transformer it follows the
+    place in the worker's own share, so another number of workers draws other numbers (`Progress.streams`).
+
+    The device is not waited for in a step: its numbers are read when the next step is queued. Raises
+    `TrainingDivergedError` where the loss is not finite, and `Interrupted` where the watcher ends the training at a
+    checkpoint; both on every worker.
     """
     optimiser = build_optimiser(model, config)
     progress = load_state(resume, model, optimiser) if resume else Progress()
     steps = total_steps(sampler, config)
-    rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
-    began = time.perf_counter() - progress.seconds
+    rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)} if watcher.wants_rungs else {}
+    account = _Account(progress, watcher, workers)
+    save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress)
     model.train()
-    for batch in _tokenized(model, sampler, range(progress.step, steps)):
-        for group in optimiser.param_groups:
-            group["lr"] = learning_rate(progress.step, steps, config)
-        torch.manual_seed(_seed(seed, workers.rank, progress.step))
-        loss = model.loss(batch, workers, torch.Generator().manual_seed(_seed(seed, -1, progress.step)))
-        optimiser.zero_grad(set_to_none=True)
-        loss.value.backward()
-        workers.sum_gradients(model.parameters())
-        if config.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
-        optimiser.step()
+    with GradientSum(model.parameters(), workers) as gradients:
+        first = progress.step
+        for done, batch in enumerate(_tokenized(model, sampler, range(first, steps)), start=first + 1):
+            rate = learning_rate(done - 1, steps, config)
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            torch.manual_seed(_seed(seed, workers.rank, done - 1))
+            before = _random_state(model.encoder.device) if done == first + 1 else None
+            loss = model.loss(batch, workers, torch.Generator().manual_seed(_seed(seed, -1, done - 1)))
+            if before is not None and not torch.equal(before, _random_state(model.encoder.device)):
+                progress.streams = max(workers.count, progress.streams or 0)
+            optimiser.zero_grad(set_to_none=True)
+            gradients.backward(loss.value)
+            if config.clip_norm is not None:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
+            optimiser.step()
 
-        value = float(workers.total(loss.value))
-        if not math.isfinite(value):
-            raise TrainingDivergedError(f"the loss is {value} at step {progress.step}")
-        progress.step += 1
-        progress.last_loss = value
-        progress.seconds = time.perf_counter() - began
-        progress.add(
-            loss=value,
-            pairs=len(batch.label),
-            sentences=len(batch.tokens),
-            tokens=sum(map(len, batch.tokens)),
-            **loss.counts,
-        )
-        if workers.rank == 0:
-            rate = optimiser.param_groups[0]["lr"]
-            watcher.step(progress.step, {"loss": value, "learning_rate": rate, **loss.counts})
-        if progress.step in rungs and not watcher.rung(
-            rungs[progress.step], lambda folder: save_state(folder, model, optimiser, progress)
-        ):
-            break
+            account.add(done, batch, loss, rate)
+            if done == steps or done in rungs:
+                account.settle()
+            if done in rungs and not watcher.rung(rungs[done]):
+                break
+            if account.due:
+                account.settle()
+                if not watcher.checkpoint(done, save):
+                    raise Interrupted(f"training goes on elsewhere from its checkpoint after step {done}")
+                account.taken()
     return progress
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step that the device may still be at work on."""
+
+    number: int  # counted from 1
+    told: Later  # the loss over all workers, and whether the first one wants a checkpoint
+    rate: float
+    sums: dict[str, int]  # of the batch
+    counts: dict[str, float]  # of the objective
+
+
+class _Account:
+    """Keeps the progress, one step late so that the device is not waited for; tells the watcher; and knows, on all
+    workers alike, when a checkpoint is due."""
+
+    def __init__(self, progress: Progress, watcher: Watcher, workers: Workers) -> None:
+        self.progress, self.watcher, self.workers = progress, watcher, workers
+        self.due = False
+        """Whether a checkpoint is to be taken now. `taken` says that it was."""
+        self._asked = False
+        self._began = time.perf_counter() - progress.seconds
+        self._pace = Pace(progress.step, progress.sums.get("tokens", 0))
+        self._last: _Step | None = None
+
+    def add(self, number: int, batch: TokenizedBatch, loss: Loss, rate: float) -> None:
+        """A step was queued; the one before it is settled."""
+        if self.workers.rank == 0 and not self._asked:
+            self._asked = self.watcher.wants_checkpoint(number)
+        value = loss.value.detach()
+        # The wish for a checkpoint travels with the loss, so that all workers learn of it in the same step.
+        numbers = torch.stack([value, torch.full_like(value, self._asked)])
+        told = Later(self.workers.total(numbers))
+        self.settle()
+        sums = {"pairs": len(batch.label), "sentences": len(batch.tokens), "tokens": sum(map(len, batch.tokens))}
+        self._last = _Step(number, told, rate, sums, dict(loss.counts))
+
+    def settle(self) -> None:
+        """Wait for the last step and write it down, unless that was done."""
+        step, self._last = self._last, None
+        if step is None:
+            return
+        loss, asked = step.told.read()
+        if not math.isfinite(loss):
+            raise TrainingDivergedError(f"the loss is {loss} at step {step.number - 1}")
+        progress = self.progress
+        progress.step, progress.last_loss = step.number, loss
+        progress.seconds = time.perf_counter() - self._began
+        progress.add(loss=loss, **step.sums, **step.counts)
+        self.due = asked > 0
+        if self.workers.rank == 0:
+            pace = self._pace.after(step.number, progress.sums["tokens"])
+            self.watcher.step(step.number, {"loss": loss, "learning_rate": step.rate, **step.counts, **pace})
+
+    def taken(self) -> None:
+        """The checkpoint that was due was taken."""
+        self.due = self._asked = False
+
+
+def _random_state(device: torch.device) -> Tensor:
+    """Of the streams that the kernels on a device draw from. It lies on the CPU; the device is not waited for."""
+    here = torch.get_rng_state()
+    return torch.cat([here, torch.cuda.get_rng_state(device)]) if device.type == "cuda" else here
 
 
 def _tokenized(model: StudyModel, sampler: Sampler, steps: range) -> Iterator[TokenizedBatch]:

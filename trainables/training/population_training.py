@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -29,8 +30,9 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.recipe import ObjectiveConfig, OptimisationConfig
-from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
-from trainables.training.loop import MOMENTUM, learning_rate, total_steps
+from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu
+from trainables.training.later import Later
+from trainables.training.loop import MOMENTUM, Interrupted, learning_rate, total_steps
 from trainables.training.model import StudyModel
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
@@ -61,16 +63,22 @@ class Member:
         return encoder
 
 
-def train_population(
-    members: Sequence[Member],
-    watch: Callable[[int, Callable[[Path], None]], None] | None = None,
-    resume: Path | None = None,
-) -> None:
+class Watcher(Protocol):
+    """Follows the training of a population. Steps are counted from 1."""
+
+    def looks(self, step: int) -> bool:
+        """After each step: whether `step` is to be called, for which the device is waited for."""
+
+    def step(self, step: int, save: Callable[[Path], None]) -> bool:
+        """After a step. `save` writes a checkpoint into a folder; False: the training ends here, with a checkpoint."""
+
+
+def train_population(members: Sequence[Member], watcher: Watcher | None = None, resume: Path | None = None) -> None:
     """Train all members in place, step by step together.
 
     Their recipes have one `population_key`; shapes of heads may differ. A loss that is not finite ends its member's
-    training and no other's. After each step `watch` is told the number of steps done, and given a function
-    that writes a checkpoint into a folder, from which `resume` goes on as if nothing had happened.
+    training and no other's. From the checkpoint in the folder `resume` it goes on as if nothing had happened. Raises
+    `Interrupted` where the watcher ends it.
     """
     steps = total_steps(members[0].sampler, members[0].optimisation)
     stacks = [_Stack(group, steps) for group in _groups(members)]
@@ -85,12 +93,22 @@ def train_population(
         batches = _Batches(step)
         for stack in stacks:
             stack.step(step, batches)
-        for member in members:
-            member.progress.seconds = (time.perf_counter() - began) / len(members)
-        if watch is not None:
-            watch(step + 1, functools.partial(_save, step=step + 1, members=members, stacks=stacks))
+        if watcher is None or not watcher.looks(step + 1):
+            continue
+        for stack in stacks:
+            stack.settle()
+        _share_seconds(members, began)
+        if not watcher.step(step + 1, functools.partial(_save, step=step + 1, members=members, stacks=stacks)):
+            raise Interrupted(f"training goes on elsewhere from its checkpoint after step {step + 1}")
     for stack in stacks:
+        stack.settle()
         stack.unstack()
+    _share_seconds(members, began)
+
+
+def _share_seconds(members: Sequence[Member], began: float) -> None:
+    for member in members:
+        member.progress.seconds = (time.perf_counter() - began) / len(members)
 
 
 def embed_ahead(encoder: AdaptedEncoder, sampler: Sampler, steps: int) -> None:
@@ -187,6 +205,8 @@ class _Stack:
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
         self.temperature = self._column([member.objective.temperature for member in members])
         self.tables: list[Tensor] | None = None
+        self.last: tuple[int, Later, list[_Pairs]] | None = None
+        """The step that the device may still be at work on, its losses and its batches."""
         self.optimiser = (_SGD if configs[0].optimiser == "sgd" else _AdamW)([*self.weight, *self.bias])
 
     @torch.no_grad()
@@ -202,7 +222,16 @@ class _Stack:
             self._clip(gradients)
         rates = [learning_rate(step, self.steps, member.optimisation) for member in self.members]
         self.optimiser.step(step, gradients, self._column(rates), self.decay)
-        for member, own, loss in zip(self.members, pairs, losses.tolist(), strict=True):
+        queued = step, Later(losses), pairs
+        self.settle()
+        self.last = queued
+
+    def settle(self) -> None:
+        """Wait for the last step and write it down, unless that was done."""
+        if self.last is None:
+            return
+        (step, losses, pairs), self.last = self.last, None
+        for member, own, loss in zip(self.members, pairs, losses.read(), strict=True):
             if member.diverged:
                 continue
             if not math.isfinite(loss):
@@ -346,12 +375,8 @@ class _AdamW:
 def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_Stack]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     place = {id(member): number for number, member in enumerate(members)}
-    tensors = {
-        f"{place[id(member)]}.{name}": tensor.cpu().clone()
-        for stack in stacks
-        for member, name, tensor in stack.tensors()
-    }
-    save_file(tensors, folder / TENSORS)
+    tensors = {f"{place[id(member)]}.{name}": tensor for stack in stacks for member, name, tensor in stack.tensors()}
+    save_file(on_cpu(tensors), folder / TENSORS)
     content = [{"progress": dataclasses.asdict(m.progress), "diverged": m.diverged} for m in members]
     (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
 

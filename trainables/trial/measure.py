@@ -73,11 +73,13 @@ def forget_peak() -> None:
 
 
 def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[str, Any]:
-    """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum."""
+    """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum. `streams` is
+    there where something was drawn at random in the forward passes: see `Progress.streams`."""
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     return {
         **{name: value for name, value in sums.items() if name not in COUNTED},
+        **({} if progress.streams is None else {"streams": progress.streams}),
         "steps": progress.step,
         "loss": sums.get("loss", 0.0) / steps,
         "last_loss": progress.last_loss,

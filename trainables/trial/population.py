@@ -5,7 +5,6 @@ for result in run_population(recipes, seeds, model_folders=folders, shared=Path(
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,8 @@ from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import PoolingConfig, Recipe
 from trainables.training.distributed import Workers
-from trainables.training.loop import RUNGS, total_steps
+from trainables.training.loop import total_steps
+from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
 from trainables.trial.build import base_fingerprint, build_model, describe_encoder, load_base
 from trainables.trial.evaluation import Evaluator
@@ -30,7 +30,7 @@ from trainables.trial.places import sampler_request
 from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
-from trainables.trial.rungs import CHECKPOINT_SECONDS
+from trainables.trial.rungs import Checkpoints
 
 POINTS = 100
 """How often in a training losses are reported. Reporting each step could take longer than the step."""
@@ -53,7 +53,7 @@ def run_population(
     A member whose result is there already, as `done` says of its number, still trains, since all resume together; but
     it is not evaluated again, and gives None. Each other result is what `run_trial` would have given, but for rounding
     and for the cost: a member counts an even share of the training. A member that diverges is stopped, the others go
-    on. The other arguments are those of `run_trial`.
+    on. The other arguments are those of `run_trial`, as is `Interrupted`.
     """
     forget_peak()
     began = time.perf_counter()
@@ -118,22 +118,31 @@ class _Watch:
     """Between the training loop and the reporter, as `Rungs` is in a single trial."""
 
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
-        steps = total_steps(members[0].sampler, members[0].optimisation)
+        self.steps = total_steps(members[0].sampler, members[0].optimisation)
         self.members, self.reporter = members, reporter
-        reporter.begin(steps)
-        self.rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)}
-        self.every = max(1, steps // POINTS)
-        self.saved = time.perf_counter()
+        reporter.begin(self.steps)
+        self.every = max(1, self.steps // POINTS)
+        self.checkpoints = Checkpoints(reporter)
+        self.due = False
+        self.pace: Pace | None = None
 
-    def __call__(self, step: int, save: Callable[[Path], None]) -> None:
-        if step % self.every == 0:
+    def looks(self, step: int) -> bool:
+        self.due = self.checkpoints.due(step, ahead=0)
+        return self.due or self._tells(step)
+
+    def step(self, step: int, save: Callable[[Path], None]) -> bool:
+        if self._tells(step):
             losses = {f"loss/{number}": m.progress.last_loss for number, m in enumerate(self.members) if not m.diverged}
-            self.reporter.step(step, {name: loss for name, loss in losses.items() if loss is not None})
-        if step not in self.rungs:
-            return
-        with tempfile.TemporaryDirectory() as scratch:
-            due = time.perf_counter() - self.saved > CHECKPOINT_SECONDS
-            if due:
-                save(Path(scratch))
-                self.saved = time.perf_counter()
-            self.reporter.rung(self.rungs[step], None, Path(scratch) if due else None)
+            self.reporter.step(
+                step, {name: loss for name, loss in losses.items() if loss is not None} | self._pace(step)
+            )
+        return self.checkpoints.take(step, save) if self.due else True
+
+    def _tells(self, step: int) -> bool:
+        return step % self.every == 0 or step == self.steps
+
+    def _pace(self, step: int) -> dict[str, float]:
+        """Of all members together; empty when first asked."""
+        tokens = sum(member.progress.sums.get("tokens", 0) for member in self.members)
+        self.pace = self.pace or Pace(step, tokens)
+        return self.pace.after(step, tokens)

@@ -89,6 +89,7 @@ def run_trial(
     `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
     leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from. With
     `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.finish.score`.
+    Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
     forget_peak()
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()

@@ -1,4 +1,4 @@
-"""What happens at the rungs of a training, where it pauses: a score, a checkpoint, and a word to the reporter."""
+"""Between a training and who follows it: its numbers, its checkpoints, and its scores at the rungs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,48 @@ from pathlib import Path
 
 from trainables.encoders.contract import Encoder
 from trainables.training.distributed import Workers
+from trainables.training.loop import Watcher
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.reporter import Reporter
 
-CHECKPOINT_SECONDS = 30.0
-"""A checkpoint is written at a rung once so much time has passed since the last."""
+CHECKPOINT_SECONDS, CHECKPOINT_STEPS = 60.0, 2
+"""A checkpoint is taken after the first step at which so much time and so many steps have passed since the last."""
 
 
-class Rungs:
+class Checkpoints:
+    """When a checkpoint is taken, and how it gets to the reporter. For the first worker."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self._last_step: int | None = None
+        self._last = time.perf_counter()
+
+    def due(self, step: int, ahead: int) -> bool:
+        """After a step: whether the checkpoint that could be written `ahead` steps later is wanted."""
+        if self._last_step is None:
+            self._last_step = step - 1  # the first step of this process, which may have resumed
+        since = step - self._last_step
+        later = (time.perf_counter() - self._last) / since * (since + ahead)
+        in_time = later >= CHECKPOINT_SECONDS and since + ahead >= CHECKPOINT_STEPS
+        return in_time or self.reporter.wants_checkpoint()
+
+    def take(self, step: int, save: Callable[[Path], None]) -> bool:
+        """Write it and hand it to the reporter. False: the training goes on in another process."""
+        with tempfile.TemporaryDirectory() as scratch:
+            save(Path(scratch))
+            going_on = self.reporter.checkpoint(Path(scratch))
+        self._last_step, self._last = step, time.perf_counter()
+        return going_on
+
+
+class Rungs(Watcher):
     """The `Watcher` of a single trial's training loop."""
 
     def __init__(self, encoder: Encoder, evaluator: Evaluator, workers: Workers, reporter: Reporter) -> None:
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
-        self.began = self.saved = time.perf_counter()
+        self.wants_rungs = bool(workers.from_first(reporter.wants_rungs))
+        self.checkpoints = Checkpoints(reporter)
+        self.began = time.perf_counter()
         self.stopped: str | None = None
 
     def resumed_seconds(self, training_seconds: float) -> float:
@@ -31,15 +60,16 @@ class Rungs:
     def step(self, step: int, scalars: dict[str, float]) -> None:
         self.reporter.step(step, scalars)
 
-    def rung(self, number: int, save: Callable[[Path], None]) -> bool:
-        score = self.evaluator.development(self.encoder) if self.reporter.wants_rungs else None
-        due = self.workers.from_first(time.perf_counter() - self.saved > CHECKPOINT_SECONDS)
-        with tempfile.TemporaryDirectory() as scratch:
-            if due:
-                self.saved = time.perf_counter()
-                if self.workers.rank == 0:
-                    save(Path(scratch))
-            going_on = self.reporter.rung(number, score, Path(scratch) if due and self.workers.rank == 0 else None)
-        if not going_on:
+    def wants_checkpoint(self, step: int) -> bool:
+        return self.checkpoints.due(step, ahead=1)
+
+    def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
+        going_on = self.checkpoints.take(step, save) if self.workers.rank == 0 else None
+        return bool(self.workers.from_first(going_on))
+
+    def rung(self, number: int) -> bool:
+        score = self.evaluator.development(self.encoder)
+        going_on = self.reporter.rung(number, score) if score is not None else True
+        if not self.workers.from_first(going_on):
             self.stopped = f"stopped at rung {number}"
-        return going_on
+        return self.stopped is None

@@ -1,0 +1,144 @@
+"""The sum of all workers' gradients, exchanged while the backward pass still goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from trainables.training.distributed import Workers
+
+BUCKET_BYTES = 25 * 2**20
+"""Gradients travel in parts of about this size: small ones cost a start each, large ones start late."""
+
+
+class GradientSum:
+    """A backward pass after which every trained parameter's `grad` is the sum over all workers.
+
+        with GradientSum(model.parameters(), workers) as gradients:
+            gradients.backward(loss)
+
+    Gradients are packed into buckets, last layers first. A bucket is sent as soon as all its gradients are there, so
+    that it travels while earlier layers are still computed: of the time that the exchange takes, at best all but the
+    last bucket's is hidden behind the backward pass.
+
+    All workers send the same buckets in the same order, whatever is ready first on one of them: a bucket waits for
+    those before it, and all of them wait until the embeddings' gradients were exchanged (`Workers.gather`), for that is
+    an exchange in the same order. A worker without a sentence of this batch has no gradients; it sends zeros. Tied
+    weights are one parameter. One worker alone keeps its gradients as they are.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter], workers: Workers) -> None:
+        """`parameters`: those of all workers in the same order; frozen ones are left out."""
+        self.workers = workers
+        self._trained = [parameter for parameter in parameters if parameter.requires_grad]
+        self._buckets: list[_Bucket] = []
+        self._of: dict[nn.Parameter, _Bucket] = {}
+        self._hooks = [p.register_post_accumulate_grad_hook(self._ready) for p in self._trained if workers.count > 1]
+
+    def __enter__(self) -> GradientSum:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """The parameters live on, perhaps into another training: nothing of this one stays at them."""
+        for hook in self._hooks:
+            hook.remove()
+
+    def backward(self, loss: Tensor) -> None:
+        """Leave the summed gradients at the parameters; on a GPU, where they will be once it has come so far."""
+        if self.workers.count == 1:
+            loss.backward()
+            return
+        if not self._buckets:
+            self._pack(loss)
+        for bucket in self._buckets:
+            bucket.begin()
+        loss.backward()
+        for bucket in self._buckets:
+            bucket.send()
+        for bucket in self._buckets:
+            bucket.wait()
+        self.workers.awaited.gathers = 0
+
+    def _pack(self, loss: Tensor) -> None:
+        """Buckets in the order in which gradients are ready: from the last layer to the first. Parameters that the
+        first worker's loss does not depend on never get ready, so they come last."""
+        used = _leaves(loss)
+        trained = self._trained[::-1]
+        reached = self.workers.from_first([parameter in used for parameter in trained])
+        order = [p for p, yes in zip(trained, reached, strict=True) if yes]
+        order += [p for p, yes in zip(trained, reached, strict=True) if not yes]
+        self._buckets = [_Bucket(parameters) for parameters in _packed(order)]
+        self._of = {parameter: bucket for bucket in self._buckets for parameter in bucket.parameters}
+
+    def _ready(self, parameter: Tensor) -> None:
+        """A gradient is there: called by the backward pass."""
+        assert isinstance(parameter, nn.Parameter)
+        self._of[parameter].missing -= 1
+        if self.workers.awaited.gathers:
+            return
+        for bucket in self._buckets:
+            if bucket.missing:
+                return
+            bucket.send()
+
+
+class _Bucket:
+    """Gradients that travel together."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
+        self.parameters = parameters
+        self.missing = len(parameters)
+        """So many gradients are not there yet."""
+        self._sent: dist.Work | None = None
+
+    def begin(self) -> None:
+        """A new step."""
+        self.missing, self._sent = len(self.parameters), None
+
+    def send(self) -> None:
+        """Send it, unless it was sent already; what is still missing is 0. Gradients are views of it from now on."""
+        if self._sent is not None:
+            return
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self.parameters])
+        parts = flat.split([p.numel() for p in self.parameters])
+        for parameter, part in zip(self.parameters, parts, strict=True):
+            parameter.grad = part.view_as(parameter)
+        self._sent = dist.all_reduce(flat, async_op=True)
+
+    def wait(self) -> None:
+        """Until all workers' parts are added up; on a GPU this holds up its later work, not this process."""
+        assert self._sent is not None
+        self._sent.wait()
+
+
+def _packed(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
+    """Neighbours of one kind of number and one device, together until they reach `BUCKET_BYTES`."""
+    packed: list[list[nn.Parameter]] = []
+    room = 0
+    for parameter in parameters:
+        alike = packed and (packed[-1][0].dtype, packed[-1][0].device) == (parameter.dtype, parameter.device)
+        if not alike or room <= 0:
+            packed.append([])
+            room = BUCKET_BYTES
+        packed[-1].append(parameter)
+        room -= parameter.numel() * parameter.element_size()
+    return packed
+
+
+def _leaves(loss: Tensor) -> set[Tensor]:
+    """The parameters that a loss depends on."""
+    found: set[Tensor] = set()
+    seen, ahead = set(), [loss.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):  # where a gradient arrives at a leaf
+            found.add(node.variable)
+        ahead.extend(following for following, _ in node.next_functions)
+    return found
