@@ -194,6 +194,7 @@ def _tune(
     entry = SCHEDULERS[plan.request.scheduler]
     name = f"desk-{uuid.uuid4().hex[:12]}"
     desk = open_desk(name, plan.results)
+    desk.watch_machines.remote()
     courier = courier_for(plan.place.url, desk)
     outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting)
     audience = Audience(outlook)

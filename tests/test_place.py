@@ -152,7 +152,7 @@ class TestWhatAPersonNames:
     @pytest.mark.parametrize(
         ("text", "says"),
         [
-            ("nope://bucket/x", "nope://bucket/x cannot be opened: Protocol not known: nope; give a folder or a URL"),
+            ("nope://bucket/x", "nope://bucket/x cannot be opened: Protocol not known: nope; give a folder, or a URL"),
             ("s3://", "names no bucket"),
             ("s3://me:secret@bucket/x", "holds a password"),
             ("s3://bucket/x/../y", "goes up"),
@@ -656,3 +656,44 @@ class TestReports:
         assert same(Path(capsys.readouterr().out.strip()), tmp_path / "model")
         with pytest.raises(UserError, match="name a FOLDER"):
             main(["export", s3, "a row"])
+
+
+@pytest.mark.ray
+def test_a_folder_goes_through_an_actor(cluster: dict[str, str], tmp_path: Path):
+    """A large folder in several pieces, there and back; the actor's own errors arrive as what they are."""
+    sent = model(tmp_path / "sent", size=70 * 2**20)
+    script = f"""
+import ray
+from pathlib import Path
+from study.courier import DeskCourier, Deliveries
+from trainables.errors import UserError
+
+class Desk(Deliveries):
+    async def others(self): pass
+
+ray.init()
+desk = ray.remote(num_cpus=0)(Desk).remote(Path({str(tmp_path / "results")!r}))
+
+@ray.remote
+def worker(courier):
+    courier.send(Path({str(sent)!r}), "models/a-0")
+    assert courier.fetch("models/a-0", Path({str(tmp_path / "back")!r}))
+    assert not courier.fetch("models/b-0", Path({str(tmp_path / "none")!r}))
+    for name, error in (("../a", UserError), ("blocked/a", OSError)):
+        try:
+            courier.send(Path({str(sent)!r}), name)
+        except error:
+            pass
+        else:
+            raise AssertionError(name)
+
+Path({str(tmp_path / "results")!r}).mkdir()
+Path({str(tmp_path / "results" / "blocked")!r}).write_text("a file where a folder must be")
+ray.get(worker.remote(DeskCourier(desk)))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=cluster, capture_output=True, text=True, timeout=280
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert same(sent, tmp_path / "results" / "models" / "a-0")
+    assert same(sent, tmp_path / "back")

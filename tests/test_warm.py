@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import json
 import os
 import random
@@ -72,6 +73,7 @@ def between() -> Iterator[Between]:
     made = Between()
     yield made
     made.leave_clean()
+    gc.unfreeze()
 
 
 def of_a_fresh_process(recipe: Recipe) -> str:

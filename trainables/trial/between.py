@@ -88,6 +88,7 @@ class Between:
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
         if self._after_first is None:
+            gc.freeze()  # mostly modules, half a million objects: they stay, so nobody need look through them again
             self._after_first = _state()
 
     def grown(self) -> Growth:
