@@ -8,7 +8,7 @@ Who calls what:
 
     the study       post, settled, judge, halt
     a driver        assign, event, lost, abandon, dismiss
-    a crew          take, tell, finish, verdict, orders
+    a crew          take, tell, hold, finish, verdict, orders
 """
 
 from __future__ import annotations
@@ -198,6 +198,13 @@ class Desk:
             elif message["kind"] == "unscored":
                 self._close(crew, [message["key"]])
             self._changed.notify_all()
+
+    async def hold(self, content: Any) -> list[Any]:
+        """A reference to it. The desk owns what it stands for, so it outlives the crew. In a list, since Ray would pass
+        on the content of a bare one."""
+        import ray
+
+        return [await asyncio.to_thread(ray.put, content)]
 
     async def finish(self, name: str, number: int, reason: str | None = None, details: str = "") -> None:
         """The crew's workers are done with the task of that number. `reason`: why its open trials failed; None where

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import ray
@@ -51,6 +53,9 @@ class Keeper(tune.Callback):
         self._told = desk.post.remote()
         self._scoring: dict[Any, str] = {}
         self._pushed = time.monotonic()
+        self._remover = ThreadPoolExecutor(1, "removals")
+        """Removes checkpoints. The desk, or a URL, may take a while to answer; other trials need not wait for it."""
+        self._removals: deque[Future[None]] = deque()
 
     def __getstate__(self) -> dict[str, Any]:
         """Nothing: Tune pickles its callbacks beside a state of its own, which nobody reads."""
@@ -91,6 +96,8 @@ class Keeper(tune.Callback):
                 self._told = self.desk.post.remote()
                 for message in messages:
                     self._receive(message)
+            while self._removals and self._removals[0].done():
+                self._removals.popleft().result()
             for reference in _ready(list(self._scoring)):
                 self._scored(reference, self._scoring.pop(reference))
             self.audience.tick()
@@ -101,8 +108,8 @@ class Keeper(tune.Callback):
             self.problem = error
 
     def finish(self) -> None:
-        """Wait for scores that are made apart."""
-        while (self._scoring or any(self.open.values())) and self.problem is None:
+        """Wait for scores that are made apart, and for checkpoints to be removed."""
+        while (self._scoring or self._removals or any(self.open.values())) and self.problem is None:
             self.drain()
             time.sleep(0.05)
 
@@ -181,7 +188,7 @@ class Keeper(tune.Callback):
         files = self.files[key]
         self.open[files].discard(key)
         if not self.open[files]:
-            self.courier.remove(f"{TRAIN}/{files}")
+            self._removals.append(self._remover.submit(self.courier.remove, f"{TRAIN}/{files}"))
             self.place.remove(f"{POPULATIONS}/{files}.json")
 
 

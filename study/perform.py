@@ -96,8 +96,8 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
                     # The desk owns it, so that it outlives this crew.
-                    kept = ray.put((trial, outcome, crew, folder.exists()), _owner=me.desk)
-                    me.tell("unscored", key=trial.key, content=[kept])
+                    held = ray.get(me.desk.hold.remote((trial, outcome, crew, folder.exists())))
+                    me.tell("unscored", key=trial.key, content=held)
                 else:
                     me.tell("record", **told(record_of(trial, recipe, outcome, crew, folder.exists()), outcome))
             began = time.perf_counter()

@@ -82,8 +82,8 @@ class StudySearcher(Searcher):
 
     def waiting(self) -> Iterator[PlannedTrial]:
         """Those that are next, as far as they are chosen."""
-        queued = itertools.chain(itertools.chain.from_iterable(self.interrupted), self.queue)
-        return (trial for trial in queued if not self._done(trial))
+        members = itertools.chain.from_iterable(self.interrupted)
+        return itertools.chain((trial for trial in members if not self._done(trial)), self.queue)
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from trainables.errors import UserError
@@ -386,7 +387,7 @@ class Recipe:
         """The inverse of `flat()`, also after a trip through JSON."""
         return cls().override(values)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Twelve hexadecimal digits that depend on the content only."""
         values = self.flat()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from reports.ledger import Record
 from study.spec import TrialSpec
 from study.watchers.time_left import Forecast, Group, TimeLeft
 from study.watchers.watcher import Outlook, Watcher
-from trainables.recipe import Recipe
 
 REFRESH_SECONDS = 2.0
 """How old a forecast may be: with a thousand trials it takes some milliseconds."""
@@ -111,7 +109,7 @@ class Course(Watcher):
         if self._forecast is None or now - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
             self._queued = self.queued
-            chosen = (_hash(planned.recipe) for planned in self.outlook.waiting())
+            chosen = (planned.recipe.hash for planned in self.outlook.waiting())
             waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._queued)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
             self._forecast = now, self._times.forecast(now, running, waiting)
@@ -125,8 +123,3 @@ class Course(Watcher):
     def _changed(self) -> None:
         self._queued = self.queued
         self._pass_time()
-
-
-@functools.lru_cache(maxsize=4096)
-def _hash(recipe: Recipe) -> str:
-    return recipe.hash
