@@ -19,5 +19,5 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
         record = Record(dict(trial.recipe), trial.recipe_hash, trial.seed, cost={"crew": me.timesheet.take()})
         told = {"key": trial.key, "record": dataclasses.asdict(record), "predictions": None, "card": None}
         me.tell("record", **told)
-    ray.get(me.desk.finish.remote(me.crew))
+    ray.get(me.desk.finish.remote(me.crew, task["number"]))
     return True

@@ -261,7 +261,7 @@ def open_place(text: str | Path | None, default: Path) -> Place:
         return Place(Path(text).expanduser())
     url = str(text)
     parts = urlsplit(url)
-    if parts.scheme == "file":
+    if parts.scheme in ("file", "local"):
         if parts.netloc not in ("", "localhost"):
             raise UserError(f"{url} names the machine {parts.netloc!r}; a folder of this one is file:///FOLDER")
         return Place(Path(unquote(parts.path)))

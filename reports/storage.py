@@ -28,6 +28,8 @@ from trainables.errors import UserError
 
 ARROW = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """Schemes that pyarrow reads without a further package."""
+GS_LIMIT, GS_SECONDS = "retry_limit_seconds", 10
+"""So long pyarrow tries by itself at Google's storage; without a limit a quarter of an hour."""
 WHOLE = ("s3", "gcs", "abfs")
 """Kinds of storage where a file that is written appears when it is complete, and not before."""
 PAUSES = (1.0, 4.0, 16.0)
@@ -36,7 +38,14 @@ THREADS = 16
 """Files that are on their way at once: most of them are small, and wait more than they travel."""
 LASTING = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "NO_SUCH_BUCKET"),
-    *("PERMISSION_DENIED", "UNAUTHENTICATED", "AuthorizationFailure", "HTTP response code 403", "forbidden"),
+    *(
+        "PERMISSION_DENIED",
+        "UNAUTHENTICATED",
+        "OAuth2 access token",
+        "AuthorizationFailure",
+        "HTTP response code 403",
+        "forbidden",
+    ),
 )
 """What the errors say that no second attempt mends."""
 CREDENTIALS = {
@@ -83,7 +92,10 @@ class Storage:
 
     def why(self, error: Exception) -> str:
         """What went wrong, in one line, and what would help where that is known."""
-        text = " ".join(str(error).split("(Request ID")[0].split()).rstrip(". ") or type(error).__name__
+        text = (
+            str(error).partition("(Request ID")[0].partition(" error_info=")[0].removeprefix("google::cloud::Status(")
+        )
+        text = " ".join(text.split()).rstrip(". ")[:300] or type(error).__name__
         if "NO_SUCH_BUCKET" in text:
             return f"there is no bucket {self.root.strip('/').split('/')[0]!r}"
         if _lasts(error) and self.scheme in CREDENTIALS:
@@ -258,7 +270,7 @@ class Storage:
         for pause in (*PAUSES, None):
             try:
                 return action()
-            except FileNotFoundError:
+            except (FileNotFoundError, UserError):
                 raise
             except Exception as error:  # each library has errors of its own
                 lasting = _lasts(error)
@@ -282,22 +294,22 @@ def _open(url: str) -> tuple[Any, str]:
     """A filesystem, and the path in it."""
     scheme = urlsplit(url).scheme
     try:
+        if scheme in ("gs", "gcs") and GS_LIMIT not in url:
+            url += f"{'&' if '?' in url else '?'}{GS_LIMIT}={GS_SECONDS}"
         if scheme in ARROW:
             files, root = fs.FileSystem.from_uri(url)
         else:
             other, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
             files = fs.PyFileSystem(fs.FSSpecHandler(other))
     except (ValueError, ImportError, OSError) as error:
-        why = " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
-        raise UserError(
-            f"{url} cannot be opened: {why}; give a folder or a URL such as s3://BUCKET/FOLDER or gs://BUCKET/FOLDER"
-        ) from None
+        why = " ".join(str(error).partition("\n")[0].split()) or type(error).__name__
+        raise UserError(f"{url} cannot be opened: {why}; give a folder, or a URL such as s3://BUCKET/FOLDER") from None
     return files, root.rstrip("/")
 
 
 def _lasts(error: Exception) -> bool:
     """Whether another attempt is of no use."""
-    if isinstance(error, UserError | NotImplementedError | ValueError):
+    if isinstance(error, NotImplementedError | ValueError):
         return True
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
     return getattr(error, "errno", None) in codes or any(word in str(error) for word in LASTING)

@@ -101,8 +101,9 @@ def find_cluster() -> Cluster:
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
         except (ConnectionError, ray.exceptions.AuthenticationError) as error:
             raise UserError(
-                f"the Ray cluster at {address} does not let this process in; if it asks for a token, set "
-                "RAY_AUTH_MODE=token and copy the head node's ~/.ray/auth_token here (`ray get-auth-token` prints it)"
+                f"the Ray cluster at {address} does not let this process in, or is too busy to answer; if it asks for "
+                "a token, set RAY_AUTH_MODE=token and copy the head node's ~/.ray/auth_token here "
+                "(`ray get-auth-token` prints it); if it has just been started, try again in a minute"
             ) from error
     return Cluster(True, _living_nodes(), find_kinds())
 

@@ -25,8 +25,8 @@ AHEAD = 4
 """Pieces that are on their way at once."""
 ATTEMPTS = 3
 """How often a folder is asked for that is replaced meanwhile."""
-HERE = ("memory", "local")
-"""Schemes of what only the study's own process or machine reaches."""
+HERE = ("memory",)
+"""Schemes of what only the study's own process reaches."""
 
 
 class Courier(Protocol):

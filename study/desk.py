@@ -41,6 +41,8 @@ class _Crew:
     """Trials of this task that are neither kept nor failed nor handed over."""
     finished: bool = True
     """Whether its workers are done with the task."""
+    training: bool = False
+    """Whether it is between the first step and the last, where an order to halt is heard."""
     dismissed: bool = False
     events: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
     """For its driver."""
@@ -89,16 +91,16 @@ class Desk:
             self._changed.notify_all()
 
     async def halt(self, seconds: float) -> None:
-        """Have all crews write a checkpoint and stop; returns when they have, or after so many seconds."""
+        """Have all crews that train write a checkpoint and stop; returns when they have, or after so many seconds."""
         async with self._changed:
             self._halted = True
             self._order(self._crews.values(), HALT)
             self._changed.notify_all()
             try:
-                done = self._changed.wait_for(lambda: all(crew.finished for crew in self._crews.values()))
+                done = self._changed.wait_for(lambda: not any(crew.training for crew in self._crews.values()))
                 await asyncio.wait_for(done, seconds)
             except TimeoutError:
-                pass  # a crew that cannot stop now, in the midst of an evaluation, loses what came after its checkpoint
+                pass  # a step takes longer than that; what came after the last checkpoint is repeated
 
     async def watch_machines(self) -> None:
         """Order a checkpoint wherever Ray says that a machine is about to go. Never returns."""
@@ -123,8 +125,11 @@ class Desk:
     async def assign(self, name: str, task: dict[str, Any]) -> None:
         """Give a crew its next task: `key` of its files, its `trials`, and keys of those that are `done`."""
         async with self._changed:
+            for other, crew in list(self._crews.items()):
+                if other != name and crew.task is not None and crew.task["key"] == task["key"]:
+                    del self._crews[other]  # it died with this task
             crew = self._crews[name]
-            crew.task, crew.number, crew.finished = task, crew.number + 1, False
+            crew.task, crew.number, crew.finished, crew.training = task, crew.number + 1, False, False
             crew.open = {trial["key"] for trial in task["trials"]} - set(task["done"]) - self._settled
             if self._attempts[task["key"]] >= ATTEMPTS:
                 why = self._reasons.get(task["key"], "its worker died")
@@ -186,28 +191,32 @@ class Desk:
         async with self._changed:
             crew = self._crews[name]
             self._post(message)
-            if message["kind"] == "rung":
+            if message["kind"] == "step":
+                crew.training = message["step"] < message["steps"]
+            elif message["kind"] == "rung":
                 crew.events.put_nowait(message)
             elif message["kind"] == "unscored":
                 self._close(crew, [message["key"]])
             self._changed.notify_all()
 
-    async def finish(self, name: str, reason: str | None = None, details: str = "") -> None:
-        """The crew's workers are done with their task. `reason`: why its open trials failed; None where they have told
-        what became of each, or were ordered to halt."""
+    async def finish(self, name: str, number: int, reason: str | None = None, details: str = "") -> None:
+        """The crew's workers are done with the task of that number. `reason`: why its open trials failed; None where
+        they have told what became of each, or were ordered to halt."""
         async with self._changed:
             crew = self._crews[name]
-            crew.finished = True
+            if crew.number != number or crew.finished:
+                return  # a further worker that failed by the same error
+            crew.finished, crew.training = True, False
             if reason is not None:
                 for key in sorted(crew.open):
                     self._post({"kind": "failed", "key": key, "reason": reason, "details": details})
             self._close(crew, [])
             self._changed.notify_all()
 
-    async def stumbled(self, name: str, reason: str, details: str = "") -> None:
+    async def stumbled(self, name: str, number: int, reason: str, details: str = "") -> None:
         """A worker raises this error now; with several workers only a new start helps."""
         crew = self._crews[name]
-        if crew.task is not None:
+        if crew.task is not None and crew.number == number:
             self._reasons[crew.task["key"]] = reason
 
     async def verdict(self, key: str, rung: int) -> bool:

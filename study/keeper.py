@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -62,12 +61,12 @@ class Keeper(tune.Callback):
         specs = specs_of(config)
         for spec in specs:
             self.specs[spec.key], self.files[spec.key] = spec, config["key"]
-            (self.place.folder / FAILURES / f"{spec.key}.json").unlink(missing_ok=True)
+            self.place.remove(f"{FAILURES}/{spec.key}.json")
         self.open[config["key"]] = {spec.key for spec in specs} - set(config["done"])
         if len(specs) > 1:  # said before they begin: only together they can resume
-            path = population_file(self.place.folder, config["key"])
-            write_whole(path, json.dumps([spec.key for spec in specs]))
-            self.place.push(f"{POPULATIONS}/{path.name}")
+            name = f"{POPULATIONS}/{config['key']}.json"
+            write_whole(self.place.folder / name, json.dumps([spec.key for spec in specs]))
+            self.place.push(name)
 
     # --- Tune's callbacks
 
@@ -156,6 +155,7 @@ class Keeper(tune.Callback):
             self.place.push(f"{PREDICTIONS}/{key}.npz")
         if message["card"] is not None:
             self.place.add(f"{MODELS}/{key}/README.md", message["card"])
+            self.place.push(f"{MODELS}/{key}")
         self.ledger.write(record)
         self.place.push(f"{LEDGER}/{key}.json")
         self._close(key)
@@ -182,7 +182,7 @@ class Keeper(tune.Callback):
         self.open[files].discard(key)
         if not self.open[files]:
             self.courier.remove(f"{TRAIN}/{files}")
-            population_file(self.place.folder, files).unlink(missing_ok=True)
+            self.place.remove(f"{POPULATIONS}/{files}.json")
 
 
 class StopFor(tune.Stopper):
@@ -201,8 +201,3 @@ class StopFor(tune.Stopper):
 def _ready(references: list[Any]) -> list[Any]:
     done: list[Any] = ray.wait(references, num_returns=len(references), timeout=0)[0] if references else []
     return done
-
-
-def population_file(results: Path, files: str) -> Path:
-    """Where it is written who trains together under that name."""
-    return results / POPULATIONS / f"{files}.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 import time
 import traceback
@@ -22,7 +23,7 @@ from trainables.errors import UserError
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
-from trainables.trial.between import grown, leave_clean
+from trainables.trial.between import Between, Growth
 from trainables.trial.result import Unscored
 from trainables.trial.run import run_trials
 
@@ -30,6 +31,8 @@ EMBEDDINGS = "embeddings"
 """What trials over frozen encoders compute once for all, in the cache folder of each machine."""
 POINTS, SECONDS = 100, 5.0
 """How often in a training its losses are told: after each hundredth part of the steps, and so many seconds."""
+RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
+"""A crew is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
 
 def perform(task: Mapping[str, Any], me: Member) -> bool:
@@ -39,8 +42,10 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
     the one that failed, so there it is raised too, and Train starts them all again.
     """
     reason, details = None, ""
+    between = _between()
     try:
-        _run(specs_of(task), task, me)
+        with between.trial():
+            _run(specs_of(task), task, me)
     except Interrupted:
         pass  # its checkpoint is kept; the same command goes on from it
     except Exception as error:
@@ -49,12 +54,11 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
             # What a person can mend, or more memory could, would only happen again.
             final = isinstance(error, UserError | torch.OutOfMemoryError)
             call = me.desk.finish if final else me.desk.stumbled
-            ray.get(call.remote(me.crew, reason, details))
+            ray.get(call.remote(me.crew, task["number"], reason, details))
             raise
     if me.rank == 0:
-        ray.get(me.desk.finish.remote(me.crew, reason, details))
-    leave_clean()
-    renew = grown() or (reason is not None and not _device_works())
+        ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
+    renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
     return not _workers(me).from_first(renew)
 
 
@@ -133,6 +137,22 @@ class CrewReporter(Reporter):
         self.me.ear.save.clear()
         self.courier.send(folder, f"{TRAIN}/{self.files}")
         return not self.me.ear.halt.is_set()
+
+
+@functools.cache
+def _between() -> Between:
+    """The one of this process, made before its first trial."""
+    return Between()
+
+
+def _spent(growth: Growth, number: int) -> bool:
+    """Whether a process has grown so much, or done so many trials, that a new one is better."""
+    return (
+        number >= RENEWED_AFTER
+        or growth.memory > LARGEST_GROWTH
+        or growth.cuda > LARGEST_GROWTH
+        or growth.threads > MOST_THREADS
+    )
 
 
 def _workers(me: Member) -> Workers:

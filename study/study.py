@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import logging
 import shlex
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -192,6 +194,7 @@ def _tune(
     entry = SCHEDULERS[plan.request.scheduler]
     name = f"desk-{uuid.uuid4().hex[:12]}"
     desk = open_desk(name, plan.results)
+    desk.watch_machines.remote()
     courier = courier_for(plan.place.url, desk)
     outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting)
     audience = Audience(outlook)
@@ -228,8 +231,15 @@ def _tune(
             verbose=0,
         ),
     )
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # trials that die are begun again, and the console says so
     end_live = show_live(plan.results)
-    signal.signal(signal.SIGTERM, _terminate)  # now, for Ray sets a handler of its own when it starts
+    terminated = threading.Event()
+
+    def terminate(number: int, frame: object) -> None:
+        terminated.set()
+        raise KeyboardInterrupt  # not our own: Ray's compiled code would make it this one
+
+    signal.signal(signal.SIGTERM, terminate)  # now, for Ray sets a handler of its own when it starts
     try:
         tuner.fit()
         keeper.finish()
@@ -237,6 +247,8 @@ def _tune(
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it stops already
         print("\nstopping: unfinished trials write a checkpoint ...", flush=True)
         keeper.halt()
+        if terminated.is_set():
+            raise Terminated from None
         raise
     finally:
         audience.close()
@@ -265,10 +277,6 @@ def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: b
         hardware=machine,
         sources=plan.draft.sources,
     )
-
-
-def _terminate(number: int, frame: object) -> None:
-    raise Terminated
 
 
 def _notes(plan: Plan) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,9 @@ from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
 from trainables.training.population_training import Member, train_population
-from trainables.trial import population_key
+from trainables.trial import Reporter, population_key
 from trainables.trial.build import build_model
-from trainables.trial.population import run_population
+from trainables.trial.population import _Watch, run_population
 from trainables.trial.run import run_trial
 
 BASE = Recipe().override(
@@ -307,6 +308,74 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
         assert alone.training.keys() <= result.training.keys()
         assert (folder / "modules.json").is_file()
     assert len({result.training["loss"] for result in results}) == 3
+
+
+class Listening(Reporter):
+    """Wants a checkpoint after a step, and is interrupted there; remembers what it is told."""
+
+    def __init__(self, at: int | None = None, keep: Path | None = None) -> None:
+        self.at, self.keep = at, keep
+        self.asked = 0
+        self.told: dict[int, dict[str, float]] = {}
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.told[step] = dict(scalars)
+
+    def wants_checkpoint(self) -> bool:
+        self.asked += 1
+        return self.asked == self.at
+
+    def checkpoint(self, folder: Path) -> bool:
+        assert self.keep is not None
+        shutil.copytree(folder, self.keep)
+        return False
+
+
+def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainables.trial.population.POINTS", 3)
+    few = {
+        "corpus.limit": 400,
+        "optimisation.batch_size": 32,
+        "optimisation.max_steps": 8,
+        "evaluation.senteval": "scenes",
+        "evaluation.tasks": ["STSBenchmark"],
+    }
+    recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
+    arguments: dict[str, Any] = {"seeds": [1, 2], "model_folders": [None, None], "shared": shared}
+    unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()
+    whole = list(run_population(recipes, reporter=unbroken, **arguments))
+    with pytest.raises(Interrupted, match=r"after step 5$"):
+        list(run_population(recipes, reporter=first, **arguments))
+    resumed = list(run_population(recipes, reporter=second, resume=tmp_path / "kept", **arguments))
+    assert list(unbroken.told) == [2, 4, 6, 8]
+    assert (list(first.told), list(second.told)) == ([2, 4], [6, 8])
+    for step, scalars in {**first.told, **second.told}.items():
+        for name in ("loss/0", "loss/1"):
+            assert scalars[name] == unbroken.told[step][name]
+    assert unbroken.told[8]["steps_per_second"] > 0
+    assert unbroken.told[8]["tokens_per_second"] > 32
+    for one, other in zip(whole, resumed, strict=True):
+        assert one is not None
+        assert other is not None
+        scores, unbroken_scores = (dict(result.scores["STSBenchmark"]) for result in (other, one))
+        assert scores.pop("seconds") > 0 < unbroken_scores.pop("seconds")
+        assert scores == unbroken_scores
+        assert other.training["last_loss"] == one.training["last_loss"]
+        assert other.training["resumed_seconds"] > 0
+        assert "streams" not in other.training
+
+
+def test_the_last_step_is_told_wherever_it_falls(stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainables.trial.population.POINTS", 2)  # of 12 steps each sixth
+    monkeypatch.setattr("trainables.trial.population.total_steps", lambda *_: 11)
+    monkeypatch.setattr("trainables.training.population_training.total_steps", lambda *_: 11)
+    reporter = Listening()
+    members = members_of(DIFFERENT[:2], stores)
+    train_population(members, _Watch(members, reporter))
+    assert list(reporter.told) == [5, 10, 11]
+    assert reporter.told[11]["loss/0"] == members[0].progress.last_loss
 
 
 def test_a_strangers_layout_may_stack() -> None:

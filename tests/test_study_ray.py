@@ -196,21 +196,13 @@ def test_kill_9_half_way_loses_no_finished_trial(cluster: dict[str, str], tmp_pa
     assert records(results) == after
 
 
-def test_ray_job_submit_with_token_authentication(cluster: dict[str, str], tmp_path: Path) -> None:
-    """The README's line, from a bare checkout, to its end."""
+@pytest.mark.parametrize("sent", [True, False])
+def test_ray_job_submit_with_token_authentication(sent: bool, cluster: dict[str, str], tmp_path: Path) -> None:
+    """The README's line, to its end: from a bare checkout that is sent along, and on a cluster that was started in the
+    checkout, as a person would first try it."""
     results = tmp_path / "results"
-    job = [
-        "ray",
-        "job",
-        "submit",
-        "--working-dir",
-        str(ROOT),
-        "--",
-        "python",
-        "study/run.py",
-        "--space",
-        "scl_ablation",
-    ]
+    job = ["ray", "job", "submit", *(["--working-dir", str(ROOT)] if sent else [])]
+    job += ["--", "python", "study/run.py", "--space", "scl_ablation"]
     job += [*SMALL, "--only", "SBERT baseline", "--only", "3p3n-Augment", "--results", str(results)]
     denied = subprocess.run(
         job, env={**cluster, "RAY_AUTH_MODE": "disabled"}, capture_output=True, text=True, timeout=120, cwd=tmp_path

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import RowSampler
 from trainables.fidelity import resolve
 from trainables.recipe import OptimisationConfig, Recipe
-from trainables.training import loop
+from trainables.training import loop, pace
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.distributed import Workers
 from trainables.training.later import Later
@@ -429,6 +430,20 @@ class TestTraining:
         for thread in waiting:
             thread.join(timeout=10)
         assert not any(thread.is_alive() for thread in waiting)
+
+
+def test_the_pace_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch):
+    clock = SimpleNamespace(now=100.0, perf_counter=lambda: clock.now)
+    monkeypatch.setattr(pace, "time", clock)
+    measured = pace.Pace(40, 1000.0)
+    assert measured.after(40, 1000.0) == {}
+    told = []
+    for step in range(41, 101):
+        clock.now += 1.0 if step <= 60 else 0.5
+        told.append(measured.after(step, 1000.0 + 30 * (step - 40)))
+    assert told[0] == {"steps_per_second": 1.0, "tokens_per_second": 30.0}
+    assert told[19] == {"steps_per_second": 1.0, "tokens_per_second": 30.0}
+    assert told[-1] == {"steps_per_second": 2.0, "tokens_per_second": 60.0}
 
 
 class TestMemoryBank:

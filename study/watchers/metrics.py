@@ -52,7 +52,7 @@ class Metrics(Watcher):
     def __init__(self, outlook: Outlook) -> None:
         plan = outlook.plan
         self.remaining = outlook.remaining
-        own = {"space": plan.space.name, "study": plan.results.name}
+        own = {"space": plan.space.name, "study": plan.place.at("").rstrip("/").rpartition("/")[2]}
         self.gauges = {
             name: Gauge(name, meaning, (*own, *tags)).set_default_tags(own) for name, (meaning, tags) in GAUGES.items()
         }

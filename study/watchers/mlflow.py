@@ -8,14 +8,13 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import Record
 from study.spec import TrialSpec
 from study.terminal import printable
 from study.watchers.aside import Aside
-from study.watchers.told import created_at, measured, name_of, parameters, trial_id
+from study.watchers.told import measured, name_of, parameters, study_of, trial_id
 from study.watchers.watcher import Outlook, Watcher
 
 EVERY_SECONDS = 5.0
@@ -32,8 +31,8 @@ def build(outlook: Outlook) -> Watcher | None:
     """None where MLflow is not asked for, or not installed."""
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return None
-    plan = outlook.plan
-    return Aside("MLflow", lambda: MLflow(plan.space.name, plan.results, created_at(plan.results)))
+    plan, study = outlook.plan, study_of(outlook.plan)
+    return Aside("MLflow", lambda: MLflow(plan.space.name, study, plan.place.at("")))
 
 
 @dataclass
@@ -50,15 +49,15 @@ class _Run:
 class MLflow(Watcher):
     """Its calls wait for a server, so a study calls it through `Aside`."""
 
-    def __init__(self, space: str, results: Path, created_at: str) -> None:
-        """`results` and `created_at` tell this study from others in the same experiment."""
+    def __init__(self, space: str, study: str, results: str) -> None:
+        """`study` tells it from others in the same experiment; `results` is where they are."""
         from mlflow import MlflowClient, entities
 
-        self.results, self.created_at, self.entities = results, created_at, entities
+        self.study, self.entities = study, entities
         self.client = MlflowClient()
         found = self.client.get_experiment_by_name(space)
         self.experiment = found.experiment_id if found else self.client.create_experiment(space)
-        self.tags = {"space": space, "results": str(results)}
+        self.tags = {"space": space, "results": results}
         self.runs: dict[str, _Run] = {}
         self.sent = time.monotonic()
 
@@ -101,7 +100,7 @@ class MLflow(Watcher):
     def _run(self, trial: TrialSpec) -> _Run:
         """The trial's run: the one that is open, that of an earlier run of the study, or a new one."""
         if trial.key not in self.runs:
-            digest = trial_id(self.results, self.created_at, trial.key)
+            digest = trial_id(self.study, trial.key)
             found = self.client.search_runs([self.experiment], f"tags.{TRIAL} = '{digest}'", max_results=1)
             self.runs[trial.key] = self._continued(found[0]) if found else self._new(trial, digest)
         return self.runs[trial.key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import time
@@ -35,7 +36,8 @@ class ProgressFile(Course):
         self.failures = {failure.key for failure in read_failures(self.results)} - self.statuses.keys()
         self.base = outlook.plan.base.flat()
         self.began_at = now()
-        self.since: dict[str, str] = {}  # when they began, by trial
+        self.begun: dict[str, Running] = {}  # as they were when they began, by trial
+        self.waiting: dict[PlannedTrial, Waiting] = {}  # put into words once: there are many, and it takes long
         self.losses: dict[str, list[tuple[int, float]]] = {}  # that are not written yet, by trial
         self.steps: dict[str, int] = {}
         self.written = float("-inf")
@@ -45,7 +47,8 @@ class ProgressFile(Course):
     def started(self, trials: Sequence[TrialSpec]) -> None:
         super().started(trials)
         for trial in trials:
-            self.since[trial.key] = now()
+            words = self._words(trial.key, trial.name, trial.recipe, trial.seed)
+            self.begun[trial.key] = Running(**words, since=now())
             self.failures.discard(trial.key)
         self.changed = True
 
@@ -117,10 +120,8 @@ class ProgressFile(Course):
         )
 
     def _running(self, run: Run) -> Running:
-        trial = run.trial
-        return Running(
-            **self._words(trial.key, trial.name, trial.recipe, trial.seed),
-            since=self.since[trial.key],
+        return dataclasses.replace(
+            self.begun[run.trial.key],
             step=run.step,
             steps=run.steps,
             loss=run.loss,
@@ -130,7 +131,10 @@ class ProgressFile(Course):
         )
 
     def _waiting(self, planned: PlannedTrial) -> Waiting:
-        return Waiting(**self._words(planned.key, planned.name, planned.recipe.flat(), planned.seed))
+        if planned not in self.waiting:
+            words = self._words(planned.key, planned.name, planned.recipe.flat(), planned.seed)
+            self.waiting[planned] = Waiting(**words)
+        return self.waiting[planned]
 
     def _words(self, key: str, name: str, recipe: Mapping[str, Any], seed: int) -> dict[str, Any]:
         return {"key": key, "name": name, "changes": differences(self.base, recipe), "seed": seed}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from reports.ledger import Record, StudyInfo
 from search_spaces.averages import averages
 from search_spaces.goals import GOALS, selection
+from study.plan import Plan
 from study.spec import TrialSpec
 from study.terminal import printable
 
@@ -38,14 +38,15 @@ def parameters(trial: TrialSpec) -> dict[str, str | int | float | bool]:
     }
 
 
-def trial_id(results: Path, created_at: str, key: str) -> str:
-    """The same for a trial whenever its study is continued, and another one for a new study in the same folder."""
-    return hashlib.sha256(f"{results} {created_at} {key}".encode()).hexdigest()[:16]
+def study_of(plan: Plan) -> str:
+    """Tells a study from every other one, also from an earlier one in the same folder; the same when it is
+    continued."""
+    return f"{plan.place.at('')} {StudyInfo.load(plan.results).created_at}"
 
 
-def created_at(results: Path) -> str:
-    """When the study in the folder was begun."""
-    return StudyInfo.load(results).created_at
+def trial_id(study: str, key: str) -> str:
+    """Sixteen hexadecimal digits for a trial of that study."""
+    return hashlib.sha256(f"{study} {key}".encode()).hexdigest()[:16]
 
 
 def measured(record: Record) -> dict[str, float]:

@@ -17,7 +17,7 @@ from reports.ledger import Record
 from study.spec import TrialSpec
 from study.terminal import printable
 from study.watchers.aside import Aside
-from study.watchers.told import created_at, measured, name_of, parameters, trial_id
+from study.watchers.told import measured, name_of, parameters, study_of, trial_id
 from study.watchers.watcher import Outlook, Watcher
 
 LONGEST_GROUP = 120
@@ -29,20 +29,20 @@ def build(outlook: Outlook) -> Watcher | None:
     asked = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
     if not asked or importlib.util.find_spec("wandb") is None:
         return None
-    plan = outlook.plan
-    return Aside("Weights & Biases", lambda: WeightsAndBiases(plan.space.name, plan.results, created_at(plan.results)))
+    plan, study = outlook.plan, study_of(outlook.plan)
+    return Aside("Weights & Biases", lambda: WeightsAndBiases(plan.space.name, study, plan.results))
 
 
 class WeightsAndBiases(Watcher):
     """Its calls wait for a server, so a study calls it through `Aside`."""
 
-    def __init__(self, space: str, results: Path, created_at: str) -> None:
-        """`results` and `created_at` tell this study from others in the same project."""
+    def __init__(self, space: str, study: str, folder: Path) -> None:
+        """`study` tells it from others in the same project; in `folder` the runs are kept that are not sent."""
         import wandb
 
         self.wandb = wandb
         self.project = re.sub(r"[/\\\\#?%:]", "-", space)
-        self.results, self.created_at = results, created_at
+        self.study, self.folder = study, folder
         self.runs: dict[str, Any] = {}
         self.steps: dict[str, int] = {}  # the last that was told, by trial
 
@@ -72,14 +72,15 @@ class WeightsAndBiases(Watcher):
         for key in list(self.runs):
             self.runs[key].mark_preempting()
             self._end(key, "interrupted", "the study was stopped; run it again to continue")
+        self.wandb.teardown()  # its own process writes what it has: an ended run may not be in its file yet
 
     def _run(self, trial: TrialSpec) -> Any:
         """The trial's open run. A server continues that of an earlier run of the study, which has the same id."""
         if trial.key not in self.runs:
             run = self.wandb.init(
                 project=self.project,
-                dir=self.results,
-                id=trial_id(self.results, self.created_at, trial.key),
+                dir=self.folder,
+                id=trial_id(self.study, trial.key),
                 resume="allow",
                 name=name_of(trial),
                 group=printable(trial.name)[:LONGEST_GROUP],

@@ -138,16 +138,20 @@ class MemoryBank(nn.Module):
         self.register_buffer("texts", torch.zeros(size, dtype=torch.int64))
         self.register_buffer("added", torch.zeros((), dtype=torch.int64))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+        self._counted: tuple[int, int] | None = (0, 0)  # the last two, to ask no device for them; None: not known
+        self.register_load_state_dict_post_hook(MemoryBank._forget)
 
     def entries(self) -> tuple[Tensor, Tensor] | tuple[None, None]:
         """(entries, width) and their fingerprints; nothing during the warm-up."""
-        filled = min(int(self.added), len(self.texts))
-        if filled == 0 or int(self.batches) < self.warmup:
+        added, batches = self._counts()
+        filled = min(added, len(self.texts))
+        if filled == 0 or batches < self.warmup:
             return None, None
         return self.vectors[:filled].clone(), self.texts[:filled].clone()
 
     def add(self, vectors: Tensor, texts: Tensor, generator: torch.Generator) -> None:
         """Put a batch's candidates in, in place of the oldest entries."""
+        added, batches = self._counts()
         size = len(self.texts)
         order = torch.randperm(len(texts), generator=generator).to(texts.device)[:size]
         vectors, texts = vectors[order], texts[order]
@@ -156,6 +160,17 @@ class MemoryBank(nn.Module):
         self.texts[places] = texts
         self.added += len(texts)
         self.batches += 1
+        self._counted = added + len(texts), batches + 1
+
+    def _counts(self) -> tuple[int, int]:
+        """Entries and batches that came in so far."""
+        if self._counted is None:
+            self._counted = int(self.added), int(self.batches)
+        return self._counted
+
+    def _forget(self, _: object) -> None:
+        """A saved state was loaded."""
+        self._counted = None
 
 
 def _fingerprint(text: bytes) -> int:

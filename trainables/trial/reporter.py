@@ -17,14 +17,19 @@ class Reporter:
         """Before the first step: how many the training has."""
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
-        """After each step; in a population after about every hundredth part of the steps, and after the last."""
+        """After each step, while the next one is computed; in a population after about every hundredth part of the
+        steps, and after the last. `scalars`: `loss` and `learning_rate`, or `loss/0`, `loss/1`... of a population's
+        members; `steps_per_second` and `tokens_per_second` over about the last ten seconds; what the objective
+        counts."""
 
     def rung(self, number: int, score: float) -> bool:
-        """A development score at a rung, where `wants_rungs`. False ends the trial, but not a population."""
+        """A development score at a rung of a single trial, where `wants_rungs` and there is a score. False ends it. A
+        rung may be told again after a resume."""
         return True
 
     def wants_checkpoint(self) -> bool:
-        """Asked after each step: whether a checkpoint is wanted now, whenever the last was. It must be quick."""
+        """Asked after each step, unless a checkpoint is on its way: whether one is wanted now, whenever the last was.
+        It is taken after the next step at the latest. It must be quick."""
         return False
 
     def checkpoint(self, folder: Path) -> bool:

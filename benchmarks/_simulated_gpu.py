@@ -1,0 +1,54 @@
+"""A trial on a GPU that is simulated: training is a sleep, embeddings are noise. All that follows is a trial's own:
+its classifier heads are fitted in earnest, in the crew or as a CPU task, as `study.perform` is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.idle_share import STEP_SECONDS
+from study import perform as work
+from study.crew import Member
+from trainables.fidelity import resolve
+from trainables.recipe import Recipe
+from trainables.training.distributed import Workers
+from trainables.trial import Reporter, TrialResult, Unscored
+from trainables.trial.evaluation import Evaluator
+from trainables.trial.finish import finish
+from trainables.trial.measure import Clock
+
+
+def perform(task: Mapping[str, Any], me: Member) -> bool:
+    """What a crew does with a task; only the trial itself is another one."""
+    with patch.object(work, "run_trials", simulated):
+        return work.perform(task, me)
+
+
+def simulated(
+    recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, hand_over: bool, **unused: Any
+) -> Iterator[TrialResult | Unscored]:
+    """Stands for `trainables.trial.run.run_trials` of one trial."""
+    clock, recipe = Clock(), resolve(recipes[0])
+    steps = recipe.optimisation.max_steps
+    assert steps
+    reporter.begin(steps)
+    for step in range(1, steps + 1):
+        time.sleep(STEP_SECONDS)
+        reporter.step(step, {"loss": 1.0 / step})
+    clock.training_ended()
+    evaluator = Evaluator(recipe.evaluation, Workers())
+    yield finish(recipe, seeds[0], Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over)
+
+
+class Noise:
+    """An encoder without a network."""
+
+    dim = 128
+
+    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:
+        """(sentences, dim) float32."""
+        return np.random.default_rng(0).standard_normal((len(sentences), self.dim), dtype=np.float32)

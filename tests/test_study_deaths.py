@@ -1,0 +1,335 @@
+"""What a study survives, on a real Ray cluster: a crew that dies, a trial that fails by itself, SIGTERM, a machine that
+shares no folder with the study's, and a results folder that is a bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.ledger import Progress
+from tests.conftest import end_head, free_port, start_head
+
+pytestmark = pytest.mark.ray
+
+ROOT = Path(__file__).resolve().parents[1]
+TASKS = ("--scale", "laptop", "--set", "evaluation.tasks=STS13,TREC,STSBenchmark")
+LONG = (*TASKS, "--set", "optimisation.max_steps=60", "--set", "optimisation.epochs=20")
+
+
+def command(results: Path | str, *arguments: str) -> list[str]:
+    return [sys.executable, str(ROOT / "study" / "run.py"), "--results", str(results), *arguments]
+
+
+def start(environment: dict[str, str], folder: Path, results: Path | str, *arguments: str) -> subprocess.Popen[str]:
+    with open(folder / "console.txt", "a") as console:
+        return subprocess.Popen(
+            command(results, *arguments), env=environment, stdout=console, stderr=console, text=True, cwd=folder
+        )
+
+
+def said(folder: Path) -> str:
+    return (folder / "console.txt").read_text()
+
+
+def until(happened: Callable[[], Any], study: subprocess.Popen[str], what: str, seconds: float = 240) -> Any:
+    """Wait for something that a running study does."""
+    deadline = time.monotonic() + seconds
+    while not (found := happened()):
+        assert study.poll() is None, f"the study ended before {what}"
+        assert time.monotonic() < deadline, f"no sign of {what}"
+        time.sleep(0.1)
+    return found
+
+
+def trains(results: Path, attempt: int = 1) -> bool:
+    """Whether the one trial is past its fifth step, in its so many-th attempt."""
+    told = Progress.load(results)
+    return told is not None and any(one.attempt == attempt and (one.step or 0) >= 5 for one in told.running)
+
+
+def records(results: Path) -> dict[str, dict[str, Any]]:
+    return {path.name: json.loads(path.read_text()) for path in sorted((results / "ledger").glob("*.json"))}
+
+
+def scores(record: dict[str, Any]) -> dict[str, Any]:
+    """Without what depends on the clock."""
+    return {
+        task: {name: value for name, value in numbers.items() if name != "seconds"}
+        for task, numbers in record["scores"].items()
+    }
+
+
+def crew_processes(cluster: dict[str, str]) -> list[int]:
+    """Of this test's cluster: Tune's actors, in which crews of one worker run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes().decode()
+            environment = (folder / "environ").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if title.startswith("ray::ResourceTrainable") and cluster["RAY_AUTH_TOKEN_PATH"] in environment:
+            found.append(int(folder.name))
+    return found
+
+
+def test_a_killed_crew_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], tmp_path: Path) -> None:
+    """One trial, three times: unbroken; with its process killed by SIGKILL in the midst of its training; and with the
+    study stopped by SIGTERM and begun again. The scores are equal to the last bit."""
+    one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG)
+    whole = tmp_path / "whole"
+    done = subprocess.run(command(whole, *one), env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    broken = tmp_path / "broken"
+    study = start(cluster, tmp_path, broken, *one)
+    try:
+        until(lambda: trains(broken), study, "a fifth step")
+        (process,) = crew_processes(cluster)
+        os.kill(process, signal.SIGKILL)
+        until(lambda: trains(broken, attempt=2), study, "a fifth step of another crew")
+        study.send_signal(signal.SIGTERM)
+        assert study.wait(60) == 143, said(tmp_path)
+    finally:
+        study.kill()
+    text = said(tmp_path)
+    assert "stopped; run the same command again to continue" in text
+    assert "Traceback" not in text
+    assert not records(broken)
+    (checkpoint,) = (broken / "train").iterdir()  # of the step at which it was stopped
+    assert json.loads((checkpoint / "state.json").read_text())["step"] >= 5
+    assert not crew_processes(cluster)
+
+    done = subprocess.run(command(broken, *one), env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (first,), (second,) = records(whole).values(), records(broken).values()
+    assert second["training"]["resumed_seconds"] > 0
+    assert scores(first) == scores(second)
+    assert not list((broken / "train").glob("*"))
+
+
+SPACE = """
+from search_spaces import Row, Space
+from trainables.recipe import Recipe
+LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
+ROWS = (Row("wrong", {"objective.name": "wrong"}), Row("full", {"objective.name": "full"}), Row("good", {}),
+        Row("../../../escaped\\x1b[31m/" + 300 * "x", {"objective.temperature": 0.2}))
+SPACE = Space("mine", "Mine", "nobody", Recipe(), {**LAPTOP, "evaluation.protocol": "fast"}, rows=ROWS)
+"""
+PLUGIN = """
+import dataclasses
+import torch
+from trainables.objectives import OBJECTIVES
+from trainables.registry import load
+
+SCL = OBJECTIVES["scl"]
+class Full(load(SCL.build)):
+    def forward(self, *arguments, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 200.00 GiB")
+class Wrong(load(SCL.build)):
+    def forward(self, *arguments, **options):
+        raise RuntimeError("a mistake of this objective")
+OBJECTIVES.add(dataclasses.replace(SCL, name="full", build=Full), dataclasses.replace(SCL, name="wrong", build=Wrong))
+"""
+
+
+def test_a_trial_fails_by_itself_and_its_crew_goes_on(cluster: dict[str, str], tmp_path: Path) -> None:
+    """One place, one crew: a mistake and a full GPU memory each end their own trial; the next ones run in the same
+    process. A label that would leave the folder names no file."""
+    (tmp_path / "mine.py").write_text(SPACE)
+    (tmp_path / "objective.py").write_text(PLUGIN)
+    results = tmp_path / "a" / "b" / "c" / "results"
+    results.parent.mkdir(parents=True)
+    arguments = ("--space", "./mine.py", "--plugin", "objective.py", "--concurrent", "1", *TASKS)
+    done = subprocess.run(
+        command(results, *arguments, "--set", "optimisation.max_steps=4"),
+        env=cluster,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAILED: RuntimeError: a mistake of this objective" in done.stdout
+    assert "FAILED: the GPU's memory is full; lower optimisation.batch_size" in done.stdout
+    assert "2 trials failed" in done.stderr
+    assert "\x1b" not in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    found = records(results)
+    assert len(found) == 2
+    assert all("starting" not in record["cost"]["crew"] for record in found.values())  # the process was there already
+    kept = [json.loads(path.read_text()) for path in (results / "failures").glob("*.json")]
+    assert any("line" in failure["details"] and "a mistake" in failure["details"] for failure in kept)
+    names = [path.name for path in tmp_path.rglob("*")]
+    assert not [name for name in names if "escaped" in name or len(name) > 100]
+
+
+class Apart:
+    """A cluster of a head without cores, and machines of one core that see nothing of the head's results and caches."""
+
+    def __init__(self, environment: dict[str, str], hidden: Path) -> None:
+        """`hidden`: the folder that the machines do not see."""
+        self.hidden, self.session, self.gcs = hidden, Path(f"/tmp/ray-apart-{os.getpid()}"), free_port()
+        self.environment = {key: value for key, value in environment.items() if not key.startswith("RAY_A")} | {
+            key: value for key, value in environment.items() if key.startswith("RAY_AUTH")
+        }
+        head = [f"--port={self.gcs}", "--num-cpus=0", f"--temp-dir={self.session}", "--include-dashboard=false"]
+        ports = [*self._ports(), f"--ray-client-server-port={free_port()}"]
+        self.started = [start_head(["ray", "start", "--head", "--block", *head, *ports], self.environment)]
+        deadline = time.monotonic() + 120
+        while socket.socket().connect_ex(("127.0.0.1", self.gcs)):
+            assert time.monotonic() < deadline, "the head does not start"
+            time.sleep(0.2)
+        self.environment["RAY_ADDRESS"] = f"127.0.0.1:{self.gcs}"
+
+    def add(self) -> subprocess.Popen[bytes]:
+        """One machine more."""
+        node = ["ray", "start", "--block", f"--address=127.0.0.1:{self.gcs}", "--num-cpus=1", *self._ports()]
+        script = f"mount -t tmpfs none {self.hidden} && exec {' '.join(node)}"
+        cache = {"XDG_CACHE_HOME": str(self.hidden / "cache")}
+        self.started.append(start_head(["unshare", "-rm", "sh", "-c", script], {**self.environment, **cache}))
+        return self.started[-1]
+
+    def machines(self) -> list[str]:
+        """Names of those with a core that have joined."""
+        listed = subprocess.run([sys.executable, "-c", LIST], env=self.environment, capture_output=True, text=True)
+        return listed.stdout.split()
+
+    def announce(self) -> None:
+        """Ray is told, as a cloud would tell it, that every machine with a core goes in an hour."""
+        for node in self.machines():
+            notice = ["ray", "drain-node", f"--address=127.0.0.1:{self.gcs}", f"--node-id={node}"]
+            notice += ["--reason=DRAIN_NODE_REASON_PREEMPTION", "--reason-message=spot"]
+            subprocess.run(
+                [*notice, "--deadline-remaining-seconds=3600"], env=self.environment, check=True, capture_output=True
+            )
+
+    def end(self) -> None:
+        for process in reversed(self.started):
+            end_head(process)
+        shutil.rmtree(self.session, ignore_errors=True)
+
+    def _ports(self) -> list[str]:
+        names = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port")
+        return [f"--{name}={free_port()}" for name in names]
+
+
+LIST = """
+import ray
+ray.init(log_to_driver=False, logging_level="ERROR")
+print(*(node["NodeID"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")))
+"""
+
+
+@pytest.fixture
+def apart(cluster: dict[str, str], tmp_path: Path) -> Iterator[Apart]:
+    """Machines that share no folder with the study's."""
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount a folder of their own (unshare -rm)")
+    made = Apart(cluster, tmp_path)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path) -> None:
+    """No folder in common. A notice brings a checkpoint at once; then the machine is gone, the study waits, another
+    machine comes, and the trial goes on there from the checkpoint. Its model, predictions and losses are all there."""
+    results = tmp_path / "results"
+    one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG)
+    machine = apart.add()
+    deadline = time.monotonic() + 120
+    while not apart.machines():
+        assert time.monotonic() < deadline, "the machine does not join"
+    study = start(
+        apart.environment, tmp_path, results, *one, "--workers", "1", "--concurrent", "1", "--cpus-per-worker", "1"
+    )
+    try:
+        until(lambda: trains(results), study, "a fifth step")
+        assert not (results / "train").exists()  # a minute has not passed
+        apart.announce()
+        until((results / "train").exists, study, "a checkpoint after the notice", seconds=60)
+        (checkpoint,) = (results / "train").iterdir()
+        assert {path.name for path in checkpoint.iterdir()} == {"state.json", "state.safetensors"}
+        end_head(machine)
+        apart.add()
+        assert study.wait(280) == 0, said(tmp_path)
+    finally:
+        study.kill()
+    (record,) = records(results).values()
+    assert record["training"]["resumed_seconds"] > 0
+    model = results / record["checkpoint"]
+    assert (model / "modules.json").is_file()
+    assert "STS13" in (model / "README.md").read_text()
+    assert (results / record["predictions"]).is_file()
+    assert list((results / "progress").glob("*.jsonl"))
+    assert not list((results / "train").glob("*"))
+    assert not list((results / "incoming").glob("*"))
+
+
+def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str], tmp_path: Path) -> None:
+    """A study whose results are a bucket's is killed by SIGKILL after its first trial, and goes on from another
+    machine's empty cache."""
+    pytest.importorskip("moto", reason="moto plays the object store (extra `dev`)")
+    boto3 = pytest.importorskip("boto3", reason="moto brings it")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", free_port(), verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
+        store = boto3.client(
+            "s3",
+            endpoint_url=f"http://{host}:{port}",
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+            region_name="us-east-1",
+        )
+        store.create_bucket(Bucket="studies")
+        url = f"s3://studies/one?endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+        rows = ("SBERT baseline", "3p3n-lambda0.5-SCL", "allpalln-lambda0.5-SCL")
+        few = ("--space", "scl_npos_nneg", *(part for row in rows for part in ("--only", row)), "--concurrent", "1")
+        few = (*few, *TASKS, "--set", "optimisation.max_steps=8")
+
+        def names() -> set[str]:
+            listed = store.list_objects_v2(Bucket="studies").get("Contents", [])
+            return {item["Key"].removeprefix("one/") for item in listed}
+
+        def kept() -> set[str]:
+            return {name for name in names() if name.startswith("ledger/")}
+
+        first = {**cluster, **keys, "XDG_CACHE_HOME": str(tmp_path / "first")}
+        study = start(first, tmp_path, url, *few)
+        try:
+            until(kept, study, "a first record")
+        finally:
+            study.kill()
+            study.wait()
+        before = kept()
+        for name in before:  # a record promises that the rest is there
+            key = Path(name).stem
+            assert f"predictions/{key}.npz" in names()
+            assert f"models/{key}/modules.json" in names()
+        second = {**cluster, **keys, "XDG_CACHE_HOME": str(tmp_path / "second")}
+        done = subprocess.run(command(url, *few), env=second, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{len(before)} of them done" in done.stdout
+        assert "report: s3://studies/one/report.md" in done.stdout
+        assert len(kept()) == 3
+        assert {"report.md", "study.json", "trials.csv"} <= names()
+        assert not [name for name in names() if name.startswith("train/")]
+    finally:
+        server.stop()
