@@ -14,12 +14,11 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
 from study.cluster import Cluster, allot
-from study.keeper import population_file
 from study.options import parse
 from study.plan import Plan, PlannedTrial, decide, read_request
 from study.preview import preview
 from study.searcher import StudySearcher, files_key
-from study.spec import TrialSpec, to_config
+from study.spec import POPULATIONS, TrialSpec, to_config
 from study.study import prepare_results, save_info
 from trainables.files import write_whole
 from trainables.recipe import Recipe
@@ -222,7 +221,7 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     assert isinstance(begun, dict)
     finish(searcher, ledger, {**begun, "trials": begun["trials"][1:]}, 50.0)
     members = [f"{plan.fixed_trials()[0].recipe.hash}-{seed}" for seed in (0, 1, 2)]
-    write_whole(population_file(tmp_path, begun["key"]), json.dumps(members))
+    write_whole(tmp_path / POPULATIONS / f"{begun['key']}.json", json.dumps(members))
 
     _, _, searcher = make(tmp_path, *arguments[:-3], "4", *arguments[-2:])  # --seeds 4: the new one is alone
     assert searcher.remaining == 2
