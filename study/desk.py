@@ -23,7 +23,7 @@ from typing import Any
 from study.courier import Deliveries
 
 ATTEMPTS = 4
-"""How often a trial is begun at most in one run of a study, since its machine or process died."""
+"""How often a trial is begun at most without a new checkpoint, since its machine or process died."""
 DRAIN_SECONDS = 5.0
 """How often Ray is asked which machines are about to go."""
 SAVE, HALT = "save", "halt"
@@ -41,6 +41,8 @@ class _Crew:
     """Trials of this task that are neither kept nor failed nor handed over."""
     finished: bool = True
     """Whether its workers are done with the task."""
+    taken: bool = False
+    """Whether its first worker has taken the task."""
     training: bool = False
     """Whether it is between the first step and the last, where an order to halt is heard."""
     dismissed: bool = False
@@ -129,11 +131,10 @@ class Desk:
                 if other != name and crew.task is not None and crew.task["key"] == task["key"]:
                     del self._crews[other]  # it died with this task
             crew = self._crews[name]
-            crew.task, crew.number, crew.finished, crew.training = task, crew.number + 1, False, False
+            crew.task, crew.number = task, crew.number + 1
+            crew.finished = crew.taken = crew.training = False
             crew.open = {trial["key"] for trial in task["trials"]} - set(task["done"]) - self._settled
-            if self._attempts[task["key"]] >= ATTEMPTS:
-                why = self._reasons.get(task["key"], "its worker died")
-                self._give_up(crew, f"it was begun {ATTEMPTS} times; the last time: {why}")
+            self._begin(crew)
             self._changed.notify_all()
 
     async def event(self, name: str) -> dict[str, Any]:
@@ -179,13 +180,11 @@ class Desk:
             task = crew.task
             assert task is not None
             if rank == 0:
-                self._attempts[task["key"]] += 1
-                if self._attempts[task["key"]] > ATTEMPTS:
-                    why = self._reasons.get(task["key"], "its worker died")
-                    self._give_up(crew, f"it was begun {ATTEMPTS} times; the last time: {why}")
+                if crew.taken and not self._begin(crew):
                     self._changed.notify_all()
                     # Others of its workers may have taken it already, and would wait for this one.
                     raise RuntimeError(f"{task['key']} is given up")
+                crew.taken = True
                 self._post({"kind": "started", "keys": sorted(crew.open)})
             self._changed.notify_all()
             done = sorted({*task["done"], *self._settled} & {trial["key"] for trial in task["trials"]})
@@ -195,6 +194,9 @@ class Desk:
         """A message for the study; see `study.keeper` for the kinds."""
         async with self._changed:
             crew = self._crews[name]
+            if message["kind"] == "checkpoint":
+                self._attempts[message["files"]] = 0  # a machine that goes now and then must not end a long trial
+                return
             self._post(message)
             if message["kind"] == "step":
                 crew.training = message["step"] < message["steps"]
@@ -264,6 +266,16 @@ class Desk:
         await asyncio.to_thread(self._deliveries.remove, name)
 
     # --- inside, with the condition held
+
+    def _begin(self, crew: _Crew) -> bool:
+        """Count an attempt at the crew's task; False, and the task is given up, where there were too many."""
+        assert crew.task is not None
+        key = crew.task["key"]
+        self._attempts[key] += 1
+        if self._attempts[key] > ATTEMPTS:
+            why = self._reasons.get(key, "its worker died")
+            self._give_up(crew, f"it was begun {ATTEMPTS} times; the last time: {why}")
+        return self._attempts[key] <= ATTEMPTS
 
     def _post(self, message: dict[str, Any]) -> None:
         self._posted.append(message)

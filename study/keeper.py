@@ -52,6 +52,7 @@ class Keeper(tune.Callback):
         """What ends the study, such as a full disk."""
         self._told = desk.post.remote()
         self._scoring: dict[Any, str] = {}
+        self._orphans: deque[str] = deque()
         self._pushed = time.monotonic()
         self._remover = ThreadPoolExecutor(1, "removals")
         """Removes checkpoints. The desk, or a URL, may take a while to answer; other trials need not wait for it."""
@@ -82,7 +83,7 @@ class Keeper(tune.Callback):
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Tune gave a trial up, which it does only where its actor cannot be started."""
         for key in sorted(self.open.get(trial.config["key"], ())):
-            self._fail(key, "Ray Tune could not run it; see the log in Ray's session folder", "")
+            self._orphans.append(key)
 
     # --- the study
 
@@ -98,6 +99,10 @@ class Keeper(tune.Callback):
                     self._receive(message)
             while self._removals and self._removals[0].done():
                 self._removals.popleft().result()
+            while self._orphans:
+                self._fail(
+                    self._orphans.popleft(), "Ray Tune could not run it; see the log in Ray's session folder", ""
+                )
             for reference in _ready(list(self._scoring)):
                 self._scored(reference, self._scoring.pop(reference))
             self.audience.tick()

@@ -136,6 +136,7 @@ class CrewReporter(Reporter):
     def checkpoint(self, folder: Path) -> bool:
         self.me.ear.save.clear()
         self.courier.send(folder, f"{TRAIN}/{self.files}")
+        self.me.tell("checkpoint", files=self.files)
         return not self.me.ear.halt.is_set()
 
 

@@ -104,6 +104,7 @@ GUARDS = Registry(
     _own("tokens", "tokens read in training", "conditions"),
     _own("hardware", "the machine", "conditions"),
     _own("precision", "the numbers' precision in training", "conditions"),
+    _own("streams", "workers that drew dropout", "conditions"),
     _own("seeds", "seeds", "trials"),
     _own("copies", "trials with the same scores", "trials"),
     _own("untrained", "parameters that nobody trained", "trials"),

@@ -121,6 +121,21 @@ def precision(results: Results) -> list[Flag]:
     ]  # fmt: skip
 
 
+def streams(results: Results) -> list[Flag]:
+    """How many workers drew dropout, each from a random stream of its own; without dropout their number changes nothing
+    but rounding. Records from before that was kept have the number of workers at most."""
+    drawn = {
+        key: [record for record in records if _streams(record)]
+        for key, records in results.recipes.items()
+        if is_trained(records)
+    }
+    return _unequal(
+        results, "streams", "dropout was drawn by different numbers of workers",
+        "another number of workers is like another seed",
+        _by_seed({key: records for key, records in drawn.items() if records}, _streams),
+    )  # fmt: skip
+
+
 def is_trained(records: list[Record]) -> bool:
     """Whether a recipe of these records trains anything."""
     return Recipe.from_flat(records[0].recipe).trains
@@ -238,6 +253,12 @@ def _machine(record: Record) -> str | None:
         return None
     found = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", record.hardware)
     return f"{'no GPU' if 'no' in found[1] else 'GPU'}, {found[2]}" if found else record.hardware
+
+
+def _streams(record: Record) -> str | None:
+    known = record.training.get("streams") if "crew" in record.cost else record.cost.get("workers")
+    workers = _count(known)
+    return None if workers is None else count(int(workers), "worker")
 
 
 def _training_precision(record: Record) -> str | None:
