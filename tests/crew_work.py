@@ -1,0 +1,42 @@
+"""What crews do in tests of the engine: tasks without work."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks import _zero_work
+from study.crew import Member
+
+
+def renewing(task: Mapping[str, Any], me: Member) -> bool:
+    """Each trial's process is renewed after it."""
+    if me.rank == 0:
+        _zero_work.perform(task, me)
+    return False
+
+
+def dying(task: Mapping[str, Any], me: Member) -> bool:
+    """Seed 0 kills its process."""
+    if task["trials"][0]["seed"] == 0:
+        os._exit(1)
+    return bool(_zero_work.perform(task, me))
+
+
+def main(perform: str, results: str, *options: str) -> int:
+    """Run rows of a space with it, on a Ray of its own; returns the number of failed trials."""
+    from study.cluster import allot, find_cluster
+    from study.options import parse
+    from study.plan import decide, read_request
+    from study.study import run_study
+
+    request = parse(["--space", "scl_npos_nneg", "--scale", "laptop", "--results", results, *options])
+    cluster = find_cluster()
+    plan = decide(read_request(request), cluster.gpus)
+    return run_study(plan, cluster, allot(cluster, request), f"tests.crew_work:{perform}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
