@@ -60,7 +60,7 @@ class Desk:
         self._crews: dict[str, _Crew] = defaultdict(_Crew)
         self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task's files
         self._reasons: dict[str, str] = {}  # why the last attempt ended
-        self._settled: set[str] = set()
+        self._settled: set[str] = set()  # trials that no crew has to do with any more
         self._posted: list[dict[str, Any]] = []
         self._verdicts: dict[tuple[str, int], bool] = {}
         self._changed = asyncio.Condition()
@@ -164,7 +164,10 @@ class Desk:
     # --- a crew
 
     async def take(self, name: str, rank: int, node: str, after: int) -> dict[str, Any] | None:
-        """The crew's task with a number above `after`, as soon as there is one; None where it is to end."""
+        """The crew's task with a number above `after`, as soon as there is one; None where it is to end.
+
+        `RuntimeError` where its workers were started too often for it: they are started once more, for the next task.
+        """
         crew = self._crews[name]
         async with self._changed:
             crew.nodes.add(node)
@@ -180,8 +183,10 @@ class Desk:
                 if self._attempts[task["key"]] > ATTEMPTS:
                     why = self._reasons.get(task["key"], "its worker died")
                     self._give_up(crew, f"it was begun {ATTEMPTS} times; the last time: {why}")
-                else:
-                    self._post({"kind": "started", "keys": sorted(crew.open)})
+                    self._changed.notify_all()
+                    # Others of its workers may have taken it already, and would wait for this one.
+                    raise RuntimeError(f"{task['key']} is given up")
+                self._post({"kind": "started", "keys": sorted(crew.open)})
             self._changed.notify_all()
             done = sorted({*task["done"], *self._settled} & {trial["key"] for trial in task["trials"]})
             return {**task, "number": crew.number, "done": done}
@@ -196,6 +201,7 @@ class Desk:
             elif message["kind"] == "rung":
                 crew.events.put_nowait(message)
             elif message["kind"] == "unscored":
+                self._settled.add(message["key"])  # its scores are made elsewhere: no crew begins it again
                 self._close(crew, [message["key"]])
             self._changed.notify_all()
 
@@ -266,6 +272,7 @@ class Desk:
         for key in sorted(crew.open):
             self._post({"kind": "failed", "key": key, "reason": reason, "details": ""})
         crew.finished = True
+        self._close(crew, [])  # where nothing is open, nothing will be settled any more
 
     def _close(self, crew: _Crew, keys: Iterable[str]) -> None:
         """These are no longer the crew's; with the last one, and its workers done, its driver is free."""

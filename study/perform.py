@@ -42,6 +42,7 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
     the one that failed, so there it is raised too, and Train starts them all again.
     """
     reason, details = None, ""
+    torch.set_num_threads(max(1, int(task["trials"][0]["per_worker"]["CPU"])))
     between = _between()
     try:
         with between.trial():
@@ -63,8 +64,7 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
 
 
 def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> None:
-    first, files = trials[0], str(task["key"])
-    torch.set_num_threads(max(1, int(first.per_worker["CPU"])))
+    files = str(task["key"])
     recipes = recipes_of(trials)
     courier = courier_for(task["url"], me.desk)
     with tempfile.TemporaryDirectory() as scratch:

@@ -6,6 +6,8 @@ from typing import Any
 
 import ray
 
+from study.spec import recipes_of
+
 
 @ray.remote(num_cpus=1, max_retries=3)
 def score_apart(content: list[Any]) -> dict[str, Any]:
@@ -13,7 +15,6 @@ def score_apart(content: list[Any]) -> dict[str, Any]:
     import torch
 
     from study.records import record_of, told
-    from study.spec import recipes_of
     from trainables.trial.finish import score
 
     torch.set_num_threads(1)

@@ -106,6 +106,10 @@ class StudySearcher(Searcher):
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: a trial counts once its record is kept (`settle`), which may be later."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing: Tune pickles its searcher beside a state of its own, which nobody reads."""
+        return {}
+
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the ledger and the journal already hold it all."""
 

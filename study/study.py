@@ -23,6 +23,8 @@ from study.plan import Plan, PlannedTrial
 from study.schedulers import SCHEDULERS
 from study.spec import TrialSpec, to_config
 from study.versions import versions
+from study.watchers.audience import Audience
+from study.watchers.watcher import Outlook
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.plugins import load_plugin
@@ -188,8 +190,6 @@ def _tune(
     from study.keeper import Keeper, StopFor
     from study.live import show_live
     from study.searcher import files_key
-    from study.watchers.audience import Audience
-    from study.watchers.watcher import Outlook
 
     entry = SCHEDULERS[plan.request.scheduler]
     name = f"desk-{uuid.uuid4().hex[:12]}"

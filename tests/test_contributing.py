@@ -19,6 +19,8 @@ from search_spaces import load_space
 from study.samplers import SAMPLERS, SamplerEntry
 from study.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing import SamplerContract, SchedulerContract
+from study.watchers import WATCHERS
+from tests import watched
 from tests.objective_batches import labelled
 from tests.synthetic_results import make_results
 from trainables import plugins
@@ -71,7 +73,7 @@ def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
 
 def test_every_block_is_followed() -> None:
     tests = Path(__file__).read_text()
-    assert len(BLOCKS) == 10
+    assert len(BLOCKS) == 11
     assert [name for name in BLOCKS if f'"{name}"' not in tests] == []
 
 
@@ -161,6 +163,19 @@ def test_a_section(plug: Plug, tmp_path: Path) -> None:
     make_results(tmp_path / "results")
     report = write_report(tmp_path / "results").read_text()
     assert "## The slowest trial\n" in report
+
+
+def test_a_watcher(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = plug("my_watcher.py", WATCHERS)
+    outlook = watched.outlook(tmp_path)
+    assert entry.build(outlook) is None
+    monkeypatch.setenv("ON_DUTY", "1")
+    watcher = entry.build(outlook)
+    trial = watched.trial(outlook)
+    watcher.started([trial])
+    watcher.failed(trial, "no such file")
+    watcher.close()
+    assert (tmp_path / "duty.txt").read_text() == f"{trial.name} (seed 0): no such file\n"
 
 
 class TestObjectiveKeepsTheContract(ObjectiveContract):

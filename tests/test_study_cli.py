@@ -19,6 +19,8 @@ from trainables.objectives import OBJECTIVES
 from trainables.recipe import keys
 
 ROOT = Path(__file__).resolve().parents[1]
+JOB_WITH_COPY = '{"runtime_env": {"working_dir": "gcs://_ray_pkg_0.zip"}}'
+"""What Ray tells a job that was given a working directory."""
 TINY = ("--space", "scl_ablation", "--scale", "laptop", "--only", "SBERT baseline")
 
 
@@ -78,7 +80,7 @@ MISTAKES = {
     "trials without Optuna": (["--trials", "5"], "--trials is how many recipes Optuna explores; add --search optuna"),
     "nothing to stop": (["--scheduler", "asha"], "--scheduler stops explored trials, never the paper's rows"),
     "no number of GPUs": (["--gpus-per-worker", "nan"], "--gpus-per-worker must be a number from 0 on, not nan"),
-    "nowhere to write": (["--results", "/proc/results"], "the results folder /proc/results cannot be written"),
+    "nowhere to write": (["--results", "/proc/results"], "the results in /proc/results cannot be written"),
     "missing data folder": (["--senteval", "nowhere"], "nowhere"),
     "half a data folder": (half_senteval, "rt-polarity.neg"),
     "missing NLI file": (["--nli", "./nowhere.jsonl"], "nowhere.jsonl"),
@@ -144,7 +146,7 @@ def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     assert out.startswith("scale laptop (asked for with --scale laptop)")
     assert "50 trials (36 of rows and grid, 7 recipes from Optuna, 2 seeds), 0 of them done" in out
     assert "not run: Avg. GloVe embeddings: no word vectors were given (`--word-vectors`)" in out
-    assert "minutes a trial" in out
+    assert "estimate: 15 s a trial (as measured for the built-in corpus on two cores)" in out
     assert "objective.weight=0.3" in out
     assert list(elsewhere.iterdir()) == []
 
@@ -227,11 +229,13 @@ def test_in_a_ray_job_results_lie_below_the_home_folder(tmp_path: Path, monkeypa
     assert results("--results", "mine") == Path("mine").absolute()
     assert results() == Path("results/scl_ablation-laptop").absolute()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
     assert results("--results", "mine") == tmp_path / "home" / "mine"
     assert results("--results", "~/mine") == tmp_path / "home" / "mine"
     assert results("--results", "/tmp/mine") == Path("/tmp/mine")
     assert results() == tmp_path / "home" / "results" / "scl_ablation-laptop"
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")  # it runs in the folder itself
+    assert results("--results", "mine") == Path("mine").absolute()
 
 
 def test_a_ray_job_says_where_its_results_are(
@@ -239,18 +243,20 @@ def test_a_ray_job_says_where_its_results_are(
 ) -> None:
     monkeypatch.setattr("study.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
     for more, said in ((("--results", "mine"), 1), (("--results", str(tmp_path / "mine")), 0), ((), 0)):
         assert main([*TINY, "--dry-run", *more]) == 0
         out = capsys.readouterr().out
-        assert out.count(f"results in {tmp_path / 'home' / 'mine'}: a Ray job's working directory is") == said
+        assert out.count(f"results in {tmp_path / 'home' / 'mine'}: a Ray job's copy of a working directory is") == said
 
 
 @pytest.mark.parametrize("finished", [True, False])
 def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     finished: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(plan: Plan, allotment: Allotment, searcher: StudySearcher, ledger: Ledger) -> int:
+    def interrupted(
+        plan: Plan, cluster: Cluster, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str
+    ) -> int:
         if finished:
             trial = plan.fixed_trials()[0]
             recipe = trial.recipe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pytest
 from reports.ledger import StudyInfo
 from study.options import parse
 from study.plan import Plan, check_plan, decide, read_request
-from study.spec import SourceFile, TrialSpec, from_config, to_config
+from study.spec import SourceFile, TrialSpec, to_config
 from study.study import check_results, prepare_results
 from study.versions import digest, versions
 from trainables.errors import UserError
@@ -110,9 +109,8 @@ def test_a_plugin_that_does_not_run_is_one_sentence(folder: Path, text: str | No
 
 WORKER = """
 import json, sys
-from study.spec import from_config
-from study.worker import recipes_of
-trials = from_config(json.load(sys.stdin))
+from study.spec import recipes_of, specs_of
+trials = specs_of(json.load(sys.stdin))
 print(recipes_of(trials)[0].objective.name, recipes_of(trials)[0].hash)
 """
 
@@ -125,7 +123,7 @@ def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> N
 
     def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
         recipe = {"objective.name": name}
-        spec = TrialSpec(recipe, "", 0, "row", str(folder), {"CPU": 1}, 1, False, "", sources)
+        spec = TrialSpec(recipe, "", 0, "row", {"CPU": 1}, 1, 1, False, "", sources)
         return subprocess.run(
             [sys.executable, "-c", WORKER],
             input=json.dumps(to_config("key", [spec])),
@@ -139,13 +137,6 @@ def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> N
         done = worker(sources, name)
         assert done.stdout.split()[:1] == [name], done.stderr
     assert "objective.name must be" in worker((), "first").stderr
-
-
-def test_a_spec_survives_rays_config() -> None:
-    source = SourceFile("plugin", "/a/b.py", "x = 1\n")
-    spec = TrialSpec({"corpus.limit": None}, "abc", 3, "row", "/r", {"CPU": 1.0}, 2, True, "a machine", (source,))
-    config = json.loads(json.dumps(to_config("key", [spec, dataclasses.replace(spec, seed=4)])))
-    assert from_config(config) == [spec, dataclasses.replace(spec, seed=4)]
 
 
 CODE = '''"""A module."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,13 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
 from study.cluster import Cluster, allot
-from study.failures import failure_path, why_failed
 from study.options import parse
 from study.plan import Plan, PlannedTrial, decide, read_request
 from study.preview import preview
-from study.searcher import StudySearcher
-from study.spec import MEMBERS, TRAIN, TrialSpec, to_config
+from study.searcher import StudySearcher, files_key
+from study.spec import POPULATIONS, TrialSpec, to_config
 from study.study import prepare_results, save_info
-from trainables.errors import UserError
+from trainables.files import write_whole
 from trainables.recipe import Recipe
 from trainables.trial import population_key
 
@@ -29,13 +29,26 @@ def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
     results.mkdir(exist_ok=True)
     plan = decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
     ledger = Ledger(results / "ledger")
-    return plan, ledger, StudySearcher(plan, ledger, spec_of)
+    return plan, ledger, searcher_of(plan, ledger)
 
 
-def spec_of(planned: PlannedTrial, results: str = "", scheduled: bool = False) -> TrialSpec:
-    """What the searcher hands out, without resources."""
+def searcher_of(
+    plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None
+) -> StudySearcher:
+    """As a study makes it: what is handed out has no resources here."""
+    searcher = StudySearcher(plan, ledger, asked)
+
+    def task_of(members: list[PlannedTrial], together: bool) -> dict[str, Any]:
+        done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
+        return to_config(files_key(members), [spec_of(planned) for planned in members], done) | {"together": together}
+
+    searcher.task_of = task_of
+    return searcher
+
+
+def spec_of(planned: PlannedTrial) -> TrialSpec:
     recipe = planned.recipe
-    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, results, {"CPU": 1}, 1, scheduled, "")
+    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, False, "")
 
 
 def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
@@ -44,15 +57,18 @@ def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
     return scores if transfer is None else {**scores, "MR": {"dev_accuracy": transfer}}
 
 
-def finish(
-    searcher: StudySearcher, ledger: Ledger, trial_id: str, config: Any, score: float | None, **more: Any
-) -> None:
-    task = config["trials"][0]
-    if score is not None or more:
-        recipe = Recipe.from_flat(task["recipe"])
-        more = {"scores": dev(score)} | more if score is not None else more
-        ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **more))
-    searcher.on_trial_complete(trial_id, {}, error=score is None and not more)
+def finish(searcher: StudySearcher, ledger: Ledger, config: Any, score: float | None, **more: Any) -> None:
+    """Each trial of a task that is not done yet gets a record, or fails where there is nothing to record."""
+    for task in config["trials"]:
+        if task["key"] in config["done"]:
+            continue
+        record = None
+        if score is not None or more:
+            recipe = Recipe.from_flat(task["recipe"])
+            content = {"scores": dev(score)} | more if score is not None else more
+            record = Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **content)
+            ledger.write(record)
+        searcher.settle(task["key"], record)
 
 
 def run_all(searcher: StudySearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int = 1000) -> list[Any]:
@@ -62,7 +78,7 @@ def run_all(searcher: StudySearcher, ledger: Ledger, score: Any = lambda task: 5
         if config == Searcher.FINISHED:
             break
         ran.append(config)
-        finish(searcher, ledger, f"t{number}", config, score(config["trials"][0]))
+        finish(searcher, ledger, config, score(config["trials"][0]))
     return ran
 
 
@@ -94,7 +110,7 @@ def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> Non
     """So that a report has it even if the study never comes to its end."""
     plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
     told: list[list[str]] = []
-    searcher = StudySearcher(plan, ledger, spec_of, lambda asked: told.append(list(asked)))
+    searcher = searcher_of(plan, ledger, lambda asked: told.append(list(asked)))
     run_all(searcher, ledger)
     assert [len(asked) for asked in told] == [1, 2, 3]
     assert told[-1] == searcher.explored
@@ -124,8 +140,8 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
     _, ledger, searcher = make(tmp_path, *arguments)
     rows = len(searcher.queue)
     started = [searcher.suggest(f"t{n}") for n in range(rows + 1)]
-    for number, config in enumerate(started[:-1]):
-        finish(searcher, ledger, f"t{number}", config, 50.0)
+    for config in started[:-1]:
+        finish(searcher, ledger, config, 50.0)
     interrupted = started[-1]  # killed here: its first seed runs, its second waits
     _, ledger, searcher = make(tmp_path, *arguments)
     again = run_all(searcher, ledger)
@@ -145,7 +161,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
             break
         explored = config["trials"][0]["name"].startswith("optuna")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
-        finish(searcher, ledger, f"t{number}", config, outcome.pop("score", None), **outcome)
+        finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
     assert searcher.optuna is not None
     states = [t.state for t in searcher.optuna.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
@@ -182,13 +198,15 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     assert [task["seed"] for task in config["trials"]] == [0, 1, 2]
     assert config["key"].startswith("population-")
     assert searcher.remaining == 3
-    finish(searcher, ledger, "t0", {"trials": config["trials"][:1]}, 50.0)  # the others left no record
+    assert config["together"]
+    finish(searcher, ledger, {**config, "trials": config["trials"][:1]}, 50.0)
+    finish(searcher, ledger, {**config, "trials": config["trials"][1:]}, None)  # the others failed
     assert searcher.remaining == 0
     _, _, searcher = make(tmp_path, *arguments)
     again = searcher.suggest("t0")
     assert isinstance(again, dict)
     assert [task["seed"] for task in again["trials"]] == [1, 2]
-    _, _, searcher = make(tmp_path / "workers", *arguments, "--workers", "2")
+    _, _, searcher = make(tmp_path / "one", *arguments, "--seeds", "1")
     alone = searcher.suggest("t0")
     assert isinstance(alone, dict)
     assert len(alone["trials"]) == 1
@@ -201,13 +219,12 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, *arguments)
     begun = searcher.suggest("t0")
     assert isinstance(begun, dict)
-    finish(searcher, ledger, "t0", {"trials": begun["trials"][1:]}, 50.0)
-    members = tmp_path / TRAIN / f"{begun['key']}{MEMBERS}"
-    members.parent.mkdir()
-    members.write_text(json.dumps([f"{plan.fixed_trials()[0].recipe.hash}-{seed}" for seed in (0, 1, 2)]))
+    finish(searcher, ledger, {**begun, "trials": begun["trials"][1:]}, 50.0)
+    members = [f"{plan.fixed_trials()[0].recipe.hash}-{seed}" for seed in (0, 1, 2)]
+    write_whole(tmp_path / POPULATIONS / f"{begun['key']}.json", json.dumps(members))
 
     _, _, searcher = make(tmp_path, *arguments[:-3], "4", *arguments[-2:])  # --seeds 4: the new one is alone
-    assert searcher.remaining == 3
+    assert searcher.remaining == 2
     again, further = searcher.suggest("t0"), searcher.suggest("t1")
     assert isinstance(again, dict)
     assert isinstance(further, dict)
@@ -215,15 +232,16 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     assert [task["seed"] for task in again["trials"]] == [0, 1, 2]
     assert [task["seed"] for task in further["trials"]] == [3]
     assert searcher.suggest("t2") == Searcher.FINISHED
-    for index, trial_id in enumerate(("t0", "t1")):
-        finish(searcher, ledger, trial_id, (again, further)[index], 50.0)
+    assert again["done"] == members[1:]
+    for config in (again, further):
+        finish(searcher, ledger, config, 50.0)
 
-    (ledger.folder / f"{plan.fixed_trials()[0].key}.json").unlink()
-    for change in ("--seeds=1", "--workers=2"):  # somebody who trains with them is not asked for; no populations
-        _, _, searcher = make(tmp_path, *arguments, change)
-        alone = searcher.suggest("t0")
-        assert isinstance(alone, dict)
-        assert len(alone["trials"]) == 1
+    for task in again["trials"][:2]:
+        (ledger.folder / f"{task['key']}.json").unlink()
+    _, _, searcher = make(tmp_path, *arguments, "--seeds", "1")  # somebody who trains with them is not asked for
+    alone = searcher.suggest("t0")
+    assert isinstance(alone, dict)
+    assert [task["seed"] for task in alone["trials"]] == [0]
 
 
 @pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
@@ -243,11 +261,8 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
             break
         assert isinstance(config, dict)
         assert len({population_key(Recipe.from_flat(task["recipe"])) for task in config["trials"]}) == 1
-        for task in config["trials"]:
-            recipe = Recipe.from_flat(task["recipe"])
-            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], scores=dev(50.0)))
+        finish(searcher, ledger, config, 50.0)
         sizes.append(len(config["trials"]))
-        searcher.on_trial_complete(f"t{number}", {})
     assert sum(sizes) == 31
     assert max(sizes) > 1
     assert searcher.optuna is not None
@@ -264,11 +279,8 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
         handed.append(config)
     trials = [(Recipe.from_flat(task["recipe"]).hash, task["seed"]) for config in handed for task in config["trials"]]
     assert len(trials) == len(set(trials)) <= 6
-    for number, config in enumerate(handed):
-        for task in config["trials"]:
-            recipe = Recipe.from_flat(task["recipe"])
-            ledger.write(Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], scores=dev(50.0)))
-        searcher.on_trial_complete(f"t{number}", {})
+    for config in handed:
+        finish(searcher, ledger, config, 50.0)
     assert searcher.remaining == 0
     assert searcher.optuna is not None
     assert not searcher.optuna.get_trials(states=[TrialState.RUNNING])
@@ -284,7 +296,7 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
             break
         goals = dev(50.0 + number, None if number == 9 else 70.0 - number)
         status: dict[str, Any] = {"status": "pruned"} if number == 10 else {"scores": goals}
-        finish(searcher, ledger, f"t{number}", config, 1.0, **status)
+        finish(searcher, ledger, config, 1.0, **status)
         told += 1
     assert told == 19
     assert searcher.optuna is not None
@@ -293,29 +305,3 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
     states = [trial.state for trial in searcher.optuna.get_trials()]
     assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
     assert len(searcher.optuna.best_trials) == len(done)  # each is better than the others in one goal
-
-
-def test_of_a_population_that_died_only_what_has_no_record_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`work` is one of Train's workers; here the second of two members is the one that cannot run."""
-    import ray.train
-
-    from study import worker
-
-    base = Recipe()
-    trials = [spec_of(PlannedTrial(base, seed, "row", row=True), str(tmp_path)) for seed in (0, 1)]
-
-    def die(trials: Any, rank: int, key: str) -> None:
-        Ledger(tmp_path / "ledger").write(Record(recipe=base.flat(), recipe_hash=base.hash, seed=0))
-        raise UserError("no such file")
-
-    class Context:
-        def get_world_rank(self) -> int:
-            return 0
-
-    monkeypatch.setattr(ray.train, "get_context", Context)
-    monkeypatch.setattr(worker, "_run", die)
-    worker.work(to_config("population", trials))
-    assert not failure_path(tmp_path, trials[0].key).exists()
-    assert why_failed(tmp_path, trials[1].key) == "no such file"

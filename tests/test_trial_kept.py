@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import math
 import time
@@ -326,13 +327,13 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
 
 
 def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
-    """What the worker writes is what a report reads: texts beside numbers, and no pickled object."""
-    from reports.ledger import LEDGER, Ledger
+    """What a crew tells is what a report reads: texts beside numbers, and no pickled object."""
+    from reports.ledger import LEDGER, Ledger, Record
+    from study.records import record_of, told
     from study.spec import TrialSpec
-    from study.worker import keep
 
     recipe = Recipe().override({"encoder.name": "scenes-small"})
-    spec = TrialSpec(recipe.flat(), recipe.hash, 1, "row", str(tmp_path), {"CPU": 1}, 1, False, "2 cores")
+    spec = TrialSpec(recipe.flat(), recipe.hash, 1, "row", {"CPU": 1}, 1, 1, False, "2 cores")
     result = TrialResult(
         scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
         predictions={
@@ -342,11 +343,15 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
         geometry={"alignment": 0.25, "uniformity": None, "anisotropy": np.float64(0.5), "sentences": "STSBenchmark"},
         data={"encoder": {"name": "e", "fingerprint": "f", "fresh": ["head.weight"]}, "overlap": {"MR": {"items": 3}}},
     )
-    keep(spec, recipe, result, tmp_path / "models" / spec.key)
+    message = told(record_of(spec, recipe, result, {"busy": 1.5}, model=False), result)
+    assert message["card"] is None
+    Ledger(tmp_path / LEDGER).write(Record(**message["record"]))
     (record,) = Ledger(tmp_path / LEDGER).read()
     assert record.geometry == result.geometry
     assert record.data == result.data
     assert record.checkpoint is None
-    with np.load(tmp_path / str(record.predictions), allow_pickle=False) as file:
+    assert record.cost["crew"] == {"busy": 1.5}
+    assert record.predictions == f"predictions/{spec.key}.npz"
+    with np.load(io.BytesIO(message["predictions"]), allow_pickle=False) as file:
         assert file["items.STSBenchmark"].item() == "0123456789abcdef"
         assert file["STSBenchmark"].dtype == np.float32

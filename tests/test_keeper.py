@@ -1,0 +1,386 @@
+"""What the study's process writes of what crews tell, without Ray: the desk is a list of messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import io
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import study.keeper as module
+from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record, read_failures
+from reports.place import Place
+from reports.storage import storage
+from study.keeper import Keeper, StopFor
+from study.spec import POPULATIONS, TRAIN, SourceFile, TrialSpec, to_config
+from study.watchers.audience import Audience
+from study.watchers.watcher import WATCHERS, Watcher, WatcherEntry
+from tests import watched
+from trainables.files import write_whole
+
+
+class LostError(Exception):
+    """In place of Ray's own errors."""
+
+
+class Reference:
+    """In place of Ray's: what it stands for may come later, or be an error."""
+
+    def __init__(self, value: Any = None, ready: bool = True) -> None:
+        self.value, self.ready = value, ready
+
+
+class Remote:
+    """Something with `remote`."""
+
+    def __init__(self, call: Callable[..., Reference]) -> None:
+        self.remote = call
+
+
+class FakeDesk:
+    def __init__(self) -> None:
+        self.waiting = Reference([], ready=False)
+        self.told_settled: list[str] = []
+        self.halted = Reference(ready=False)
+        self.post = Remote(self._post)
+        self.settled = Remote(lambda keys: Reference(self.told_settled.extend(keys)))
+        self.halt = Remote(lambda seconds: self.halted)
+
+    def _post(self) -> Reference:
+        self.waiting = Reference([], ready=False)
+        return self.waiting
+
+    def tell(self, *messages: dict[str, Any]) -> None:
+        self.waiting.value.extend(messages)
+        self.waiting.ready = True
+
+
+class FakeRay:
+    exceptions = SimpleNamespace(RayError=LostError)
+
+    @staticmethod
+    def wait(references: list[Reference], num_returns: int = 1, timeout: float = 0) -> tuple[list[Reference], Any]:
+        return [reference for reference in references if reference.ready], []
+
+    @staticmethod
+    def get(reference: Reference) -> Any:
+        if isinstance(reference.value, Exception):
+            raise reference.value
+        return reference.value
+
+
+class Seen(Watcher):
+    """Remembers what it is told, and whether the record was there then."""
+
+    def __init__(self, results: Path) -> None:
+        self.results, self.events = results, list[tuple[Any, ...]]()
+
+    def started(self, trials: Any) -> None:
+        self.events.append(("started", *(trial.key for trial in trials)))
+
+    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Any) -> None:
+        self.events.append(("step", trial.key, dict(scalars)))
+
+    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+        self.events.append(("rung", trial.key, number, score))
+
+    def finished(self, trial: TrialSpec, record: Record) -> None:
+        assert (self.results / LEDGER / f"{trial.key}.json").is_file()
+        self.events.append(("finished", trial.key))
+
+    def failed(self, trial: TrialSpec, reason: str) -> None:
+        self.events.append(("failed", trial.key, reason))
+
+
+class Stage:
+    """A keeper with all that it works with."""
+
+    def __init__(self, place: Place, seen: Seen) -> None:
+        self.place, self.seen, self.desk = place, seen, FakeDesk()
+        self.removed: list[str] = []
+        self.settled: dict[str, Record | None] = {}
+        courier: Any = SimpleNamespace(remove=self.removed.append)
+        outlook = watched.outlook(place.folder / "study-of-watchers")
+        self.keeper = Keeper(place, self.desk, courier, Audience(outlook), self.settled.__setitem__)
+
+    def begin(self, *trials: TrialSpec, key: str | None = None, done: tuple[str, ...] = ()) -> None:
+        """Also what a crew sends before it tells of a record: the model."""
+        for trial in trials:
+            write_whole(self.place.folder / MODELS / trial.key / "config.json", "{}")
+        self.keeper.begin(to_config(key or trials[0].key, trials, done))
+
+    def tell(self, *messages: dict[str, Any]) -> None:
+        self.desk.tell(*messages)
+        self.keeper.drain()
+
+    def files(self) -> set[str]:
+        """Of the results, without those of the watchers' own study."""
+        folder = self.place.folder
+        found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        return {name for name in found if not name.startswith("study-of-watchers")}
+
+
+def spec(number: int = 0, **more: Any) -> TrialSpec:
+    values = {"objective.weight": 0.5}
+    return TrialSpec(values, f"{number:012x}", 0, f"row {number}", {"CPU": 1.0}, 1, 1, False, "2 cores", **more)
+
+
+def result(trial: TrialSpec, card: str | None = "a card") -> dict[str, Any]:
+    content = io.BytesIO()
+    np.savez_compressed(content, MR=np.zeros(3))
+    record = Record(dict(trial.recipe), trial.recipe_hash, trial.seed, checkpoint=f"models/{trial.key}")
+    told = {"kind": "record", "key": trial.key, "record": dataclasses.asdict(record)}
+    return {**told, "predictions": content.getvalue(), "card": card}
+
+
+def failure(trial: TrialSpec, reason: str = "no such file") -> dict[str, Any]:
+    return {"kind": "failed", "key": trial.key, "reason": reason, "details": "a trace"}
+
+
+@pytest.fixture(params=["folder", "url"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    url = f"memory://{uuid.uuid4().hex}/results" if request.param == "url" else None
+    return Place(tmp_path / "results", url)
+
+
+@pytest.fixture
+def stage(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setattr(module, "ray", FakeRay)
+    seen = Seen(place.folder)
+    before = list(WATCHERS)
+    removed = {name: WATCHERS[name] for name in before}
+    for name in before:
+        WATCHERS.remove(name)
+    WATCHERS.add(WatcherEntry("seen", lambda outlook: seen, "for this test"))
+    yield Stage(place, seen)
+    for name in list(WATCHERS):
+        WATCHERS.remove(name)
+    for entry in removed.values():
+        WATCHERS.add(entry)
+
+
+def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
+    """The names of files in the order in which they are written or brought to the URL."""
+    order: list[str] = []
+    push, write = Place.push, Ledger.write
+
+    def note_write(path: Path, content: Any) -> None:
+        order.append(path.relative_to(stage.place.folder).as_posix())
+        write_whole(path, content)
+
+    def note_push(self: Place, name: str) -> None:
+        order.append(f"push {name}")
+        push(self, name)
+
+    def note_record(self: Ledger, record: Record) -> Path:
+        order.append(f"{LEDGER}/{record.key}.json")
+        return write(self, record)
+
+    monkeypatch.setattr(module, "write_whole", note_write)
+    monkeypatch.setattr("reports.place.write_whole", note_write)
+    monkeypatch.setattr(Place, "push", note_push)
+    monkeypatch.setattr(Ledger, "write", note_record)
+    return order
+
+
+def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = spec()
+    stage.begin(trial)
+    order = written(monkeypatch, stage)
+    stage.tell({"kind": "started", "keys": [trial.key]}, result(trial))
+    assert stage.keeper.problem is None
+    assert order == [
+        f"{PREDICTIONS}/{trial.key}.npz",
+        f"push {PREDICTIONS}/{trial.key}.npz",
+        f"{MODELS}/{trial.key}/README.md",
+        f"push {MODELS}/{trial.key}",
+        f"{LEDGER}/{trial.key}.json",
+        f"push {LEDGER}/{trial.key}.json",
+    ]
+    assert stage.seen.events == [("started", trial.key), ("finished", trial.key)]
+    record = stage.settled[trial.key]
+    assert record is not None
+    assert record.key == trial.key
+    assert stage.desk.told_settled == [trial.key]
+    assert stage.removed == [f"{TRAIN}/{trial.key}"]
+    if stage.place.url:
+        there = storage(stage.place.url)
+        assert [name for name in stage.files() if there.read(name) is None] == []
+
+
+@pytest.mark.parametrize("broken", ["predictions", "card"])
+def test_without_what_it_promises_there_is_no_record(
+    broken: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = spec()
+    stage.begin(trial)
+
+    def fail(*arguments: Any) -> None:
+        raise OSError(errno.EIO, "a broken disk")
+
+    monkeypatch.setattr(*((module, "write_whole") if broken == "predictions" else (Place, "add")), fail)
+    stage.tell(result(trial))
+    assert isinstance(stage.keeper.problem, OSError)
+    assert not [name for name in stage.files() if name.startswith(LEDGER)]
+    assert stage.settled == {}
+    assert stage.desk.told_settled == stage.removed == []
+    assert stage.seen.events == []
+
+
+def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
+    trial = spec()
+    stage.begin(trial)
+    stage.tell(result(trial), result(trial))
+    stage.tell(result(trial), failure(trial))
+    assert [event[0] for event in stage.seen.events] == ["finished"]
+    assert stage.desk.told_settled == [trial.key]
+    assert stage.keeper.failed == 0
+    assert read_failures(stage.place.folder) == []
+
+
+def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage) -> None:
+    trial = spec()
+    stage.begin(trial)
+    stage.tell(failure(trial), failure(trial), result(trial))
+    assert stage.settled == {trial.key: None}
+    assert stage.keeper.failed == 1
+    (failed,) = read_failures(stage.place.folder)
+    assert (failed.key, failed.name, failed.reason) == (trial.key, "row 0", "no such file")
+    assert json.loads((stage.place.folder / FAILURES / f"{trial.key}.json").read_text())["details"] == "a trace"
+    assert stage.seen.events == [("failed", trial.key, "no such file")]
+    assert stage.removed == []  # its checkpoint serves the next try
+    stage.begin(trial)
+    assert read_failures(stage.place.folder) == []
+
+
+def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -> None:
+    trials = [spec(number) for number in range(3)]
+    stage.begin(*trials, key="population-1", done=(trials[0].key,))
+    members = stage.place.folder / POPULATIONS / "population-1.json"
+    assert json.loads(members.read_text()) == [trial.key for trial in trials]
+    stage.tell(result(trials[1]))
+    assert stage.removed == []
+    assert members.is_file()
+    stage.tell(result(trials[2]))
+    assert stage.removed == [f"{TRAIN}/population-1"]
+    assert not members.exists()
+    if stage.place.url:
+        assert not storage(stage.place.url).has(f"{POPULATIONS}/population-1.json")
+
+
+def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
+    trials = [spec(number) for number in range(3)]
+    stage.begin(*trials, key="population-1")
+    keys = [trial.key for trial in trials]
+    step = {"kind": "step", "step": 1, "steps": 2, "keys": keys, "scalars": {"loss/0": 1.0, "loss/2": 3.0}}
+    stage.tell(step, {"kind": "step", "step": 2, "steps": 2, "keys": keys[:1], "scalars": {"loss": 0.5}})
+    stage.tell({"kind": "rung", "key": keys[0], "number": 1, "score": 60.0})
+    losses = [("step", keys[0], {"loss": 1.0}), ("step", keys[2], {"loss": 3.0}), ("step", keys[0], {"loss": 0.5})]
+    assert stage.seen.events == [*losses, ("rung", keys[0], 1, 60.0)]
+
+
+def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = spec(0), spec(1)
+    stage.begin(first)
+    stage.begin(second)
+    tried = []
+
+    def full(path: Path, content: Any) -> None:
+        tried.append(path)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module, "write_whole", full)
+    stop = StopFor(stage.keeper)
+    assert not stop.stop_all()
+    stage.tell(result(first))
+    assert isinstance(stage.keeper.problem, OSError)
+    assert stage.keeper.problem.errno == errno.ENOSPC
+    assert stop.stop_all()
+    stage.tell(result(second))
+    assert len(tried) == 1
+    stage.keeper.finish()  # waits for nothing any more
+
+
+class Broken(Watcher):
+    def tick(self) -> None:
+        raise ValueError("no\nnetwork")
+
+
+def test_a_watcher_that_raises_is_left_out(
+    place: Place, stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unbuilt(outlook: Any) -> Watcher:
+        raise RuntimeError("no key")
+
+    WATCHERS.add(WatcherEntry("broken", lambda outlook: Broken(), "raises"))
+    WATCHERS.add(WatcherEntry("unbuilt", unbuilt, "is never made"))
+    WATCHERS.add(WatcherEntry("unasked", lambda outlook: None, "nobody asked for it"))
+    stage = Stage(place, stage.seen)
+    trial = spec()
+    stage.begin(trial)
+    stage.tell(result(trial))
+    stage.keeper.drain()
+    assert capsys.readouterr().out.splitlines() == [
+        "warning: unbuilt is left out from now on: RuntimeError: no key",
+        "warning: broken is left out from now on: ValueError: no network",
+    ]
+    assert stage.seen.events == [("finished", trial.key)]
+    assert stage.keeper.problem is None
+
+
+def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = [spec(number) for number in range(2)]
+    scores = {trial.key: Reference(ready=False) for trial in trials}
+    monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores[content[0]]))
+    for trial in trials:
+        stage.begin(trial)
+        stage.tell({"kind": "unscored", "key": trial.key, "content": [trial.key]})
+    assert stage.settled == {}
+    slept = []
+
+    def sleep(seconds: float) -> None:  # the scores come while it waits
+        slept.append(seconds)
+        if len(slept) == 2:
+            scores[trials[0].key].value, scores[trials[0].key].ready = result(trials[0]), True
+        if len(slept) == 4:
+            scores[trials[1].key].value, scores[trials[1].key].ready = LostError("the machine\ndied"), True
+
+    monkeypatch.setattr(module.time, "sleep", sleep)
+    stage.keeper.finish()
+    assert len(slept) >= 4
+    assert stage.settled[trials[0].key] is not None
+    assert [failed.reason for failed in read_failures(stage.place.folder)] == [
+        "its scores were not made: the machine died"
+    ]
+
+
+def test_what_is_told_until_the_halt_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = spec()
+    stage.begin(trial)
+    stage.desk.tell(result(trial))
+    stage.desk.halted.ready = True
+    stage.keeper.halt()
+    assert stage.settled[trial.key] is not None
+
+
+LABELS = ["../../../etc/passwd", "/etc/passwd", "a/b", "..", "\x1b[2Jrow\n\x00", "x" * 300]
+
+
+@pytest.mark.parametrize("label", LABELS, ids=range(len(LABELS)))
+@pytest.mark.parametrize("kept", [True, False])
+def test_no_file_is_called_after_a_label(label: str, kept: bool, stage: Stage) -> None:
+    trial = dataclasses.replace(spec(), name=label, sources=(SourceFile("plugin", "/a/b.py", "x = 1"),))
+    stage.begin(trial)
+    stage.tell({"kind": "started", "keys": [trial.key]}, result(trial) if kept else failure(trial))
+    assert stage.keeper.problem is None
+    stems = {Path(name).parts[1].partition(".")[0] for name in stage.files()}
+    assert stems == {trial.key}
+    assert to_config(trial.key, [trial])["key"] == trial.key  # what Tune calls its folders after
