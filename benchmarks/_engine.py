@@ -30,6 +30,13 @@ ADDRESS = "RAY_ADDRESS"
 LEAST_MEMORY_GB = 3.0
 """A measurement ends when the machine has less left."""
 
+SHARED_CORES = {
+    "RAY_worker_maximum_startup_concurrency": "2",
+    "RAY_prestart_worker_first_driver": "0",
+    "RAY_worker_register_timeout_seconds": "300",
+}
+"""Ray's settings where all nodes of a cluster share this machine's cores, and processes start slowly."""
+
 
 @dataclass(frozen=True)
 class Study:
@@ -99,8 +106,7 @@ def simulated_cluster(nodes: Sequence[Mapping[str, float]]) -> Iterator[Any]:
     """A `ray.cluster_utils.Cluster` on this machine: a head that holds no trial, and nodes with these resources, such
     as GPUs, that need not exist. Its `address` is for `run`."""
     os.environ["PYTHONPATH"] = python_path()  # workers are children of the nodes' processes
-    # All nodes share this machine's cores.
-    os.environ.update({"RAY_worker_maximum_startup_concurrency": "2", "RAY_prestart_worker_first_driver": "0"})
+    os.environ.update(SHARED_CORES)
     quiet = {"include_dashboard": False, "include_log_monitor": False}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         # Ray notes there which cluster runs here: a study that somebody else starts meanwhile must not join this one.

@@ -23,11 +23,12 @@ ROWS = 18
 """Trials a seed."""
 KINDS = {
     "gcs_server": "Ray's control service (GCS)",
-    "raylet": "raylet",
-    "agent.py": "raylet's agents",
-    "main.py": "raylet's agents",
+    "Agent": "raylet's agents",
+    "monitor.py": "autoscaler's monitor",
+    "dashboard.py": "Ray's usage service",
     "ray::Desk": "desk",
     "benchmarks._engine": "study's process",
+    "raylet": "raylet",
 }
 """What a process of the head is, by a word of its command line."""
 
@@ -105,7 +106,7 @@ def _services(node: Any) -> list[int]:
 
 def _kind(process: int) -> str:
     command = command_line(process)
-    return next((kind for word, kind in KINDS.items() if word in command), f"other: {command[-60:]}")
+    return next((kind for word, kind in KINDS.items() if word in command), "other")
 
 
 def _parser() -> argparse.ArgumentParser:
