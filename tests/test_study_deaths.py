@@ -334,3 +334,24 @@ def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str]
         assert not [name for name in names() if name.startswith("train/")]
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_crew_is_renewed(workers: int, tmp_path: Path) -> None:
+    """Every trial asks for a new process, whatever the number of workers; the study starts Ray by itself."""
+    options = ("--only", "SBERT baseline", "--seeds", "2", "--concurrent", "1", "--workers", str(workers))
+    work = [sys.executable, "-m", "tests.crew_work", "renewing", str(tmp_path), *options]
+    done = subprocess.run(work, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    crews = [record["cost"]["crew"] for record in records(tmp_path).values()]
+    assert ["starting" in crew for crew in crews] == [True, True]
+
+
+def test_a_trial_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
+    """After four attempts, and the next one runs."""
+    options = ("--only", "SBERT baseline", "--seeds", "2", "--concurrent", "1")
+    work = [sys.executable, "-m", "tests.crew_work", "dying", str(tmp_path), *options]
+    done = subprocess.run(work, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "seed 0  FAILED: it was begun 4 times" in done.stdout
+    assert [name.endswith("-1.json") for name in records(tmp_path)] == [True]
