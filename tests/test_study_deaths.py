@@ -336,12 +336,28 @@ def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str]
         server.stop()
 
 
+def without_work(perform: str, results: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A study of one row under two seeds, without its work, on a Ray that it starts by itself."""
+    session = Path(f"/tmp/ray-own-{os.getpid()}")  # so that it does not find the cluster of the other tests
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+    work = [sys.executable, "-m", "tests.crew_work", perform, str(results), "--only", "SBERT baseline", "--seeds", "2"]
+    try:
+        return subprocess.run(
+            [*work, "--concurrent", "1", *options],
+            cwd=ROOT,
+            env={**environment, "RAY_TMPDIR": str(session)},
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+    finally:
+        shutil.rmtree(session, ignore_errors=True)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_crew_is_renewed(workers: int, tmp_path: Path) -> None:
-    """Every trial asks for a new process, whatever the number of workers; the study starts Ray by itself."""
-    options = ("--only", "SBERT baseline", "--seeds", "2", "--concurrent", "1", "--workers", str(workers))
-    work = [sys.executable, "-m", "tests.crew_work", "renewing", str(tmp_path), *options]
-    done = subprocess.run(work, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    """Every trial asks for a new process, whatever the number of workers."""
+    done = without_work("renewing", tmp_path, "--workers", str(workers))
     assert done.returncode == 0, done.stdout + done.stderr
     crews = [record["cost"]["crew"] for record in records(tmp_path).values()]
     assert ["starting" in crew for crew in crews] == [True, True]
@@ -349,9 +365,7 @@ def test_a_crew_is_renewed(workers: int, tmp_path: Path) -> None:
 
 def test_a_trial_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
     """After four attempts, and the next one runs."""
-    options = ("--only", "SBERT baseline", "--seeds", "2", "--concurrent", "1")
-    work = [sys.executable, "-m", "tests.crew_work", "dying", str(tmp_path), *options]
-    done = subprocess.run(work, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    done = without_work("dying", tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "seed 0  FAILED: it was begun 4 times" in done.stdout
     assert [name.endswith("-1.json") for name in records(tmp_path)] == [True]
