@@ -22,10 +22,10 @@ from trainables.trial.finish import finish
 from trainables.trial.measure import Clock
 
 
-def perform(task: Mapping[str, Any], me: Member) -> bool:
+def perform(task: Mapping[str, Any], me: Member) -> None:
     """What a crew does with a task; only the trial itself is another one."""
     with patch.object(work, "run_trials", simulated):
-        return work.perform(task, me)
+        work.perform(task, me)
 
 
 def simulated(

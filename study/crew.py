@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -59,11 +60,13 @@ class Ear(threading.Thread):
         """And no more training after it."""
 
     def run(self) -> None:
+        heard = 0
         while True:
             try:
-                orders = ray.get(self.desk.orders.remote(self.crew))
+                orders = ray.get(self.desk.orders.remote(self.crew, heard))
             except ray.exceptions.RayError:
                 return  # the study is gone, and with it this process soon
+            heard += len(orders)
             if HALT in orders:
                 self.halt.set()
             if HALT in orders or SAVE in orders:
@@ -88,10 +91,10 @@ class Member:
 
 
 def member(config: Mapping[str, Any]) -> None:
-    """Take trials and perform them until the crew is dismissed, or should be renewed.
+    """Take trials and perform them until the crew is dismissed, or renewed.
 
     `config`: the `crew`'s name, the `desk`'s, `began` and `perform`: `"module:function"`, which is given each task and
-    this `Member` and answers with True while the process may go on.
+    this `Member`.
     """
     context = ray.train.get_context()
     rank, node = context.get_world_rank(), ray.get_runtime_context().get_node_id()
@@ -102,12 +105,11 @@ def member(config: Mapping[str, Any]) -> None:
     if rank == 0:
         ear.start()
     me = Member(crew, rank, context.get_world_size(), desk, ear, timesheet)
-    number = -1
+    number, life = -1, uuid.uuid4().hex
     while True:
         with timesheet.during("idle"):
-            task = ray.get(desk.take.remote(crew, rank, node, number))
+            task = ray.get(desk.take.remote(crew, rank, life, node, number))
         if task is None:
             return
         number = task["number"]
-        if not perform(task, me):
-            return
+        perform(task, me)

@@ -6,9 +6,9 @@ without polling, so that a thousand crews cost it little.
 
 Who calls what:
 
-    the study       post, settled, judge, halt
+    the study       post, settled, judge, halt, release, watch_machines
     a driver        assign, event, lost, abandon, dismiss
-    a crew          take, tell, hold, finish, verdict, orders
+    a crew          take, tell, hold, finish, stumbled, verdict, orders
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Any
 
 from study.courier import Deliveries
 
+HELD = 16
+"""Trials that wait for their scores at most, as their embeddings lie in the head's memory; then crews wait."""
 ATTEMPTS = 4
 """How often a trial is begun at most without a new checkpoint, since its machine or process died."""
 DRAIN_SECONDS = 5.0
@@ -46,6 +48,10 @@ class _Crew:
     training: bool = False
     """Whether it is between the first step and the last, where an order to halt is heard."""
     dismissed: bool = False
+    gone: bool = False
+    """Whether its workers have ended, or end now."""
+    lives: dict[int, str] = field(default_factory=dict)
+    """By rank, which process is the worker now: calls of one that died may still wait here."""
     events: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
     """For its driver."""
     orders: list[str] = field(default_factory=list)
@@ -67,6 +73,7 @@ class Desk:
         self._verdicts: dict[tuple[str, int], bool] = {}
         self._changed = asyncio.Condition()
         self._halted = False
+        self._held = 0
         self._leaving: set[str] = set()
 
     # --- the study
@@ -89,7 +96,7 @@ class Desk:
     async def judge(self, key: str, rung: int, going_on: bool) -> None:
         """The scheduler's verdict on a trial at a rung."""
         async with self._changed:
-            self._verdicts[key, rung] = going_on
+            self._verdicts.setdefault((key, rung), going_on)  # a trial that is begun again asks again
             self._changed.notify_all()
 
     async def halt(self, seconds: float) -> None:
@@ -134,7 +141,13 @@ class Desk:
             crew.task, crew.number = task, crew.number + 1
             crew.finished = crew.taken = crew.training = False
             crew.open = {trial["key"] for trial in task["trials"]} - set(task["done"]) - self._settled
-            self._begin(crew)
+            if not crew.open:  # it was kept, and its driver died before it knew
+                crew.finished = True
+                self._close(crew, [])
+            elif crew.gone:
+                self._lose(crew, "its workers were renewed")
+            else:
+                self._begin(crew)
             self._changed.notify_all()
 
     async def event(self, name: str) -> dict[str, Any]:
@@ -143,12 +156,15 @@ class Desk:
         return await self._crews[name].events.get()
 
     async def lost(self, name: str, reason: str) -> None:
-        """The crew's workers have ended by an error."""
+        """The crew's workers have ended."""
         async with self._changed:
             crew = self._crews[name]
-            if crew.task is not None and not crew.finished:
+            known = crew.gone  # it is renewed; whatever was assigned meanwhile has nothing to do with it
+            crew.gone, crew.training = True, False
+            if not known and crew.task is not None and not crew.finished:
                 self._reasons[crew.task["key"]] = reason
-            crew.events.put_nowait({"kind": "lost", "reason": reason})
+                self._lose(crew, reason)
+            self._changed.notify_all()
 
     async def abandon(self, name: str, reason: str) -> None:
         """The crew's task cannot be begun; its trials have failed."""
@@ -164,18 +180,22 @@ class Desk:
 
     # --- a crew
 
-    async def take(self, name: str, rank: int, node: str, after: int) -> dict[str, Any] | None:
-        """The crew's task with a number above `after`, as soon as there is one; None where it is to end.
+    async def take(self, name: str, rank: int, life: str, node: str, after: int) -> dict[str, Any] | None:
+        """The crew's task with a number above `after`, as soon as there is one; None where the worker is to end.
+        `life` names its process.
 
         `RuntimeError` where its workers were started too often for it: they are started once more, for the next task.
         """
         crew = self._crews[name]
         async with self._changed:
             crew.nodes.add(node)
-            await self._changed.wait_for(
-                lambda: crew.dismissed or self._halted or (crew.number > after and not crew.finished)
-            )
-            if crew.dismissed or self._halted:
+            crew.lives[rank] = life
+
+            def ends() -> bool:
+                return crew.dismissed or crew.gone or self._halted or crew.lives[rank] != life
+
+            await self._changed.wait_for(lambda: ends() or (crew.number > after and not crew.finished))
+            if ends():
                 return None
             task = crew.task
             assert task is not None
@@ -193,11 +213,13 @@ class Desk:
     async def tell(self, name: str, message: dict[str, Any]) -> None:
         """A message for the study; see `study.keeper` for the kinds."""
         async with self._changed:
-            crew = self._crews[name]
             if message["kind"] == "checkpoint":
                 self._attempts[message["files"]] = 0  # a machine that goes now and then must not end a long trial
                 return
             self._post(message)
+            crew = self._crews.get(name)
+            if crew is None:  # its driver died, and another one has its task
+                return
             if message["kind"] == "step":
                 crew.training = message["step"] < message["steps"]
             elif message["kind"] == "rung":
@@ -209,19 +231,30 @@ class Desk:
 
     async def hold(self, content: Any) -> list[Any]:
         """A reference to it. The desk owns what it stands for, so it outlives the crew. In a list, since Ray would pass
-        on the content of a bare one."""
+        on the content of a bare one. It waits while `HELD` others wait for their scores (`release`)."""
         import ray
 
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._held < HELD)
+            self._held += 1
         return [await asyncio.to_thread(ray.put, content)]
 
-    async def finish(self, name: str, number: int, reason: str | None = None, details: str = "") -> None:
+    async def release(self) -> None:
+        """One that was held has its scores, or has failed."""
+        async with self._changed:
+            self._held -= 1
+            self._changed.notify_all()
+
+    async def finish(
+        self, name: str, number: int, reason: str | None = None, details: str = "", renew: bool = False
+    ) -> None:
         """The crew's workers are done with the task of that number. `reason`: why its open trials failed; None where
-        they have told what became of each, or were ordered to halt."""
+        they have told what became of each, or were ordered to halt. `renew`: they end, and others take their place."""
         async with self._changed:
             crew = self._crews[name]
             if crew.number != number or crew.finished:
                 return  # a further worker that failed by the same error
-            crew.finished, crew.training = True, False
+            crew.finished, crew.training, crew.gone = True, False, renew
             if reason is not None:
                 for key in sorted(crew.open):
                     self._post({"kind": "failed", "key": key, "reason": reason, "details": details})
@@ -238,15 +271,14 @@ class Desk:
         """Whether the trial goes on after that rung, as soon as the scheduler has said so."""
         async with self._changed:
             await self._changed.wait_for(lambda: (key, rung) in self._verdicts or self._halted)
-            return self._verdicts.pop((key, rung), True)
+            return self._verdicts.get((key, rung), True)
 
-    async def orders(self, name: str) -> list[str]:
-        """Orders to the crew, at least one."""
+    async def orders(self, name: str, heard: int) -> list[str]:
+        """Orders to the crew after the first `heard`, at least one."""
         crew = self._crews[name]
         async with self._changed:
-            await self._changed.wait_for(lambda: crew.orders)
-            orders, crew.orders = crew.orders, []
-        return orders
+            await self._changed.wait_for(lambda: len(crew.orders) > heard)
+            return crew.orders[heard:]
 
     # --- large things, for `study.courier.DeskCourier`; disks are waited for beside the event loop
 
@@ -279,6 +311,9 @@ class Desk:
 
     def _post(self, message: dict[str, Any]) -> None:
         self._posted.append(message)
+
+    def _lose(self, crew: _Crew, reason: str) -> None:
+        crew.events.put_nowait({"kind": "lost", "reason": reason, "taken": crew.taken})
 
     def _give_up(self, crew: _Crew, reason: str) -> None:
         for key in sorted(crew.open):

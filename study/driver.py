@@ -58,7 +58,8 @@ class Driver(tune.Trainable):
                 return {METRIC: event["score"], RUNG: event["number"]}
             if event["kind"] == "done":
                 return {METRIC: None, RUNG: -1, "done": True}
-            self.tries += 1
+            self.crew.thread.join()
+            self.tries += not event["taken"]  # else the desk has counted it
             if self.tries > TRIES:
                 ray.get(self.desk.abandon.remote(self.crew.name, f"its workers did not start: {event['reason']}"))
                 self.crew = None
@@ -121,7 +122,7 @@ class Crew:
         reason = "its crew was renewed"
         try:
             self._trainer().fit()
-        except Exception as error:  # whatever it is, the driver must not wait for ever
+        except BaseException as error:  # whatever it is, the driver must not wait for ever
             reason = " ".join(str(error).strip().splitlines()[-1:])
         ray.get(self.desk.lost.remote(self.name, reason))
 
@@ -142,5 +143,5 @@ class Crew:
             scaling_config=ray.train.ScalingConfig(
                 num_workers=workers, use_gpu="GPU" in self.per_worker, resources_per_worker=self.per_worker
             ),
-            run_config=ray.train.RunConfig(name=self.name, failure_config=ray.train.FailureConfig(max_failures=3)),
+            run_config=ray.train.RunConfig(name=self.name, failure_config=ray.train.FailureConfig(max_failures=-1)),
         )

@@ -22,6 +22,7 @@ from study.courier import Courier
 from study.scoring import score_apart
 from study.spec import POPULATIONS, TRAIN, TrialSpec, specs_of
 from study.watchers.audience import Audience
+from trainables.errors import UserError
 from trainables.files import write_whole
 
 HALT_SECONDS = 20.0
@@ -51,6 +52,9 @@ class Keeper(tune.Callback):
         self.problem: BaseException | None = None
         """What ends the study, such as a full disk."""
         self._told = desk.post.remote()
+        self._inbox: deque[dict[str, Any]] = deque()
+        """What was told and is not dealt with yet; a person may stop the study in the midst of one."""
+        self._failures = {path.stem for path in (place.folder / FAILURES).glob("*.json")}
         self._scoring: dict[Any, str] = {}
         self._orphans: deque[str] = deque()
         self._pushed = time.monotonic()
@@ -62,12 +66,21 @@ class Keeper(tune.Callback):
         """Nothing: Tune pickles its callbacks beside a state of its own, which nobody reads."""
         return {}
 
-    def begin(self, config: dict[str, Any]) -> None:
-        """A task is about to be given to a crew."""
+    def begin(self, config: dict[str, Any]) -> bool:
+        """A task is about to be given to a crew. False where the results cannot be written, which ends the study."""
+        try:
+            self._begin(config)
+        except (OSError, UserError) as error:
+            self.problem = error
+        return self.problem is None
+
+    def _begin(self, config: dict[str, Any]) -> None:
         specs = specs_of(config)
         for spec in specs:
             self.specs[spec.key], self.files[spec.key] = spec, config["key"]
-            self.place.remove(f"{FAILURES}/{spec.key}.json")
+            if spec.key in self._failures:
+                self._failures.discard(spec.key)
+                self.place.remove(f"{FAILURES}/{spec.key}.json")
         self.open[config["key"]] = {spec.key for spec in specs} - set(config["done"])
         if len(specs) > 1:  # said before they begin: only together they can resume
             name = f"{POPULATIONS}/{config['key']}.json"
@@ -87,16 +100,18 @@ class Keeper(tune.Callback):
 
     # --- the study
 
-    def drain(self) -> None:
-        """Take what there is. A problem with the results folder is kept as `problem`; the study ends by it."""
+    def drain(self, wait: float = 0.0) -> None:
+        """Take what there is, and what comes within so many seconds. What is wrong with the results' place is kept as
+        `problem`; the study ends by it."""
         if self.problem is not None:
             return
         try:
-            while ray.wait([self._told], timeout=0)[0]:
-                messages = ray.get(self._told)
-                self._told = self.desk.post.remote()
-                for message in messages:
-                    self._receive(message)
+            while self._inbox or ray.wait([self._told], timeout=wait)[0]:
+                if not self._inbox:
+                    self._inbox.extend(ray.get(self._told))
+                    self._told = self.desk.post.remote()
+                self._receive(self._inbox[0])
+                self._inbox.popleft()
             while self._removals and self._removals[0].done():
                 self._removals.popleft().result()
             while self._orphans:
@@ -122,23 +137,23 @@ class Keeper(tune.Callback):
         """Have the crews write a last checkpoint, and keep what they told until then."""
         halted = self.desk.halt.remote(HALT_SECONDS)
         deadline = time.monotonic() + HALT_SECONDS + 5
-        while not ray.wait([halted], timeout=0.1)[0] and time.monotonic() < deadline:
+        while time.monotonic() < deadline and (self._scoring or not ray.wait([halted], timeout=0.1)[0]):
             self.drain()
-        self.drain()
+        self.drain(wait=1.0)
 
     # --- what is told
 
     def _receive(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if kind == "started":
-            self.audience.started([self.specs[key] for key in message["keys"]])
+            self.audience.started([self.specs[key] for key in message["keys"] if self._is_open(key)])
         elif kind == "step":
             keys = message["keys"]
             for number, key in enumerate(keys):
                 scalars = message["scalars"]
                 if len(keys) > 1:  # a population tells the losses of its members, those that diverged left out
                     scalars = {"loss": scalars[f"loss/{number}"]} if f"loss/{number}" in scalars else {}
-                if scalars:
+                if scalars and self._is_open(key):
                     self.audience.step(self.specs[key], message["step"], message["steps"], scalars)
         elif kind == "rung":
             self.audience.rung(self.specs[message["key"]], message["number"], message["score"])
@@ -153,13 +168,15 @@ class Keeper(tune.Callback):
         try:
             message = ray.get(reference)
         except ray.exceptions.RayError as error:
-            self._fail(key, f"its scores were not made: {' '.join(str(error).split())[:300]}", str(error))
+            cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+            self._fail(key, f"its scores were not made: {' '.join(str(cause).split())}", str(error))
         else:
             self._keep(message)
+        self.desk.release.remote()
 
     def _keep(self, message: dict[str, Any]) -> None:
         key = message["key"]
-        if key not in self.open[self.files[key]]:
+        if not self._is_open(key):
             return  # told twice, since a crew died between telling and the end
         folder, record = self.place.folder, Record(**message["record"])
         if message["predictions"] is not None:
@@ -176,17 +193,22 @@ class Keeper(tune.Callback):
         self.desk.settled.remote([key])
 
     def _fail(self, key: str, reason: str, details: str) -> None:
-        if key not in self.open[self.files[key]]:
+        if not self._is_open(key):
             return
         spec = self.specs[key]
         content = {"trial": key, "name": spec.name, "reason": reason, "details": details}
         write_whole(self.place.folder / FAILURES / f"{key}.json", json.dumps(content, indent=1))
         self.place.push(f"{FAILURES}/{key}.json")
+        self._failures.add(key)
         self.failed += 1
         self.open[self.files[key]].discard(key)
         self.settle(key, None)
         self.audience.failed(spec, reason)
         self.desk.settled.remote([key])
+
+    def _is_open(self, key: str) -> bool:
+        """Whether it has neither a record nor failed."""
+        return key in self.open[self.files[key]]
 
     def _close(self, key: str) -> None:
         """With the last of those that train together, their checkpoint is of no use any more."""

@@ -35,8 +35,8 @@ RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
 """A crew is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
 
-def perform(task: Mapping[str, Any], me: Member) -> bool:
-    """Run the task and tell the desk what becomes of its trials. False if this process should be renewed after it.
+def perform(task: Mapping[str, Any], me: Member) -> None:
+    """Run the task and tell the desk what becomes of its trials, and whether this process should be renewed after it.
 
     An error is the trial's own: it is told, and the crew goes on. With several workers the others may be waiting for
     the one that failed, so there it is raised too, and Train starts them all again.
@@ -49,7 +49,7 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
             _run(specs_of(task), task, me)
     except Interrupted:
         pass  # its checkpoint is kept; the same command goes on from it
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason, details = _reason(error), "" if isinstance(error, UserError) else traceback.format_exc()
         if me.count > 1:
             # What a person can mend, or more memory could, would only happen again.
@@ -58,9 +58,8 @@ def perform(task: Mapping[str, Any], me: Member) -> bool:
             ray.get(call.remote(me.crew, task["number"], reason, details))
             raise
     if me.rank == 0:
-        ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
-    renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
-    return not _workers(me).from_first(renew)
+        renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
+        ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details, renew))
 
 
 def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> None:
@@ -82,13 +81,14 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             done=lambda number: trials[number].key in task["done"],
             hand_over=bool(task["hand_over"]),
         )
-        began = time.perf_counter()
+        began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
         for trial, recipe, outcome, folder in zip(trials, recipes, outcomes, folders, strict=True):
             if me.rank > 0 or outcome is None:
                 continue
             evaluating = 0.0 if isinstance(outcome, Unscored) else outcome.cost.get("evaluating_seconds", 0.0)
             me.timesheet.add("evaluating", evaluating)
-            me.timesheet.add("busy", time.perf_counter() - began - evaluating)
+            waited = me.timesheet.spent.get("waiting", 0.0) - waited  # at rungs, and for checkpoints
+            me.timesheet.add("busy", time.perf_counter() - began - evaluating - waited)
             with me.timesheet.during("waiting"):
                 if folder.exists():
                     courier.send(folder, f"{MODELS}/{trial.key}")
@@ -100,7 +100,7 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
                     me.tell("unscored", key=trial.key, content=held)
                 else:
                     me.tell("record", **told(record_of(trial, recipe, outcome, crew, folder.exists()), outcome))
-            began = time.perf_counter()
+            began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
 
 
 class CrewReporter(Reporter):
@@ -135,7 +135,8 @@ class CrewReporter(Reporter):
 
     def checkpoint(self, folder: Path) -> bool:
         self.me.ear.save.clear()
-        self.courier.send(folder, f"{TRAIN}/{self.files}")
+        with self.me.timesheet.during("waiting"):
+            self.courier.send(folder, f"{TRAIN}/{self.files}")
         self.me.tell("checkpoint", files=self.files)
         return not self.me.ear.halt.is_set()
 
@@ -160,7 +161,7 @@ def _workers(me: Member) -> Workers:
     return Workers.joined() if me.count > 1 else Workers()
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """One line."""
     if isinstance(error, UserError):
         return str(error)

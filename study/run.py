@@ -6,6 +6,7 @@ ray job submit --working-dir . -- python study/run.py --space scl_ablation
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_plan(plan)
-    from study.study import Terminated, check_results, run_study
+    from study.study import TERMINATED, check_results, run_study, stop_on_sigterm
 
     plan.place.bring()
     check_results(plan)
@@ -61,13 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(preview(plan, cluster, allotment))
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)
+    stop_on_sigterm()
     try:
         failed = run_study(plan, cluster, allotment)
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it stops already; a second ctrl-C still ends it at once
         print("\nstopped; run the same command again to continue", flush=True)
         if not report(plan):
             print("no trial had finished", flush=True)
-        return 143 if isinstance(stop, Terminated) else 130
+        return 143 if TERMINATED.is_set() else 130
     if failed:
         from reports.ledger import FAILURES
 

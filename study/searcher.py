@@ -56,7 +56,7 @@ class StudySearcher(Searcher):
         """`asked` is told all explored recipes whenever there is one more."""
         super().__init__(metric=None, mode=None)
         self.plan, self.ledger, self.asked = plan, ledger, asked
-        self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any]] | None = None
+        self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any] | None] | None = None
         """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
         cluster is there."""
         self.scheduled = SCHEDULERS[plan.request.scheduler].stops
@@ -140,6 +140,8 @@ class StudySearcher(Searcher):
             waiting = [trial for trial in members if trial and trial.key in queued]
             if waiting and None not in members:
                 self.queue = deque(trial for trial in self.queue if trial not in waiting)
+                for trial in waiting:
+                    del queued[trial.key]
                 yield members  # type: ignore[misc]
 
     def _recorded(self, key: str) -> PlannedTrial | None:

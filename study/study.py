@@ -37,8 +37,19 @@ PERFORM = "study.perform:perform"
 """What a crew does with a task: train and evaluate."""
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, which every cluster manager sends before it kills: the study stops as it does by ctrl-C."""
+TERMINATED = threading.Event()
+"""Set by SIGTERM, which every cluster manager sends before it kills."""
+
+
+def stop_on_sigterm() -> None:
+    """Have SIGTERM stop the study as ctrl-C does. Ray sets a handler of its own whenever it starts, so this is repeated
+    after it."""
+
+    def stop(number: int, frame: object) -> None:
+        TERMINATED.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
@@ -60,6 +71,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
         if not searcher.remaining:
             return 0
         start_cluster(cluster)
+        stop_on_sigterm()
         if cluster.joined:
             cluster = wait_for_room(cluster, allotment)
             info = dataclasses.replace(info, hardware=hardware(cluster))
@@ -181,6 +193,7 @@ def _with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
 def _tune(
     plan: Plan, cluster: Cluster, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str
 ) -> int:
+    import ray
     from ray import tune
 
     from study.courier import courier_for
@@ -202,13 +215,12 @@ def _tune(
 
     more = {"desk": name, "url": plan.place.url, "perform": perform, "hand_over": scores_apart(cluster, allotment)}
 
-    def task_of(members: Sequence[PlannedTrial], together: bool) -> dict[str, Any]:
-        """What Tune, the desk and a crew are told of trials that run together."""
+    def task_of(members: Sequence[PlannedTrial], together: bool) -> dict[str, Any] | None:
+        """What Tune, the desk and a crew are told of trials that run together; None where the study must end."""
         done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
         specs = [spec_of(planned, plan, allotment, together, hardware(cluster)) for planned in members]
         config = to_config(files_key(members), specs, done) | more
-        keeper.begin(config)
-        return config
+        return config if keeper.begin(config) else None
 
     searcher.task_of = task_of
     scratch = tempfile.mkdtemp(prefix="tune-")
@@ -233,13 +245,6 @@ def _tune(
     )
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # trials that die are begun again, and the console says so
     end_live = show_live(plan.results)
-    terminated = threading.Event()
-
-    def terminate(number: int, frame: object) -> None:
-        terminated.set()
-        raise KeyboardInterrupt  # not our own: Ray's compiled code would make it this one
-
-    signal.signal(signal.SIGTERM, terminate)  # now, for Ray sets a handler of its own when it starts
     try:
         tuner.fit()
         keeper.finish()
@@ -247,8 +252,6 @@ def _tune(
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it stops already
         print("\nstopping: unfinished trials write a checkpoint ...", flush=True)
         keeper.halt()
-        if terminated.is_set():
-            raise Terminated from None
         raise
     finally:
         audience.close()
@@ -256,6 +259,11 @@ def _tune(
         shutil.rmtree(scratch, ignore_errors=True)
     if isinstance(keeper.problem, OSError):
         raise as_user_error(keeper.problem, plan.place.shown) from keeper.problem
+    if isinstance(keeper.problem, ray.exceptions.RayError):
+        raise UserError(
+            "the study lost its desk, a small process beside it that Ray ran; finished trials are kept: run the same "
+            "command again"
+        ) from keeper.problem
     if keeper.problem is not None:
         raise keeper.problem
     return keeper.failed

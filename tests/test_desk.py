@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from study.desk import ATTEMPTS, HALT, Desk
+from study.desk import ATTEMPTS, HALT, HELD, Desk
 
 Scene = Callable[[Desk], Coroutine[Any, Any, None]]
 
@@ -49,7 +49,10 @@ async def failed(desk: Desk) -> list[tuple[str, str]]:
 
 def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
-        taking, other = await waits(desk.take("a", 0, "node", -1)), await waits(desk.take("b", 0, "node", -1))
+        taking, other = (
+            await waits(desk.take("a", 0, "life", "node", -1)),
+            await waits(desk.take("b", 0, "life", "node", -1)),
+        )
         await desk.assign("a", task("t"))
         taken = await taking
         assert (taken["key"], taken["number"], taken["done"]) == ("t", 0, [])
@@ -60,7 +63,7 @@ def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
         assert await desk.post() == [record("t")]
         await desk.settled(["t"])
         assert await event == {"kind": "done"}
-        again = await waits(desk.take("a", 0, "node", 0))
+        again = await waits(desk.take("a", 0, "life", "node", 0))
         await desk.assign("a", task("u"))
         assert (await again)["number"] == 1
         assert not other.done()
@@ -73,10 +76,10 @@ def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
 def test_all_workers_of_a_crew_take_the_same_task(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("t"))
-        taken = [await desk.take("a", rank, f"node {rank}", -1) for rank in (2, 0, 1)]
+        taken = [await desk.take("a", rank, "life", f"node {rank}", -1) for rank in (2, 0, 1)]
         assert taken[0] == taken[1] == taken[2]
         assert await desk.post() == [{"kind": "started", "keys": ["t"]}]  # said once
-        await waits(desk.take("a", 1, "node 1", 0))
+        await waits(desk.take("a", 1, "life", "node 1", 0))
 
     play(scene, tmp_path)
 
@@ -84,12 +87,12 @@ def test_all_workers_of_a_crew_take_the_same_task(tmp_path: Path) -> None:
 def test_a_crew_that_died_takes_its_task_again_without_what_is_settled(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
-        first = await desk.take("a", 0, "node", -1)
+        first = await desk.take("a", 0, "life", "node", -1)
         assert first is not None
         assert first["done"] == ["p-0"]
         await desk.tell("a", record("p-1"))
         await desk.settled(["p-1"])
-        again = await desk.take("a", 0, "node", -1)  # its workers have been started anew
+        again = await desk.take("a", 0, "life", "node", -1)  # its workers have been started anew
         assert again is not None
         assert again["done"] == ["p-0", "p-1"]
         started = [told["keys"] for told in await desk.post() if told["kind"] == "started"]
@@ -102,7 +105,7 @@ def test_after_so_many_attempts_a_trial_fails_with_the_last_reason(tmp_path: Pat
     async def scene(desk: Desk) -> None:
         for attempt in range(ATTEMPTS):
             await desk.assign(f"crew {attempt}", task("t"))
-            assert await desk.take(f"crew {attempt}", 0, "node", -1) is not None
+            assert await desk.take(f"crew {attempt}", 0, "life", "node", -1) is not None
             await desk.lost(f"crew {attempt}", f"killed {attempt}")
             assert (await desk.event(f"crew {attempt}"))["kind"] == "lost"
         assert await failed(desk) == []
@@ -120,14 +123,14 @@ def test_workers_that_are_started_too_often_for_a_trial_go_on_with_the_next(tmp_
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("t"))
         for _ in range(ATTEMPTS):
-            assert await desk.take("a", 0, "node", -1) is not None
+            assert await desk.take("a", 0, "life", "node", -1) is not None
         await desk.stumbled("a", 0, "no memory")
         await desk.stumbled("a", 7, "of another task")
-        assert await desk.take("a", 1, "node", -1) is not None  # it would wait for the first worker for ever
+        assert await desk.take("a", 1, "life", "node", -1) is not None  # it would wait for the first worker for ever
         with pytest.raises(RuntimeError, match="given up"):
-            await desk.take("a", 0, "node", -1)
+            await desk.take("a", 0, "life", "node", -1)
         assert await failed(desk) == [("t", f"it was begun {ATTEMPTS} times; the last time: no memory")]
-        workers = [await waits(desk.take("a", rank, "node", -1)) for rank in (0, 1)]
+        workers = [await waits(desk.take("a", rank, "life", "node", -1)) for rank in (0, 1)]
         await desk.settled(["t"])
         assert await desk.event("a") == {"kind": "done"}
         await desk.assign("a", task("u"))
@@ -142,7 +145,7 @@ def test_a_crew_that_always_dies_after_its_record_does_not_hold_its_driver(tmp_p
     async def scene(desk: Desk) -> None:
         for attempt in range(ATTEMPTS):
             await desk.assign(f"crew {attempt}", task("t"))
-            await desk.take(f"crew {attempt}", 0, "node", -1)
+            await desk.take(f"crew {attempt}", 0, "life", "node", -1)
         await desk.tell(f"crew {ATTEMPTS - 1}", record("t"))
         await desk.settled(["t"])
         await desk.assign("last", task("t"))
@@ -157,11 +160,11 @@ def test_a_trial_that_was_handed_over_is_no_crews_any_more(tmp_path: Path) -> No
 
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("p", "p-0", "p-1"))
-        await desk.take("a", 0, "node", -1)
+        await desk.take("a", 0, "life", "node", -1)
         await desk.tell("a", {"kind": "unscored", "key": "p-0", "content": []})
         await desk.lost("a", "killed")
         await desk.assign("b", task("p", "p-0", "p-1"))
-        taken = await desk.take("b", 0, "node", -1)
+        taken = await desk.take("b", 0, "life", "node", -1)
         assert taken is not None
         assert taken["done"] == ["p-0"]
         await desk.post()
@@ -191,17 +194,17 @@ def test_a_halt_waits_for_those_that_train(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         for name in ("a", "b"):
             await desk.assign(name, task(name))
-            await desk.take(name, 0, "node", -1)
+            await desk.take(name, 0, "life", "node", -1)
         await desk.tell("a", {"kind": "step", "keys": ["a"], "step": 1, "steps": 9})
-        orders, verdict = await waits(desk.orders("a")), await waits(desk.verdict("a", 1))
-        idle = await waits(desk.take("c", 0, "node", -1))
+        orders, verdict = await waits(desk.orders("a", 0)), await waits(desk.verdict("a", 1))
+        idle = await waits(desk.take("c", 0, "life", "node", -1))
         halting = await waits(desk.halt(60))
         assert await orders == [HALT]
         assert await verdict is True  # goes on to its checkpoint
         assert await idle is None
         await desk.finish("a", 0)  # `b` evaluates: an order is not heard there
         await halting
-        assert await desk.take("a", 0, "node", 0) is None
+        assert await desk.take("a", 0, "life", "node", 0) is None
 
     play(scene, tmp_path)
 
@@ -218,7 +221,7 @@ def test_a_halt_ends_after_its_seconds(tmp_path: Path) -> None:
 def test_an_error_fails_what_is_open_once(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
-        await desk.take("a", 0, "node", -1)
+        await desk.take("a", 0, "life", "node", -1)
         await desk.settled(["p-1"])
         await desk.finish("a", 0, "no such file")
         await desk.finish("a", 0, "a further worker's")
@@ -233,7 +236,7 @@ def test_an_error_fails_what_is_open_once(tmp_path: Path) -> None:
 def test_done_is_said_once_also_where_things_are_told_twice(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("t"))
-        await desk.take("a", 0, "node", -1)
+        await desk.take("a", 0, "life", "node", -1)
         for _ in range(2):
             await desk.tell("a", record("t"))
             await desk.settled(["t"])
@@ -306,7 +309,7 @@ class Cluster:
         number = -1
         try:
             while True:
-                taken = await self.desk.take(name, 0, "node", number)
+                taken = await self.desk.take(name, 0, "life", "node", number)
                 if taken is None:
                     return
                 number = taken["number"]
@@ -318,7 +321,8 @@ class Cluster:
                         await self.pause()
                         self.die()
                 error = self.random.random() < self.mortality
-                await self.desk.finish(name, number, "an error" if error else None)
+                renew = self.random.random() < self.mortality
+                await self.desk.finish(name, number, "an error" if error else None, renew=renew)
                 self.die()
         except RuntimeError as death:
             await self.desk.lost(name, str(death))
@@ -343,5 +347,77 @@ def test_no_driver_waits_for_ever_and_each_trial_has_one_outcome(seed: int, mort
         await asyncio.gather(*cluster.scoring)
         study.cancel()
         assert cluster.outcomes == {trial["key"]: 1 for item in tasks for trial in item["trials"]}
+
+    play(scene, tmp_path)
+
+
+def test_a_crew_that_ends_is_given_nothing_more(tmp_path: Path) -> None:
+    """It is renewed, or dead while its driver does not know yet: the task goes to another crew at once, and that counts
+    neither as an attempt nor as the reason of a failure."""
+
+    async def scene(desk: Desk) -> None:
+        await desk.assign("a", task("t"))
+        await desk.take("a", 0, "life", "node", -1)
+        await desk.finish("a", 0, renew=True)
+        assert await desk.take("a", 0, "life", "node", 0) is None
+        await desk.settled(["t"])
+        assert await desk.event("a") == {"kind": "done"}
+        await desk.assign("a", task("u"))
+        assert (await desk.event("a"))["kind"] == "lost"
+        await desk.lost("a", "the end of the old one")
+        for attempt in range(ATTEMPTS):
+            await desk.assign(f"b{attempt}", task("u"))
+            assert await desk.take(f"b{attempt}", 0, "life", "node", -1) is not None
+
+    play(scene, tmp_path)
+
+
+def test_a_trial_that_was_kept_is_not_begun_again(tmp_path: Path) -> None:
+    """Its driver died before it knew; the new one is free at once."""
+
+    async def scene(desk: Desk) -> None:
+        await desk.assign("a", task("t"))
+        await desk.take("a", 0, "life", "node", -1)
+        await desk.tell("a", {"kind": "record", "key": "t"})
+        await desk.settled(["t"])
+        await desk.assign("b", task("t"))
+        assert await desk.event("b") == {"kind": "done"}
+        still = await waits(desk.take("b", 0, "life", "node", -1))
+        still.cancel()
+
+    play(scene, tmp_path)
+
+
+def test_a_dead_worker_s_calls_take_nothing_from_the_living(tmp_path: Path) -> None:
+    """Train starts workers anew under the crew's old name; what the dead one waited for still waits at the desk."""
+
+    async def scene(desk: Desk) -> None:
+        dead = await waits(desk.take("a", 0, "first life", "node", -1))
+        deaf = await waits(desk.orders("a", 0))
+        living = await waits(desk.take("a", 0, "second life", "node", -1))
+        await desk.assign("a", task("t"))
+        assert await dead is None
+        assert (await living)["key"] == "t"
+        await desk.tell("a", {"kind": "step", "key": "t", "step": 1, "steps": 9})
+        await desk.halt(0.01)
+        assert await deaf == [HALT]
+        assert await desk.orders("a", 0) == [HALT]
+        await desk.judge("t", 1, False)
+        assert [await desk.verdict("t", 1), await desk.verdict("t", 1)] == [False, False]
+
+    play(scene, tmp_path)
+
+
+def test_only_so_many_wait_for_their_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    monkeypatch.setattr(ray, "put", lambda content: content)
+
+    async def scene(desk: Desk) -> None:
+        for number in range(HELD):
+            assert await desk.hold(number) == [number]
+        waiting = await waits(desk.hold("one more"))
+        await desk.release()
+        assert await waiting == ["one more"]
 
     play(scene, tmp_path)

@@ -53,6 +53,7 @@ class FakeDesk:
         self.post = Remote(self._post)
         self.settled = Remote(lambda keys: Reference(self.told_settled.extend(keys)))
         self.halt = Remote(lambda seconds: self.halted)
+        self.release = Remote(lambda: Reference(True))
 
     def _post(self) -> Reference:
         self.waiting = Reference([], ready=False)
@@ -64,7 +65,7 @@ class FakeDesk:
 
 
 class FakeRay:
-    exceptions = SimpleNamespace(RayError=LostError)
+    exceptions = SimpleNamespace(RayError=LostError, RayTaskError=type("TaskError", (LostError,), {}))
 
     @staticmethod
     def wait(references: list[Reference], num_returns: int = 1, timeout: float = 0) -> tuple[list[Reference], Any]:
@@ -355,6 +356,7 @@ def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch:
 
     monkeypatch.setattr(module.time, "sleep", sleep)
     stage.keeper.finish()
+    assert stage.keeper.problem is None
     assert len(slept) >= 4
     assert stage.settled[trials[0].key] is not None
     assert [failed.reason for failed in read_failures(stage.place.folder)] == [
