@@ -176,6 +176,16 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def nothing_kept() -> Iterator[None]:
+    """The process keeps nothing that tests before this one read, and nothing that this one patched."""
+    from trainables.kept import KEPT
+
+    KEPT.clear()
+    yield
+    KEPT.clear()
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder that does not exist yet."""
     return tmp_path / "new" / "folder"

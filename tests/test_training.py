@@ -228,7 +228,7 @@ class TestParts:
 
 
 class TestTraining:
-    def test_golden_losses(self, study: Any, monkeypatch: pytest.MonkeyPatch):
+    def test_golden_losses(self, study: Any, monkeypatch: pytest.MonkeyPatch, nothing_kept: None):
         words = sorted({word for premise, hypothesis, _ in ROWS for word in (premise + " " + hypothesis).split()})
         monkeypatch.setattr("trainables.corpora.scenes.vocabulary", lambda: words)  # whatever that grammar becomes
         recorder = Recorder()

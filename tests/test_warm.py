@@ -270,7 +270,7 @@ class TestGrowth:
     def test_what_is_kept_on_purpose_is_not(self, between: Between):
         between.leave_clean()
         KEPT.get("test", lambda: np.ones(64 * 2**17))
-        assert abs(between.grown().memory) < 8 * 2**20
+        assert between.grown().memory < 8 * 2**20  # less where the system gave memory that was free
         KEPT.clear()
 
     def test_a_thread_that_goes_on(self, between: Between):
