@@ -154,13 +154,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
     )
     _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
-    _add_names(
-        where,
-        "--scheduler",
-        SCHEDULERS,
-        "none",
-        "stop explored trials early (never the rows), at one of eight pauses of their training (rungs)",
-    )
+    early = "stop explored trials early (never the rows); their training pauses eight times for a score (a rung)"
+    _add_names(where, "--scheduler", SCHEDULERS, "none", early)
     if not arguments:
         parser.print_help()
         parser.exit()

@@ -367,10 +367,10 @@ def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tu
 @pytest.mark.parametrize(
     ("space", "scale", "gpus", "said"),
     [
-        ("scl_tau", "paper", 1, "estimate: 61 min a trial (the paper's figures"),
+        ("scl_tau", "paper", 1, "estimate: 61 min per trial (the paper's figures"),
         ("scl_tau", "paper", 0, "no estimate: nothing is known of such trials here"),
-        ("scl_tau", "laptop", 0, "estimate: 15 s a trial (as measured"),
-        ("declutr_main", "laptop", 0, "estimate: 15 s a trial (as measured"),
+        ("scl_tau", "laptop", 0, "estimate: 15 s per trial (as measured"),
+        ("declutr_main", "laptop", 0, "estimate: 15 s per trial (as measured"),
         ("clsr_main", "paper", 1, "no estimate: nothing is known of such trials here"),
     ],
 )
@@ -378,3 +378,26 @@ def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, gpus: 
     plan = plan_of("--space", space, "--scale", scale, "--results", str(tmp_path / "results"))
     cluster = cluster_of((2, gpus))
     assert said in preview(plan, cluster, allot(cluster, plan.request))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "3 trials (3 rows, 1 seed), 0 of them done"),
+        (("--seeds", "2"), "6 trials (6 of 3 rows, 2 seeds), 0 of them done"),
+        (("--search", "optuna", "--trials", "1"), "4 trials (3 rows, 1 recipe from Optuna, 1 seed), 0 of them done"),
+    ],
+)
+def test_trials_are_counted_by_what_they_are(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    rows = ("--only", "SBERT baseline", "--only", "3p3n-Augment", "--only", "3p3n-lambda0.5-SCL")
+    plan = plan_of("--space", "scl_ablation", *rows, "--scale", "laptop", "--results", str(tmp_path / "r"), *arguments)
+    cluster = cluster_of((2, 0))
+    assert f"\n{said}" in preview(plan, cluster, allot(cluster, plan.request))
+
+
+def test_the_grid_is_counted_apart(tmp_path: Path) -> None:
+    plan = plan_of("--space", "scl_lambda", "--search", "grid", "--scale", "laptop", "--results", str(tmp_path / "r"))
+    rows, grid = ([trial.row for trial in plan.fixed_trials()].count(row) for row in (True, False))
+    cluster = cluster_of((2, 0))
+    assert grid > 0
+    assert f"{rows + grid} trials ({rows} rows, {grid} recipe" in preview(plan, cluster, allot(cluster, plan.request))
