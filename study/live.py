@@ -38,4 +38,5 @@ def how_to_reach(address: str) -> str:
     """One line: where the page is, and how to open it from another machine."""
     host, port = socket.gethostname(), address.rstrip("/").rpartition(":")[2]
     where = f"on {host}, the cluster's node where this job's driver runs" if inside_job() else "on this machine"
-    return f"live page: {address} {where}; from elsewhere first: ssh -N -L {port}:127.0.0.1:{port} {host}"
+    way = f"ssh -N -L {port}:127.0.0.1:{port} {host} ({host}: this machine's name as you reach it)"
+    return f"live page: {address} {where}; from elsewhere first: {way}"

@@ -27,7 +27,7 @@ EXAMPLES = """examples:
   python study/run.py --space scl_lambda --scale laptop --dry-run
   python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
   python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
-  python study/run.py --space clsr_batch_size --plugin my_objective.py --set objective.name=mine
+  python study/run.py --space clsr_batch_size --plugin my_objective.py --set objective.name=alignment
   ray job submit --working-dir . -- python study/run.py --space scl_ablation
 
 Running the same command again continues: finished trials are skipped, unfinished ones resume, and a larger
@@ -98,7 +98,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         default="paper",
         help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper)",
     )
-    what.add_argument("--trials", type=int, metavar="N", help="recipes that Optuna explores (default 20)")
+    what.add_argument(
+        "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with every seed"
+    )
     what.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
     what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
@@ -137,7 +139,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--workers",
         default="1",
         metavar="N",
-        help="Ray Train workers of a trial (default 1); MIN:MAX lets a trial shrink and grow with the cluster",
+        help="Ray Train workers per trial (default 1); MIN:MAX lets a trial shrink and grow with the cluster",
     )
     where.add_argument(
         "--gpus-per-worker",
@@ -152,7 +154,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
     )
     _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
-    _add_names(where, "--scheduler", SCHEDULERS, "none", "stop explored trials early (never the rows)")
+    early = "stop explored trials early (never the rows); their training pauses eight times for a score (a rung)"
+    _add_names(where, "--scheduler", SCHEDULERS, "none", early)
     if not arguments:
         parser.print_help()
         parser.exit()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
 from reports.markdown import count, duration
 from study.cluster import Allotment, Cluster
-from study.plan import Plan
+from study.plan import Plan, PlannedTrial
 from study.terminal import printable
 from study.watchers.time_left import makespan
 from trainables.recipe import SCENES
@@ -29,13 +29,12 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     ready = len(done) + _explored_done(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
-        f"{count(total, 'trial')} ({len(fixed)} of rows and grid, {count(plan.explored, 'recipe')} from Optuna, "
-        f"{count(len(plan.seeds), 'seed')}), {ready} of them done; results in {plan.place.shown}",
+        f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):
         labels = [label for label, why in plan.missing.items() if why == reason]
-        lines.append(f"not run: {printable(', '.join(labels))}: {reason}")
+        lines.append(f"not run, because {reason}: {printable(', '.join(labels))}")
     if brief:
         return "\n".join(lines)
     seconds, source = _estimate(plan, cluster, ledger)
@@ -45,7 +44,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         left = makespan([seconds] * (total - ready), allotment.concurrent) + (START_SECONDS if total > ready else 0.0)
         gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
         cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
-        lines.append(f"estimate: {duration(seconds)} a trial ({source}), {duration(left)} in all{cost}")
+        lines.append(f"estimate: {duration(seconds)} per trial ({source}), {duration(left)} in all{cost}")
     lines.append("")
     names = max((len(printable(trial.name)) for trial in fixed), default=0)
     base = plan.base.flat()
@@ -61,6 +60,19 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     return "\n".join(lines)
 
 
+def _parts(plan: Plan, fixed: Sequence[PlannedTrial]) -> str:
+    """`18 rows, 2 recipes from Optuna, 1 seed`; where several seeds make more trials of them, `36 of 18 rows`."""
+    rows = [trial.recipe.hash for trial in fixed if trial.row]
+    grid = [trial.recipe.hash for trial in fixed if not trial.row]
+    parts = [
+        (len(rows), count(len(set(rows)), "row"), len(set(rows))),
+        (len(grid), count(len(set(grid)), "recipe") + " of the grid", len(set(grid))),
+        (plan.explored * len(plan.seeds), count(plan.explored, "recipe") + " from Optuna", plan.explored),
+    ]
+    said = [what if trials == recipes else f"{trials:,} of {what}" for trials, what, recipes in parts if trials]
+    return ", ".join([*said, count(len(plan.seeds), "seed")])
+
+
 def _explored_done(plan: Plan, ledger: Ledger) -> int:
     """Trials of recipes that Optuna asked for earlier."""
     if not plan.explored or not (plan.results / STUDY).is_file():
@@ -72,7 +84,7 @@ def _explored_done(plan: Plan, ledger: Ledger) -> int:
 
 def _resources(allotment: Allotment) -> str:
     gpus = f" and {allotment.gpus_per_worker:g} GPU" if allotment.gpus_per_worker else ""
-    return f"{count(allotment.workers, 'worker')} a trial, {allotment.cpus_per_worker} CPU{gpus} each"
+    return f"{count(allotment.workers, 'worker')} per trial, {allotment.cpus_per_worker} CPU{gpus} each"
 
 
 def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | None, str]:

@@ -90,15 +90,22 @@ def report(plan: Plan) -> bool:
 
     if not any(record.status == "finished" for record in Ledger(plan.results / LEDGER).read()):
         return False
-    from reports.best_model import best_model
+    from reports.best_model import best_trial
+    from reports.markdown import number
     from reports.report import write_report
+    from reports.results import Results
+    from search_spaces.goals import selection
+    from study.terminal import printable
 
     report = write_report(plan.results)
     plan.place.push_changed()
     print(f"report: {plan.place.at(report.name)}", flush=True)
-    model = best_model(plan.results)
-    if model is not None:
-        print(f"best model by development score: {plan.place.at(str(model))}", flush=True)
+    results = Results.load(plan.results)
+    best = best_trial(results)
+    if best is not None:
+        name = printable(results.labels.get(best.recipe_hash, f"explored recipe {best.recipe_hash}"))
+        score = f"dev {number(selection(best.scores))}"
+        print(f"best model: {name} seed {best.seed} ({score}): {plan.place.at(str(best.checkpoint))}", flush=True)
     return True
 
 

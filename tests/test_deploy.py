@@ -354,6 +354,7 @@ class TestSlurm:
             **os.environ,
             **{f"SLURM_{name}": str(value) for name, value in slurm.items()},
             "PATH": f"{folder}:{os.environ['PATH']}",
+            "HOME": "/home/me",
             "SCRATCH": "/scratch/me",
         }
         return subprocess.Popen(
@@ -376,8 +377,8 @@ class TestSlurm:
         (worker,) = [line for line in starts if "--head" not in line]
         assert "--nodes=1 --ntasks=1 --exclude=n1" in worker
         assert "ray start --address=10.0.0.7:20007 --block" in worker
-        study = "study/run.py --space scl_ablation --scale paper --seeds 3 --results /scratch/me/studies/scl_ablation"
-        assert log[-1] == f"python {study}"
+        study = "study/run.py --space scl_ablation --scale paper --seeds 3 --senteval /home/me/data/senteval"
+        assert log[-1] == f"python {study} --results /scratch/me/studies/scl_ablation"
         assert "python - 2" in log  # both nodes are awaited
 
     def test_one_node_needs_no_worker(self, tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ class TestAddress:
         line = live.how_to_reach("http://127.0.0.1:4321/")
         assert line == (
             "live page: http://127.0.0.1:4321/ on this machine; from elsewhere first: "
-            "ssh -N -L 4321:127.0.0.1:4321 node7"
+            "ssh -N -L 4321:127.0.0.1:4321 node7 (node7: this machine's name as you reach it)"
         )
         monkeypatch.setattr(live, "inside_job", lambda: True)
         assert "on node7, the cluster's node where this job's driver runs" in live.how_to_reach("http://127.0.0.1:1/")

@@ -144,9 +144,9 @@ def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     assert main([*TINY[:4], "--search", "optuna", "--trials", "7", "--seeds", "2", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("scale laptop (asked for with --scale laptop)")
-    assert "50 trials (36 of rows and grid, 7 recipes from Optuna, 2 seeds), 0 of them done" in out
-    assert "not run: Avg. GloVe embeddings: no word vectors were given (`--word-vectors`)" in out
-    assert "estimate: 15 s a trial (as measured for the built-in corpus on two cores)" in out
+    assert "50 trials (36 of 18 rows, 14 of 7 recipes from Optuna, 2 seeds), 0 of them done" in out
+    assert "not run, because no word vectors were given (`--word-vectors`): Avg. GloVe embeddings" in out
+    assert "estimate: 15 s per trial (as measured for the built-in corpus on two cores)" in out
     assert "objective.weight=0.3" in out
     assert list(elsewhere.iterdir()) == []
 
@@ -278,7 +278,7 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     out = capsys.readouterr().out
     assert "stopped; run the same command again to continue" in out
     assert (f"report: {results / 'report.md'}" in out) == finished == (results / "report.md").is_file()
-    assert (f"best model by development score: {results / 'models'}" in out) == finished
+    assert (f"seed 0 (dev 61.00): {results / 'models'}" in out) == finished
     assert StudyInfo.load(results).status_counts["finished"] == finished
 
 

@@ -20,7 +20,7 @@ import pytest
 from reports.ledger import Record
 from search_spaces import load_space
 from study.watchers import console
-from study.watchers.console import Console, clock_time, describe, rate
+from study.watchers.console import Console, clock_time, describe, passed, rate
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate, spec_of
 
 SHOWN = load_space("scl_ablation").shown
@@ -96,7 +96,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_a_line_has_the_spaces_averages_whose_scores_are_there() -> None:
     record = Record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
-    assert describe(record, SHOWN) == "dev 65.00  STS 50.00  24 s"
+    assert describe(record, SHOWN) == "dev 65.00  STS 50.00  took 24 s"
     assert describe(Record({}, "a", 0), SHOWN) == "dev —"
     stopped = Record({}, "a", 0, status="pruned", training={"stopped": "diverged: nan"})
     assert describe(stopped, SHOWN) == "diverged: nan"
@@ -112,8 +112,9 @@ def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: py
     study.fail(shown, second, "no such file")
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        "dev: the development score that searches look at; STS, transfer: averages of test scores",
-        "[1/3] row 0 seed 0  dev 65.00  STS 50.00  60 s  (after 60 s, about 2 min left)",
+        "dev: the development score that searches look at, in %, higher is better; "
+        "STS, transfer: averages of test scores",
+        "[1/3] row 0 seed 0  dev 65.00  STS 50.00  took 60 s  (after 60 s, about 2 min left)",
         "[2/3] row 1 seed 0  FAILED: no such file  (after 61 s, about 2 min left)",
     ]
     assert shown.failed_now == 1
@@ -129,14 +130,14 @@ class TestPlainLines:
         for at in running:
             told += [(at, line) for line in capsys.readouterr().out.splitlines()]
         status = [(at, line) for at, line in told if "running" in line or "start" in line]
-        assert status[0] == (8.0, "[0/4] the first trials start, for 8 s")
+        assert status[0] == (8.0, "[0/4] starting the first trials (8 s so far)")
         at, line = status[1]
         assert at == 20  # the first trial began after 12 seconds
         assert line.startswith("[0/4] 2 running, ")
-        assert re.search(r"about 13 min left \(until .*\), [\d.]+ trials an hour: ", line)
-        assert line.endswith(": row 0 seed 0 step 4/100 loss 3.7043; row 1 seed 0 step 2/100 loss 3.8462")
+        assert re.search(r"about 13 min left \(rough guess, until .*\), [\d.]+ trials an hour; now: ", line)
+        assert line.endswith("; now: row 0 seed 0 step 4/100, loss 3.7043; row 1 seed 0 step 2/100, loss 3.8462")
         assert [at - 12 for at, _ in status[1:6]] == [8, 20, 40, 60, 120]
-        assert "row 0 seed 0 step 100/100 loss 2.0366 scoring" in status[7][1]
+        assert "row 0 seed 0 step 100/100, loss 2.0366, scoring" in status[7][1]
         assert len(told) < 20
 
     def test_of_many_a_few_are_named(self, begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +147,7 @@ class TestPlainLines:
         study.now += 8
         shown.tick()
         (line,) = capsys.readouterr().out.splitlines()
-        assert line.endswith(": row 0 seed 0 starting; row 1 seed 0 starting; row 2 seed 0 starting; and 7 more")
+        assert line.endswith("; now: row 0 seed 0 starting; row 1 seed 0 starting; row 2 seed 0 starting; and 7 more")
 
     def test_a_silent_time_is_not_made_up_for(self, begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
         study, shown = begin()
@@ -182,13 +183,16 @@ class TestTerminal:
             "  row 0 seed 0  step  50/100  loss 2.2707",
             "  row 1 seed 0  step  50/100  loss 2.2707",
         ]
-        assert early[2].startswith("[0/4] 2 running, about 70 s left (until ")
+        assert early[2].startswith("[0/4] 2 running, about 70 s left (rough guess, until ")
         assert early[2].endswith("), 3.0 trials a minute")
         assert len(early) == 3
         scoring = next(screen for screen in seen if "scoring" in "".join(screen))
         assert scoring[0] == "  row 0 seed 0  step 100/100  loss 2.0366  scoring"
         ended = "\n".join(terminal.screen()).rstrip().splitlines()
-        assert [line[:12] for line in ended] == ["dev: the dev", *[f"[{n}/4] row {n - 1} " for n in (1, 2, 3, 4)]]
+        assert [line[:12] for line in ended[:-1]] == ["dev: the dev", *[f"[{n}/4] row {n - 1} " for n in (1, 2, 3, 4)]]
+        assert "left" in ended[3]
+        assert "left" not in ended[4]
+        assert ended[-1] == "4 trials done in 61 s, none failed"
         assert terminal.raw.count("\x1b[?25l") == terminal.raw.count("\x1b[?25h") == 1
 
     def test_it_is_drawn_at_most_twice_a_second(self, begin: Begin, terminal: Terminal) -> None:
@@ -252,7 +256,7 @@ class TestTerminal:
         study.now += 8
         shown.tick()
         shown.close()
-        assert terminal.raw == "[0/4] 1 running, for 8 s: row 0 seed 0 starting\n"
+        assert terminal.raw == "[0/4] 1 running (8 s so far); now: row 0 seed 0 starting\n"
 
 
 DRAWS_TWICE = """
@@ -285,10 +289,10 @@ def test_a_real_terminal_that_gets_narrower(tmp_path: Path) -> None:
         env={**environment, "TERM": "xterm"},
     )
     try:
-        wide = read_until(master, "for 1 s")
+        wide = read_until(master, "1 s so far")
         resize(slave, 40)
         os.write(master, b"\n")
-        narrow = read_until(master, "for 2 s")
+        narrow = read_until(master, "2 s so far")
         os.write(master, b"\n")
         assert child.wait(timeout=60) == 0
     finally:
@@ -318,12 +322,12 @@ def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.Captur
     shown.started([spec_of(trial)])
     study.now += 8
     shown.tick()
-    assert capsys.readouterr().out.endswith("1 running, for 8 s: row 0 seed 0 starting again (2)\n")
+    assert capsys.readouterr().out.endswith("1 running (8 s so far); now: row 0 seed 0 starting, again (2)\n")
     shown.step(spec_of(trial), 10, 100, {"loss": 2.5})
     shown.rung(spec_of(trial), 1, 61.234)
     study.now += 12
     shown.tick()
-    assert "row 0 seed 0 step 10/100 loss 2.5000 dev 61.23 at rung 1 again (2)" in capsys.readouterr().out
+    assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 at rung 1, again (2)" in capsys.readouterr().out
 
 
 def test_members_of_a_resumed_population_that_were_done_do_not_run(begin: Begin) -> None:
@@ -336,7 +340,29 @@ def test_members_of_a_resumed_population_that_were_done_do_not_run(begin: Begin)
     assert again.total == 2
 
 
+def test_the_end_says_what_is_not_done(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+    study, shown = begin(rows=3, at_once=1)
+    shown.close()
+    assert capsys.readouterr().out == ""  # nothing ended
+    for end in (
+        lambda trial: study.finish(shown, trial, record_of(trial, 1, 1)),
+        lambda trial: study.fail(shown, trial, "no"),
+    ):
+        (trial,) = study.start(shown)
+        study.now += 54
+        end(trial)
+    shown.close()
+    assert capsys.readouterr().out.splitlines()[-1] == "1 of 3 trials done in 1 min 48 s, 1 failed"
+
+
 def test_words_for_rates_and_times() -> None:
+    assert [passed(seconds) for seconds in (40, 99, 108, 3599, 7200)] == [
+        "40 s",
+        "99 s",
+        "1 min 48 s",
+        "59 min 59 s",
+        "2 h 0 min",
+    ]
     assert rate(4.12) == "4.1 trials a minute"
     assert rate(0.21) == "12.6 trials an hour"
     assert clock_time(0) == datetime.datetime.now().strftime("%H:%M")

@@ -367,10 +367,10 @@ def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tu
 @pytest.mark.parametrize(
     ("space", "scale", "gpus", "said"),
     [
-        ("scl_tau", "paper", 1, "estimate: 61 min a trial (the paper's figures"),
+        ("scl_tau", "paper", 1, "estimate: 61 min per trial (the paper's figures"),
         ("scl_tau", "paper", 0, "no estimate: nothing is known of such trials here"),
-        ("scl_tau", "laptop", 0, "estimate: 15 s a trial (as measured"),
-        ("declutr_main", "laptop", 0, "estimate: 15 s a trial (as measured"),
+        ("scl_tau", "laptop", 0, "estimate: 15 s per trial (as measured"),
+        ("declutr_main", "laptop", 0, "estimate: 15 s per trial (as measured"),
         ("clsr_main", "paper", 1, "no estimate: nothing is known of such trials here"),
     ],
 )
@@ -378,3 +378,19 @@ def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, gpus: 
     plan = plan_of("--space", space, "--scale", scale, "--results", str(tmp_path / "results"))
     cluster = cluster_of((2, gpus))
     assert said in preview(plan, cluster, allot(cluster, plan.request))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", "1 trial (1 row, 1 seed), 0 of them done"),
+        ("--seeds 2", "2 trials (2 of 1 row, 2 seeds), 0 of them done"),
+        ("--search optuna --trials 2", "3 trials (1 row, 2 recipes from Optuna, 1 seed), 0 of them done"),
+        ("--search grid", "6 trials (1 row, 5 recipes of the grid, 1 seed), 0 of them done"),
+    ],
+)
+def test_trials_are_counted_by_what_they_are(tmp_path: Path, arguments: str, said: str) -> None:
+    space = spaces()["scl_lambda"]
+    plan = plan_of("--space", space.name, "--only", space.rows[0].label, "--results", str(tmp_path), *arguments.split())
+    cluster = cluster_of((2, 0))
+    assert f"\n{said}" in preview(plan, cluster, allot(cluster, plan.request))

@@ -3,6 +3,7 @@
 #
 # AWS says two minutes ahead that it takes the machine away. Ray is then told to end, which drains the node: its workers
 # get a notice and take a checkpoint at once.
+# This file is checked against stand-ins; it has not been run on AWS, nor on a GPU.
 set -euo pipefail
 
 metadata=${METADATA:-http://169.254.169.254/latest}

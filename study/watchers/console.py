@@ -1,4 +1,4 @@
-"""What a person sees while a study runs: a line a trial, and what runs now.
+"""What a person sees while a study runs: a line per trial, and what runs now.
 
 On a terminal what runs is a block at the bottom that is drawn again in place; elsewhere it is told in plain lines, at
 growing intervals.
@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from reports.ledger import Record
-from reports.markdown import DASH, duration, number
+from reports.markdown import DASH, count, duration, number
 from search_spaces.averages import average
 from search_spaces.goals import selection
 from study.spec import TrialSpec
@@ -87,16 +87,18 @@ class Console(Course):
     def close(self) -> None:
         if self.live is not None:
             self.live.stop()
+        if self.ended:
+            say(self._end())
 
     def _line(self, trial: TrialSpec, text: str) -> None:
         """What became of a trial."""
         if self.ended == 1:
             self._say(legend(self.shown))
         seconds = self.forecast().seconds
-        left = "" if seconds is None else f", about {duration(seconds)} left"
+        left = "" if seconds is None or self.ended >= self.total else f", about {duration(seconds)} left"
         name = printable(trial.name)
         name += " " * (self._name_width - cell_len(name))
-        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {duration(self.seconds)}{left})")
+        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {passed(self.seconds)}{left})")
 
     def _say(self, text: str) -> None:
         if self.live is None:
@@ -108,8 +110,9 @@ class Console(Course):
         """What runs, a line each, and how far the study is, cut to the terminal's width."""
         runs = [*self.running.values()]
         listed = runs[: max(1, min(DRAWN, self.screen.height - 3))]
+        width = self._name_width
         lines = [
-            f"  {_fit(printable(run.trial.name), self._name_width)} seed {run.trial.seed}  {_state(run, align=True)}"
+            "  ".join(["", f"{_fit(printable(run.trial.name), width)} seed {run.trial.seed}", *_state(run, align=True)])
             for run in listed
         ]
         lines += [f"  and {len(runs) - len(listed)} more"] if len(runs) > len(listed) else []
@@ -126,11 +129,17 @@ class Console(Course):
         """All of the block in one line."""
         runs = [*self.running.values()]
         told = [
-            f"{_fit(printable(run.trial.name), LONGEST_NAME).strip()} seed {run.trial.seed} {_state(run)}"
+            f"{_fit(printable(run.trial.name), LONGEST_NAME).strip()} seed {run.trial.seed} {', '.join(_state(run))}"
             for run in runs[:TOLD]
         ]
         told += [f"and {len(runs) - len(told)} more"] if len(runs) > len(told) else []
-        return ": ".join(part for part in (self._summary(), "; ".join(told)) if part)
+        return "; now: ".join(part for part in (self._summary(), "; ".join(told)) if part)
+
+    def _end(self) -> str:
+        """`20 trials done in 3 min 5 s, none failed`; `4 of 20 trials done` where the study was stopped."""
+        done = self.ended - self.failed_now
+        of = f"{done:,} of {count(self.total, 'trial')}" if self.ended < self.total else count(done, "trial")
+        return f"{of} done in {passed(self.seconds)}, {f'{self.failed_now:,}' if self.failed_now else 'none'} failed"
 
     def _done(self) -> str:
         total = max(self.total, self.ended)
@@ -139,13 +148,14 @@ class Console(Course):
     def _summary(self) -> str:
         """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`."""
         forecast = self.forecast()
-        parts = [f"{len(self.running)} running" if self.running or self.ended else "the first trials start"]
+        parts = [f"{len(self.running)} running" if self.running or self.ended else "starting the first trials"]
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
         if forecast.a_minute is not None and forecast.seconds is not None:
-            parts.append(f"about {duration(forecast.seconds)} left (until {clock_time(forecast.seconds)})")
+            guess = "" if self.statuses else "rough guess, "
+            parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")
             parts.append(rate(forecast.a_minute))
         else:
-            parts.append(f"for {duration(self.seconds)}")
+            parts[-1] += f" ({passed(self.seconds)} so far)"
         return f"{self._done()} {', '.join(parts)}"
 
 
@@ -153,13 +163,13 @@ def legend(shown: Sequence[tuple[str, str]]) -> str:
     """What the words of `describe` mean."""
     labels = ", ".join(label for label, _ in shown)
     averages = f"; {labels}: averages of test scores" if labels else ""
-    return f"dev: the development score that searches look at{averages}"
+    return f"dev: the development score that searches look at, in %, higher is better{averages}"
 
 
 def describe(record: Record, shown: Sequence[tuple[str, str]]) -> str:
-    """`dev 61.20  STS 55.10  transfer 70.20  24 s`, with those of the averages whose scores are there."""
+    """`dev 61.20  STS 55.10  transfer 70.20  took 24 s`, with those of the averages whose scores are there."""
     seconds = record.cost.get("seconds")
-    took = "" if seconds is None else f"  {seconds:.0f} s"
+    took = "" if seconds is None else f"  took {seconds:.0f} s"
     if record.status == "pruned":
         return f"{printable(str(record.training.get('stopped') or 'stopped early'))}{took}"
     values = [(label, average(name, record.scores)) for label, name in shown]
@@ -170,6 +180,12 @@ def describe(record: Record, shown: Sequence[tuple[str, str]]) -> str:
 def rate(a_minute: float) -> str:
     """`4.1 trials a minute`, or an hour where that is easier to read."""
     return f"{a_minute:.1f} trials a minute" if a_minute >= 1 else f"{a_minute * 60:.1f} trials an hour"
+
+
+def passed(seconds: float) -> str:
+    """`40 s`, `1 min 48 s`, and from an hour on as `duration`: lines that follow each other soon differ."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if 100 <= seconds < 3600 else duration(seconds)
 
 
 def clock_time(seconds: float) -> str:
@@ -185,9 +201,8 @@ def _told_after(told: int) -> float:
     return TOLD_SECONDS[told] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
 
 
-def _state(run: Run, align: bool = False) -> str:
-    """How far a trial is: `step 120/400  loss 2.3145`. Aligned, numbers stand below each other."""
-    gap = "  " if align else " "
+def _state(run: Run, align: bool = False) -> list[str]:
+    """How far a trial is: `step 120/400`, `loss 2.3145`. Aligned, numbers stand below each other."""
     parts = []
     if run.step is None or not run.steps:
         parts.append("starting")
@@ -201,7 +216,7 @@ def _state(run: Run, align: bool = False) -> str:
         parts.append(f"dev {number(run.score)} at rung {run.rung}")
     if run.attempt > 1:
         parts.append(f"again ({run.attempt})")
-    return gap.join(parts)
+    return parts
 
 
 def _fit(name: str, width: int) -> str:
