@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from reports.ledger import Record
 from reports.results import Results
 from search_spaces.goals import selection
-
-
-def best_model(results: Path) -> str | None:
-    """The folder of a study's best model within its results folder, `models/HASH-SEED`; None if no model was kept.
-
-    Raises `UserError` for a folder that is no study's, or where nothing is finished.
-    """
-    found = best_trial(Results.load(results))
-    return found.checkpoint if found else None
 
 
 def best_trial(results: Results) -> Record | None:

@@ -41,7 +41,7 @@ INCOMING = "incoming"
 """What workers are sending, and what senders that died left."""
 LARGE = (MODELS, "train", "tune", "embeddings", "export", INCOMING)
 """Folders of the results that are brought and pushed only where one of their folders is asked for by name: models,
-checkpoints, and what is of use on one machine alone."""
+checkpoints, and what is of use on one machine alone (`tune` and `embeddings` are in older results)."""
 STALE_SECONDS = 300.0
 """No process writes one small file for so long, so an older unfinished one is a dead process's."""
 FOLLOW_SECONDS = 10.0

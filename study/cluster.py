@@ -179,7 +179,10 @@ def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
         return None
     has = "no GPU yet" if gpus and not cluster.gpus else f"room for {there:g} yet"
     if cluster.kinds is None:
-        then = "nobody can say whether it grows by itself: add nodes, or stop this and ask for less"
+        then = (
+            "Ray cannot tell whether it grows, so the study waits for what you asked for: add nodes, or stop this and "
+            "ask for less"
+        )
     else:
         then = "its autoscaler was asked for more"
     hint = "; --gpus-per-worker 0 would train on CPUs" if gpus and not cluster.gpus else ""

@@ -41,5 +41,7 @@ SCHEDULERS = Registry(
     SchedulerEntry(
         "none", "study.judge:none", "every trial runs to its end (default)", stops=False, several_goals=True
     ),
-    SchedulerEntry("asha", "study.judge:asha", "of three explored trials at a rung one goes on"),
+    SchedulerEntry(
+        "asha", "study.judge:asha", "at the first and the third rung the best third of the explored trials goes on"
+    ),
 )

@@ -141,7 +141,7 @@ class TestWaiting:
         )
         sentence = awaited(Cluster(True, (HEAD,), None), Allotment(9, 9, 1, 0, 1))
         assert sentence is not None
-        assert "has room for 4 yet; nobody can say whether it grows by itself: add nodes" in sentence
+        assert "has room for 4 yet; Ray cannot tell whether it grows, so the study waits" in sentence
 
     def test_with_room_for_one_trial_nobody_waits(self) -> None:
         there = Cluster(True, ({"CPU": 4, "GPU": 1},), (GPU_NODES,))
