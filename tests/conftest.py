@@ -57,13 +57,8 @@ ROWS = (
 )
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For `pytest -n 2 --dist loadgroup`: the tests of a file stay in one process, as they share fixtures, and so do
-    all tests on Ray. Those come first, for they are the longest."""
-    for item in items:
-        group = "ray" if item.get_closest_marker("ray") else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Tests on Ray come first, for they are the longest, and `pytest -n 2` should not wait for one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("ray") is None)
 
 

@@ -21,10 +21,10 @@ def renewing(task: Mapping[str, Any], me: Member) -> None:
 
 
 def dying(task: Mapping[str, Any], me: Member) -> None:
-    """Seed 0 kills its process."""
+    """Seed 0 kills its process; that of others is renewed."""
     if task["trials"][0]["seed"] == 0:
         os._exit(1)
-    _zero_work.perform(task, me)
+    renewing(task, me)
 
 
 def main(perform: str, results: str, *options: str) -> int:

@@ -337,13 +337,14 @@ def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str]
 
 
 def without_work(perform: str, results: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """A study of one row under two seeds, without its work, on a Ray that it starts by itself."""
+    """A study of one row, under two seeds unless `options` say more, without its
+    work, on a Ray that it starts by itself."""
     session = Path(f"/tmp/ray-own-{os.getpid()}")  # so that it does not find the cluster of the other tests
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
-    work = [sys.executable, "-m", "tests.crew_work", perform, str(results), "--only", "SBERT baseline", "--seeds", "2"]
+    work = [sys.executable, "-m", "tests.crew_work", perform, str(results), "--only", "SBERT baseline"]
     try:
         return subprocess.run(
-            [*work, "--concurrent", "1", *options],
+            [*work, "--concurrent", "1", "--seeds", "2", *options],
             cwd=ROOT,
             env={**environment, "RAY_TMPDIR": str(session)},
             capture_output=True,
@@ -354,18 +355,17 @@ def without_work(perform: str, results: Path, *options: str) -> subprocess.Compl
         shutil.rmtree(session, ignore_errors=True)
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_crew_is_renewed(workers: int, tmp_path: Path) -> None:
-    """Every trial asks for a new process, whatever the number of workers."""
-    done = without_work("renewing", tmp_path, "--workers", str(workers))
-    assert done.returncode == 0, done.stdout + done.stderr
-    crews = [record["cost"]["crew"] for record in records(tmp_path).values()]
-    assert ["starting" in crew for crew in crews] == [True, True]
-
-
-def test_a_trial_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
-    """After four attempts, and the next one runs."""
-    done = without_work("dying", tmp_path)
+def test_a_trial_that_kills_its_process_is_given_up_and_crews_are_renewed(tmp_path: Path) -> None:
+    """It is given up after four attempts. The next trials run, each in a process of its own, as they ask for."""
+    done = without_work("dying", tmp_path, "--seeds", "3")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "seed 0  FAILED: it was begun 4 times" in done.stdout
-    assert [name.endswith("-1.json") for name in records(tmp_path)] == [True]
+    assert [name[-7:] for name in records(tmp_path)] == ["-1.json", "-2.json"]
+    assert ["starting" in record["cost"]["crew"] for record in records(tmp_path).values()] == [True, True]
+
+
+@pytest.mark.slow
+def test_several_workers_are_renewed(tmp_path: Path) -> None:
+    done = without_work("renewing", tmp_path, "--workers", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ["starting" in record["cost"]["crew"] for record in records(tmp_path).values()] == [True, True]
