@@ -261,7 +261,7 @@ class Desk:
             self._close(crew, [])
             self._changed.notify_all()
 
-    async def stumbled(self, name: str, number: int, reason: str, details: str = "") -> None:
+    async def stumbled(self, name: str, number: int, reason: str) -> None:
         """A worker raises this error now; with several workers only a new start helps."""
         crew = self._crews[name]
         if crew.task is not None and crew.number == number:

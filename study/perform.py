@@ -19,7 +19,7 @@ from study.crew import Member
 from study.records import record_of, told
 from study.spec import TRAIN, TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
-from trainables.errors import UserError
+from trainables.errors import UserError, one_line
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
@@ -52,10 +52,10 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
     except (Exception, SystemExit) as error:
         reason, details = _reason(error), "" if isinstance(error, UserError) else traceback.format_exc()
         if me.count > 1:
-            # What a person can mend, or more memory could, would only happen again.
-            final = isinstance(error, UserError | torch.OutOfMemoryError)
-            call = me.desk.finish if final else me.desk.stumbled
-            ray.get(call.remote(me.crew, task["number"], reason, details))
+            if isinstance(error, UserError | torch.OutOfMemoryError):  # it would only happen again
+                ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
+            else:
+                ray.get(me.desk.stumbled.remote(me.crew, task["number"], reason))
             raise
     if me.rank == 0:
         renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
@@ -170,7 +170,7 @@ def _reason(error: BaseException) -> str:
             "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial more "
             "workers"
         )
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return one_line(error)
 
 
 def _device_works() -> bool:

@@ -17,7 +17,8 @@ from study.journal import JOURNAL
 from study.plan import PlannedTrial
 from study.searcher import StudySearcher
 from tests.live_pictures import chromium
-from tests.watched import outlook, record, spec_of
+from tests.simulated_study import spec_of
+from tests.watched import outlook, record
 
 dashboard = pytest.importorskip("optuna_dashboard", reason="optuna-dashboard is not installed")
 pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")

@@ -8,10 +8,11 @@ from typing import Any
 
 from reports.ledger import LEDGER, Ledger, Record
 from study.options import parse
-from study.plan import PlannedTrial, decide, read_request
+from study.plan import decide, read_request
 from study.spec import TrialSpec
 from study.study import prepare_results
 from study.watchers import Outlook
+from tests.simulated_study import spec_of
 
 SCORES: dict[str, dict[str, Any]] = {
     **{f"STS{year}": {"spearman_wmean": 50.0 + year, "examples": 1000, "seconds": 1.5} for year in range(12, 17)},
@@ -50,21 +51,6 @@ def trial(looked: Outlook, number: int = 0, name: str | None = None) -> TrialSpe
     """One of the study's trials."""
     planned = looked.plan.fixed_trials()[number]
     return spec_of(dataclasses.replace(planned, name=name or planned.name))
-
-
-def spec_of(planned: PlannedTrial) -> TrialSpec:
-    """What its workers are told."""
-    return TrialSpec(
-        recipe=planned.recipe.flat(),
-        recipe_hash=planned.recipe.hash,
-        seed=planned.seed,
-        name=planned.name,
-        per_worker={"CPU": 1.0},
-        workers=1,
-        most_workers=1,
-        scheduled=False,
-        hardware="2 cores",
-    )
 
 
 def record(spec: TrialSpec, stopped: str | None = None) -> Record:

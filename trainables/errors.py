@@ -32,6 +32,11 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
         return 2
 
 
+def one_line(error: BaseException) -> str:
+    """An error that nobody foresaw, for the end of a sentence: its kind and its text."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def choices(names: Iterable[object]) -> str:
     """`a, b or c`, for the end of a sentence that names what would have worked; quoted if a name has a comma."""
     listed = [str(name) for name in names]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from reports.ledger import Record
-from study.spec import TrialSpec
-from study.watchers.watcher import Watcher
+from study.watchers.watcher import Relay, Watcher
 from trainables.errors import UserError
 
 PATIENCE_SECONDS = 60.0
 """How long the end of a study waits for one answer of a tracker."""
 
 
-class Aside(Watcher):
+class Aside(Relay):
     """Hands every event on, in order, and never waits, except when it is closed.
 
     What the other one raises is raised by the next call of any method here.
@@ -31,28 +29,13 @@ class Aside(Watcher):
         self.thread = threading.Thread(target=self._work, args=(make,), daemon=True)
         self.thread.start()
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        self._tell("started", trials)
-
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        self._tell("step", trial, step, steps, dict(scalars))
-
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
-        self._tell("rung", trial, number, score)
-
-    def finished(self, trial: TrialSpec, record: Record) -> None:
-        self._tell("finished", trial, record)
-
-    def failed(self, trial: TrialSpec, reason: str) -> None:
-        self._tell("failed", trial, reason)
-
     def tick(self) -> None:
         if self.error is not None or self.events.empty():
-            self._tell("tick")
+            self.relay("tick")
 
     def close(self) -> None:
         """Wait for the other one as long as it gets on; `UserError` where it does not."""
-        self._tell("close")
+        self.relay("close")
         done = -1
         while self.thread.is_alive() and done < self.done:
             done = self.done
@@ -61,9 +44,9 @@ class Aside(Watcher):
             raise UserError(f"{self.name} did not answer for {PATIENCE_SECONDS:.0f} s; it lacks the last trials")
         self._raise()
 
-    def _tell(self, method: str, *arguments: Any) -> None:
+    def relay(self, event: str, *arguments: Any) -> None:
         self._raise()
-        self.events.put((method, arguments))
+        self.events.put((event, arguments))
 
     def _raise(self) -> None:
         if self.error is not None:

@@ -62,6 +62,34 @@ class Watcher:
         """This run of the study is over, also where a person or an error ended it."""
 
 
+class Relay(Watcher):
+    """Hands every event on, as its name and its arguments."""
+
+    def relay(self, event: str, *arguments: Any) -> None:
+        raise NotImplementedError
+
+    def started(self, trials: Sequence[TrialSpec]) -> None:
+        self.relay("started", trials)
+
+    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+        self.relay("step", trial, step, steps, dict(scalars))  # a copy: the caller may use its own again
+
+    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+        self.relay("rung", trial, number, score)
+
+    def finished(self, trial: TrialSpec, record: Record) -> None:
+        self.relay("finished", trial, record)
+
+    def failed(self, trial: TrialSpec, reason: str) -> None:
+        self.relay("failed", trial, reason)
+
+    def tick(self) -> None:
+        self.relay("tick")
+
+    def close(self) -> None:
+        self.relay("close")
+
+
 @dataclass(frozen=True)
 class WatcherEntry:
     """A watcher by name."""
