@@ -34,6 +34,8 @@ WHOLE = ("s3", "gcs", "abfs")
 """Kinds of storage where a file that is written appears when it is complete, and not before."""
 PAUSES = (1.0, 4.0, 16.0)
 """Seconds before each further attempt; pyarrow itself tries for some seconds each time."""
+ATTEMPTS = 3
+"""How often a folder is asked for that is replaced meanwhile."""
 THREADS = 16
 """Files that are on their way at once: most of them are small, and wait more than they travel."""
 LASTING = (
@@ -195,7 +197,7 @@ class Storage:
         before = self._listing(name)
         place = f"{name}.other" if before and before["place"] == name else name
         self.remove(place)
-        files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        files = files_of(folder)
         self.put_all({f"{place}/{file}": path for file, path in files.items()})
         self._write_listing(name, place, {file: path.stat().st_size for file, path in files.items()})
         if before:
@@ -211,24 +213,13 @@ class Storage:
 
     def fetch(self, name: str, folder: Path) -> bool:
         """Copy such a folder from there; False where there is none. What is in the local one is replaced."""
-        for _ in range(len(PAUSES)):
-            listing = self._listing(name)
-            if listing is None:
-                return False
-            part = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.part")
-            try:
-                part.mkdir(parents=True)
-                self.get_all({f"{listing['place']}/{file}": part / checked_name(file) for file in listing["files"]})
-                whole = all((part / file).stat().st_size == size for file, size in listing["files"].items())
-                if whole and self._listing(name) == listing:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    part.rename(folder)
-                    return True
-            except FileNotFoundError:
-                pass  # a newer version has replaced this one meanwhile: once more
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
-        raise OSError(f"{self.url}: the files of {name} are not those of its listing {name}.json")
+
+        def get(listing: dict[str, Any], part: Path) -> bool:
+            self.get_all({f"{listing['place']}/{file}": part / checked_name(file) for file in listing["files"]})
+            return all((part / file).stat().st_size == size for file, size in listing["files"].items())
+
+        torn = f"{self.url}: the files of {name} are not those of its listing {name}.json"
+        return fetch_whole(folder, lambda: self._listing(name), get, torn)
 
     def forget(self, name: str) -> None:
         """Remove such a folder, if it is there."""
@@ -319,6 +310,35 @@ def _at_once(action: Callable[[str], None], names: Iterable[str]) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         for _ in pool.map(action, names):
             pass
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """Every file below a local folder, by its name within it."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def fetch_whole(folder: Path, listing: Callable[[], T | None], get: Callable[[T, Path], bool], torn: str) -> bool:
+    """Copy what a listing names into a local folder, all of one version; False where there is no listing.
+
+    `get` copies it into an empty folder, and says whether all is there. Where a newer version replaces it meanwhile it
+    is copied once more, `ATTEMPTS` times in all; then `OSError` says `torn`.
+    """
+    for _ in range(ATTEMPTS):
+        found = listing()
+        if found is None:
+            return False
+        part = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.part")
+        try:
+            part.mkdir(parents=True)
+            if get(found, part) and listing() == found:
+                shutil.rmtree(folder, ignore_errors=True)
+                part.rename(folder)
+                return True
+        except FileNotFoundError:
+            pass  # a newer version has replaced this one meanwhile
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    raise OSError(torn)
 
 
 @functools.cache

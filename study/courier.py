@@ -16,15 +16,13 @@ from urllib.parse import urlsplit
 
 from reports.names import checked_name
 from reports.place import INCOMING, STALE_SECONDS
-from reports.storage import storage
+from reports.storage import fetch_whole, files_of, storage
 
 PIECE = 16 * 2**20
 """Bytes that go through the desk at once: long enough that a call's own cost is nothing beside it, short enough that
 other calls need not wait long."""
 AHEAD = 4
 """Pieces that are on their way at once."""
-ATTEMPTS = 3
-"""How often a folder is asked for that is replaced meanwhile."""
 HERE = ("memory",)
 """Schemes of what only the study's own process reaches."""
 
@@ -74,7 +72,7 @@ class DeskCourier:
     desk: Any
 
     def send(self, folder: Path, name: str) -> None:
-        files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        files = files_of(folder)
         delivery = uuid.uuid4().hex
         sizes: dict[str, int] = {}
 
@@ -93,23 +91,12 @@ class DeskCourier:
         _ask(self.desk.commit.remote(name, delivery, sizes))
 
     def fetch(self, name: str, folder: Path) -> bool:
-        for _ in range(ATTEMPTS):
-            listing = _ask(self.desk.listing.remote(name))
-            if listing is None:
-                return False
-            part = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.part")
-            try:
-                part.mkdir(parents=True)
-                self._fetch(name, listing, part)
-                if _ask(self.desk.listing.remote(name)) == listing:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    part.rename(folder)
-                    return True
-            except FileNotFoundError:
-                pass  # a newer version has replaced this one meanwhile: once more
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
-        raise OSError(f"{name} is replaced faster than it can be fetched")
+        def get(listing: Mapping[str, tuple[int, int]], part: Path) -> bool:
+            self._fetch(name, listing, part)
+            return True
+
+        torn = f"{name} is replaced faster than it can be fetched"
+        return fetch_whole(folder, lambda: _ask(self.desk.listing.remote(name)), get, torn)
 
     def remove(self, name: str) -> None:
         _ask(self.desk.remove.remote(name))
@@ -205,8 +192,7 @@ def _before(target: Path) -> Path:
 
 
 def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
+    return {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files_of(folder).items()}
 
 
 def _last_change(folder: Path) -> float:
