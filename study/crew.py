@@ -26,8 +26,6 @@ from trainables.registry import load
 class Timesheet:
     """What a crew's first worker spends its time on, in seconds since its last trial ended."""
 
-    began: float
-    """When the crew was asked for, by the clock of `time.time`."""
     spent: dict[str, float] = field(default_factory=dict)
 
     def add(self, state: str, seconds: float) -> None:
@@ -93,14 +91,14 @@ class Member:
 def member(config: Mapping[str, Any]) -> None:
     """Take trials and perform them until the crew is dismissed, or renewed.
 
-    `config`: the `crew`'s name, the `desk`'s, `began` and `perform`: `"module:function"`, which is given each task and
-    this `Member`.
+    `config`: the `crew`'s name, the `desk`'s, `began`: when the crew was asked for, by the clock of `time.time`, and
+    `perform`: `"module:function"`, which is given each task and this `Member`.
     """
     context = ray.train.get_context()
     rank, node = context.get_world_rank(), ray.get_runtime_context().get_node_id()
     desk, crew = ray.get_actor(config["desk"]), config["crew"]
     perform = load(config["perform"])
-    ear, timesheet = Ear(desk, crew), Timesheet(config["began"])
+    ear, timesheet = Ear(desk, crew), Timesheet()
     timesheet.add("starting", max(0.0, time.time() - config["began"]))
     if rank == 0:
         ear.start()

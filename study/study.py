@@ -213,12 +213,13 @@ def _tune(
     audience = Audience(outlook)
     keeper = Keeper(plan.place, desk, courier, audience, searcher.settle)
 
+    machine = hardware(cluster)
     more = {"desk": name, "url": plan.place.url, "perform": perform, "hand_over": scores_apart(cluster, allotment)}
 
     def task_of(members: Sequence[PlannedTrial], together: bool) -> dict[str, Any] | None:
         """What Tune, the desk and a crew are told of trials that run together; None where the study must end."""
         done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
-        specs = [spec_of(planned, plan, allotment, together, hardware(cluster)) for planned in members]
+        specs = [spec_of(planned, plan, allotment, together, machine) for planned in members]
         config = to_config(files_key(members), specs, done) | more
         return config if keeper.begin(config) else None
 
