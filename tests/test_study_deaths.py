@@ -52,6 +52,14 @@ def until(happened: Callable[[], Any], study: subprocess.Popen[str], what: str, 
     return found
 
 
+def ended(study: subprocess.Popen[str], folder: Path, seconds: float = 280) -> int:
+    """The exit status of a study, once it has ended."""
+    try:
+        return study.wait(seconds)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"the study goes on and on:\n{said(folder)}") from None
+
+
 def trains(results: Path, attempt: int = 1) -> bool:
     """Whether the one trial is past its fifth step, in its so many-th attempt."""
     told = Progress.load(results)
@@ -194,7 +202,19 @@ class Apart:
         self.environment["RAY_ADDRESS"] = f"127.0.0.1:{self.gcs}"
 
     def add(self) -> subprocess.Popen[bytes]:
-        """One machine more."""
+        """One machine more; returns when it has joined. Ray gives its processes 30 seconds to start, which no setting
+        changes, so on a busy computer it may take more than one try."""
+        before = set(self.machines())
+        for _ in range(3):
+            process = self._start_machine()
+            deadline = time.monotonic() + 90
+            while process.poll() is None and time.monotonic() < deadline:
+                if set(self.machines()) - before:
+                    return process
+            end_head(process)
+        raise AssertionError("the machine does not join")
+
+    def _start_machine(self) -> subprocess.Popen[bytes]:
         node = ["ray", "start", "--block", f"--address=127.0.0.1:{self.gcs}", "--num-cpus=1", *self._ports()]
         script = f"mount -t tmpfs none {self.hidden} && exec {' '.join(node)}"
         cache = {"XDG_CACHE_HOME": str(self.hidden / "cache")}
@@ -250,9 +270,6 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
     results = tmp_path / "results"
     one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG, "--set", "optimisation.max_steps=500")
     machine = apart.add()
-    deadline = time.monotonic() + 120
-    while not apart.machines():
-        assert time.monotonic() < deadline, "the machine does not join"
     study = start(
         apart.environment, tmp_path, results, *one, "--workers", "1", "--concurrent", "1", "--cpus-per-worker", "1"
     )
@@ -265,7 +282,7 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
         assert {path.name for path in checkpoint.iterdir()} == {"state.json", "state.safetensors"}
         end_head(machine)
         apart.add()
-        assert study.wait(280) == 0, said(tmp_path)
+        assert ended(study, tmp_path) == 0, said(tmp_path)
     finally:
         study.kill()
     (record,) = records(results).values()
