@@ -332,14 +332,14 @@ class TestWhatIsKept:
     def test_an_encoder_is_read_once_as_long_as_its_files_stay(
         self, make_encoder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
-        from trainables.encoders import transformer
+        from trainables.encoders import pretrained
 
         made = make_encoder()
         made.backbone.save_pretrained(tmp_path)
         made.tokenizer.save_pretrained(tmp_path)
         reads: list[str] = []
-        read = transformer._load
-        monkeypatch.setattr(transformer, "_load", lambda name: (reads.append(name), read(name))[1])
+        read = pretrained._load
+        monkeypatch.setattr(pretrained, "_load", lambda name: (reads.append(name), read(name))[1])
         for _ in range(2):
             first = load_encoder(EncoderConfig(name=str(tmp_path)), PoolingConfig("mean")).fingerprint()
         assert len(reads) == 1

@@ -70,7 +70,7 @@ ENCODERS = Registry(
     "kind of encoder",
     EncoderKind(
         "transformer",
-        "trainables.encoders.transformer:load_transformer",
+        "trainables.encoders.pretrained:load_transformer",
         f"{_PRESENCE}:missing_transformer",
         trainable=True,
         pools=True,
