@@ -356,7 +356,41 @@ def twelve_steps(
         "step": progress.step,
         "last loss": progress.last_loss,
         "streams": progress.streams,
+        "kept": progress.kept,
     }
+
+
+class Scored(Tiny):
+    """With embeddings for an evaluation, of which each worker computes its share."""
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        with torch.no_grad():
+            return self.embed(self.tokenize(sentences)).float().numpy().reshape(-1, self.dim)
+
+
+class Scoring(Watcher):
+    """Scores how near two sentences are, which rises and falls again; only the first worker computes it."""
+
+    def __init__(self, encoder: Scored, workers: Workers) -> None:
+        self.encoder, self.workers = encoder, workers
+
+    def score(self) -> float | None:
+        def nearness(encode: Any) -> float:
+            first, second = encode(["two dogs", "the woman plays a piano"])
+            return -float(np.linalg.norm(first - second))
+
+        found: float | None = self.workers.from_first(by_all(self.encoder, self.workers, nearness))  # type: ignore[arg-type]
+        return found
+
+
+def keeps(workers: Workers) -> dict[str, Any]:
+    """What twelve steps keep, under each rule."""
+    answers = {}
+    for keep in ("last", "best", "average"):
+        encoder = Scored()
+        changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
+        answers[keep] = twelve_steps(workers, encoder, changes, Scoring(encoder, workers))
+    return answers
 
 
 @contextlib.contextmanager
@@ -402,7 +436,7 @@ def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations)}
+JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations, keeps)}
 
 
 def run(job: str, workers: Workers) -> dict[str, Any]:
