@@ -28,6 +28,8 @@ from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import by_all
+from trainables.trial.reporter import Reporter
+from trainables.trial.rungs import Rungs
 
 OBJECTIVE_CASES = [
     {"objective.name": "scl"},
@@ -368,19 +370,18 @@ class Scored(Tiny):
             return self.embed(self.tokenize(sentences)).float().numpy().reshape(-1, self.dim)
 
 
-class Scoring(Watcher):
-    """Scores how near two sentences are, which rises and falls again; only the first worker computes it."""
+class Nearness:
+    """An evaluator: how near two sentences are, which rises and falls again; None on all workers but the first."""
 
-    def __init__(self, encoder: Scored, workers: Workers) -> None:
-        self.encoder, self.workers = encoder, workers
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
 
-    def score(self) -> float | None:
+    def development(self, encoder: Any) -> float | None:
         def nearness(encode: Any) -> float:
             first, second = encode(["two dogs", "the woman plays a piano"])
             return -float(np.linalg.norm(first - second))
 
-        found: float | None = self.workers.from_first(by_all(self.encoder, self.workers, nearness))  # type: ignore[arg-type]
-        return found
+        return by_all(encoder, self.workers, nearness)
 
 
 def keeps(workers: Workers) -> dict[str, Any]:
@@ -389,7 +390,8 @@ def keeps(workers: Workers) -> dict[str, Any]:
     for keep in ("last", "best", "average"):
         encoder = Scored()
         changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
-        answers[keep] = twelve_steps(workers, encoder, changes, Scoring(encoder, workers))
+        rungs = Rungs(encoder, Nearness(workers), workers, Reporter())  # type: ignore[arg-type]
+        answers[keep] = twelve_steps(workers, encoder, changes, rungs)
     return answers
 
 

@@ -18,6 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from reports.ledger import Record
 from reports.results import Results
 from reports.sections import measured_counts
+from reports.trials_csv import write_trials_csv
 from search_spaces import spaces
 from tests.conftest import ROWS, pairs_of
 from tests.synthetic_results import PLOTS, make_results, undraw
@@ -122,15 +123,15 @@ def study(make_encoder: Any) -> Iterator[Callable[..., Run]]:
 
     def count(encoder: Any) -> None:
         """A buffer that every step changes, and a layer that none does."""
-        encoder.register_buffer("passes", torch.zeros(()))
+        encoder.register_buffer("counted", torch.zeros(()))
         embed = encoder.embed
 
-        def counted(tokens: Any) -> Tensor:
-            encoder.passes.add_(1)
+        def counting(tokens: Any) -> Tensor:
+            encoder.counted.add_(1)
             embedded: Tensor = embed(tokens)
             return embedded
 
-        encoder.embed = counted
+        encoder.embed = counting
         encoder.backbone.encoder.layer[0].requires_grad_(False)
 
     def run(recipe: Recipe, watcher: Scores, resume: Path | None = None) -> Run:
@@ -186,7 +187,7 @@ class TestAverage:
         assert run.progress.kept == {"keep": "average", "from_step": STEPS - over + 1, "steps": over}
         for name, value in run.encoder.items():
             stored = [one[name] for one in run.steps[STEPS - over :]]
-            mean = torch.stack(stored).double().mean(0).to(value.dtype) if name != "passes" else stored[-1]
+            mean = torch.stack(stored).double().mean(0).to(value.dtype) if name != "counted" else stored[-1]
             torch.testing.assert_close(value, mean, rtol=2e-7, atol=1e-12, msg=name)
         assert equal(run.encoder, run.steps[-1]) == (over == 1)
 
@@ -412,6 +413,8 @@ def test_the_report_says_what_was_kept(
     rewrite(tmp_path, change)
     lines = measured_counts.write(Results.load(tmp_path), tmp_path).splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    write_trials_csv(tmp_path / "trials.csv", Results.load(tmp_path).records, {})
+    assert f"training.kept.{'scored' if kept[0][0] == 'best' else 'steps'}" in (tmp_path / "trials.csv").read_text()
     column = head.index("weights kept")
     said_of = {cells[0]: cells[column] for cells in rows}
     assert said_of.pop(label) == said
