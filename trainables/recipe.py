@@ -299,6 +299,15 @@ class OptimisationConfig:
         "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
     )
     optimiser: Literal["adamw", "sgd"] = key("adamw", "sgd has momentum 0.9.", since=1, together=True)
+    chunk: Literal["auto"] | int | None = key(
+        "auto",
+        "The most tokens, padding included, that are in memory at once: a batch with more is embedded twice, pass by "
+        "pass, with the gradients of the whole batch (gradient cache). none: the whole batch stays in memory; auto: it "
+        "does where it fits, else what fits is found.",
+        at_least(1),
+        since=3,
+        measures=False,
+    )
 
 
 @dataclass(frozen=True)

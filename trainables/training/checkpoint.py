@@ -7,10 +7,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+
+Chunk = int | Literal["passes"] | None
+"""How a step's gradients are taken. None: the plain step. "passes": a gradient cache with the encoder's own passes,
+whose random numbers are those of the plain step. A number: one with passes of at most so many tokens, padding included.
+"""
 
 TENSORS, NUMBERS = "state.safetensors", "state.json"
 
@@ -26,6 +32,8 @@ class Progress:
     streams: int | None = None
     """How many random streams the forward passes drew from: one for each worker, the most where their number changed.
     None where nothing was drawn."""
+    chunk: Chunk = None
+    """The last step's."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
