@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from trainables.encoders.passes import full_passes
 from trainables.fidelity import resolve
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe
+from trainables.training import chunks
 from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
 from trainables.training.gradients import GradientSum
@@ -27,6 +29,8 @@ CASES = [
         if name not in {changes["objective.name"] for changes in OBJECTIVE_CASES} | {"mlm"}
     ),
 ]
+GROUPS = {"corpus.layout": "groups", "objective.name": "mnrl", "objective.temperature": 0.05}
+BANK = {**GROUPS, "objective.bank": 9, "head.kind": "mlp"}
 WHOLE = 10_000
 """Tokens: more than any batch here has."""
 
@@ -87,13 +91,51 @@ def steps(
     workers = workers or Workers()
     found = []
     with GradientSum(model.parameters(), workers) as gradients:
-        chunks = Chunks(model, chunk, 8, workers, gradients)
+        passes = Chunks(model, chunk, 8, workers, gradients)
         for number, batch in enumerate(batches or [batch_of()]):
             torch.manual_seed(100 * workers.rank + number)
-            loss = chunks.step(batch, number)
+            loss = passes.step(batch, number)
             grads = {
                 name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()
             }
             found.append({"loss": workers.total(loss.value), "counts": dict(loss.counts), "gradients": grads})
     bank = {} if model.bank is None else dict(model.bank.state_dict())
-    return {"steps": found, "bank": bank, "next": torch.rand(3), "chunk": chunks.chunk}
+    return {"steps": found, "bank": bank, "next": torch.rand(3), "chunk": passes.chunk}
+
+
+WORKER_CASES: dict[str, dict[str, Any]] = {
+    "scl": {"objective.name": "scl", "objective.negatives": 3, "head.kind": "mlp"},
+    "bank": BANK,
+    "batch_hard": {"corpus.layout": "groups", "objective.name": "batch_hard"},
+}
+
+
+def worker_batches() -> list[TokenizedBatch]:
+    """Of which the second has one sentence, so that one of two workers has none."""
+    one = TokenizedBatch(
+        tokens=[[3, 4, 5]],
+        text=torch.zeros(1, dtype=torch.long),
+        premise=torch.zeros(1, dtype=torch.long),
+        hypothesis=torch.zeros(1, dtype=torch.long),
+        label=torch.zeros(1, dtype=torch.long),
+        group=torch.zeros(1, dtype=torch.long),
+    )
+    return [batch_of(24), one, batch_of(21)]
+
+
+def on_workers(workers: Workers) -> dict[str, Any]:
+    """The steps of one of several workers."""
+    answers = {
+        name: steps(model_of(changes, Passing(0.0)), 9, workers, worker_batches())
+        for name, changes in WORKER_CASES.items()
+    }
+    plain = Passing()
+    plain.own = 30
+    answers["dropout plain"] = steps(model_of(BANK, plain), None, workers, worker_batches())
+    answers["dropout cached"] = steps(model_of(BANK), 30, workers, worker_batches())
+    for name, free in (("auto", 12_000), ("auto plenty", 2**50)):
+        model = model_of(GROUPS)
+        model.encoder.own = 30  # type: ignore[union-attr]
+        with mock.patch.object(chunks, "available_bytes", lambda device, free=free: free):
+            answers[name] = steps(model, "auto", workers, worker_batches())
+    return answers

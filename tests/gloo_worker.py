@@ -406,7 +406,16 @@ def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations)}
+def chunked(workers: Workers) -> dict[str, Any]:
+    """Steps by the gradient cache."""
+    from tests.chunked import on_workers
+
+    return on_workers(workers)
+
+
+JOBS = {
+    job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations, chunked)
+}
 
 
 def run(job: str, workers: Workers) -> dict[str, Any]:

@@ -150,14 +150,15 @@ class Chunks:
         """What fits, by the memory that a pass with the longest sentences holds."""
         encoder = self.model.encoder
         lengths = [len(ids) for ids in share]
-        sample = encoder.passes(lengths, MEASURED_TOKENS)[0]
+        own = encoder.passes(lengths)
+        sample = encoder.passes([lengths[i] for i in own[0]], MEASURED_TOKENS)[0]
         streams = RandomState.of(encoder.device)
-        each = held_bytes(encoder, [share[i] for i in sample]) / sum(lengths[i] for i in sample)
+        each = held_bytes(encoder, [share[own[0][i]] for i in sample]) / sum(lengths[own[0][i]] for i in sample)
         streams.restore()
         free = available_bytes(encoder.device)
         if free is None or each * sum(lengths) <= (room := USABLE * free / self.workers.count):
             return None
-        largest = max(sum(lengths[i] for i in one) for one in encoder.passes(lengths))
+        largest = max(sum(lengths[i] for i in one) for one in own)
         return "passes" if each * largest <= room else max(1, int(room / each))
 
     def _smaller(self, batch: TokenizedBatch) -> Chunk:
@@ -167,9 +168,8 @@ class Chunks:
         if self.chunk is None and len(own) > 1:
             return "passes"
         passes = self.model.encoder.passes(lengths, self.chunk) if isinstance(self.chunk, int) else own
-        if all(len(one) == 1 for one in passes):
-            return None
-        return max(1, max(sum(lengths[i] for i in one) for one in passes) // 2)
+        several = [one for one in passes if len(one) > 1]  # a sentence by itself cannot be cut
+        return max(sum(lengths[i] for i in one) for one in several) // 2 if several else None
 
     def _take(self, chunk: Chunk, why: str) -> None:
         self.chunk = FITTED[self._kind] = chunk
