@@ -230,15 +230,13 @@ class TestAuto:
         assert other["chunk"] is None, "another kind of trial starts with the plain step"
 
     @pytest.mark.parametrize(
-        ("tokens", "chunk"), [(10 * 245, None), (2.1 * 245, None), (1.9 * 245, "passes"), (140, 70), (None, None)]
+        ("tokens", "chunk"), [(10 * 274, None), (2.1 * 274, None), (1.9 * 274, "passes"), (140, 70), (None, None)]
     )
-    def test_a_cpu_looks_ahead(
-        self, tokens: float | None, chunk: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
-    ):
+    def test_a_cpu_looks_ahead(self, tokens: float | None, chunk: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any):
         """By what a pass holds; half of the free memory, here room for so many tokens, may be taken."""
         monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
         monkeypatch.setattr(chunks, "available_bytes", lambda device: None if tokens is None else 1000 * tokens)
-        assert sum(map(len, batch_of().tokens)) == 245
+        assert sum(map(len, batch_of().tokens)) == 274
         model, plain = model_of(GROUPS), model_of(GROUPS)
         model.encoder.own = 120  # type: ignore[union-attr]
         plain.encoder.own = chunk if isinstance(chunk, int) else 120  # type: ignore[union-attr]

@@ -32,7 +32,7 @@ SLACK = 1.1
 """A batch of so many times the tokens of one that fits is taken to fit, too."""
 
 FITTED: dict[Hashable, Chunk] = {}
-"""What was found to fit by trials of this process, for the next one of that kind."""
+"""Where trials of this process ran out of memory, what fitted then, for the next one of that kind."""
 
 
 class Chunks:
@@ -56,9 +56,9 @@ class Chunks:
             tuple(parameter.shape for parameter in model.parameters()),
             getattr(model.encoder, "training_precision", None),
             batch_size,
-            workers.count,
         )
-        self.chunk: Chunk = (found or FITTED.get(self._kind)) if wish == "auto" else wish
+        known = FITTED.get(self._kind) if workers.count == 1 else None  # other workers may know other things
+        self.chunk: Chunk = (found or known) if wish == "auto" else wish
         self._fitting, self._longest = 0.0, 0  # tokens of a batch that fits, and of its longest sentence
 
     def step(self, batch: TokenizedBatch, seed: int) -> Loss:
@@ -89,6 +89,7 @@ class Chunks:
             if self.model.bank is not None and bank is not None:
                 self.model.bank.load_state_dict(bank)
             streams.restore()
+            FITTED[self._kind] = smaller
             self._take(smaller, "a step ran out of memory and is done again")
 
     def _attempt(self, batch: TokenizedBatch, seed: int) -> Loss:
@@ -172,7 +173,7 @@ class Chunks:
         return max(sum(lengths[i] for i in one) for one in several) // 2 if several else None
 
     def _take(self, chunk: Chunk, why: str) -> None:
-        self.chunk = FITTED[self._kind] = chunk
+        self.chunk = chunk
         size = "the encoder's own passes" if chunk == "passes" else f"passes of at most {chunk:,} tokens"
         if self.workers.rank == 0:
             print(f"{why}: from now on by a gradient cache, with {size}", file=sys.stderr, flush=True)
