@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainables.encoders.kinds import Missing
+from trainables.encoders.pooling import POOLINGS
+from trainables.errors import choices
 from trainables.registry import Registry
 
 if TYPE_CHECKING:
@@ -32,9 +35,6 @@ class Family:
     """Whether a text begins with a token that stands for the whole of it, [CLS] or <s>."""
     causal: bool = False
     """Whether a token sees only those before it."""
-    positions: bool = True
-    """Whether `max_position_embeddings` bounds the input; if not, distances between tokens are learned, and any length
-    goes."""
     after_padding: bool = False
     """Whether the first token's position is the one after the padding token's number, as in RoBERTa, and not 0."""
     mlm_head: tuple[str, ...] = ()
@@ -49,8 +49,7 @@ FAMILIES = Registry(
     Family("albert", None, mlm_head=("predictions",)),
     Family("bert", "encoder.layer", mlm_head=("cls",)),
     Family("camembert", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
-    Family("deberta", "encoder.layer", positions=False, mlm_head=("cls",)),
-    Family("deberta-v2", "encoder.layer", positions=False, mlm_head=("cls",)),
+    Family("deberta-v2", "encoder.layer", mlm_head=("cls",)),
     Family(
         "distilbert",
         "transformer.layer",
@@ -58,13 +57,13 @@ FAMILIES = Registry(
     ),
     Family("electra", "encoder.layer", mlm_head=("generator_predictions", "generator_lm_head")),
     Family("modernbert", "layers", mlm_head=("head", "decoder")),
-    Family("mpnet", "encoder.layer", after_padding=True, mlm_head=("lm_head",)),
+    Family("mpnet", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
     Family("roberta", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
     Family("xlm-roberta", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
     # Of T5 the encoder alone.
-    Family("t5", "encoder.block", "AutoModelForTextEncoding", cls=False, positions=False),
-    Family("mt5", "encoder.block", "AutoModelForTextEncoding", cls=False, positions=False),
-    Family("umt5", "encoder.block", "AutoModelForTextEncoding", cls=False, positions=False),
+    Family("t5", "encoder.block", "AutoModelForTextEncoding", cls=False),
+    Family("mt5", "encoder.block", "AutoModelForTextEncoding", cls=False),
+    Family("umt5", "encoder.block", "AutoModelForTextEncoding", cls=False),
     # Decoder language models.
     Family("llama", "layers", cls=False, causal=True),
     Family("mistral", "layers", cls=False, causal=True),
@@ -87,6 +86,20 @@ def named_family(name: str) -> str | None:
     return None
 
 
+def unknown_family(name: str, family: str) -> Missing:
+    """That a model's family has no entry."""
+    return (
+        f"the encoder {name!r} is of the family {family!r}, which is not known here",
+        f"the families are {', '.join(FAMILIES)}, and a plugin can add one",
+    )
+
+
+def unfit_pooling(mode: str, name: str) -> str:
+    """Why a pooling that needs [CLS] does not go with a model whose texts begin with none, in a sentence."""
+    fitting = choices(repr(pooling.name) for pooling in POOLINGS.values() if not pooling.needs_cls)
+    return f"pooling.mode {mode!r} needs a [CLS] token, which {name!r} has not; take pooling.mode {fitting}"
+
+
 def family_of(backbone: PreTrainedModel) -> Family:
     """The entry of a loaded model."""
     return FAMILIES[backbone.config.model_type]
@@ -102,11 +115,12 @@ def layer_list(backbone: PreTrainedModel) -> nn.ModuleList | None:
 
 
 def longest_input(backbone: PreTrainedModel) -> int | None:
-    """The most tokens that the model has positions for, special tokens included; None: any number."""
-    config = backbone.config
-    if not family_of(backbone).positions and not getattr(config, "position_biased_input", False):
-        return None  # a DeBERTa may have learned positions besides, as its configuration says
-    return int(config.max_position_embeddings) - first_position(backbone)
+    """The most tokens of an input, special tokens included; None: any number, as in T5.
+
+    DeBERTa and decoders could take more than their configuration says, but sentence-transformers would cut there.
+    """
+    positions = getattr(backbone.config, "max_position_embeddings", None)
+    return None if positions is None else positions - first_position(backbone)
 
 
 def first_position(backbone: PreTrainedModel) -> int:
@@ -114,7 +128,7 @@ def first_position(backbone: PreTrainedModel) -> int:
     return int(backbone.embeddings.padding_idx) + 1 if family_of(backbone).after_padding else 0
 
 
-def can_be_packed(backbone: PreTrainedModel) -> bool:
+def packs(backbone: PreTrainedModel) -> bool:
     """Whether its attention goes through transformers' attention interface, so that many sentences can stand in one
     row; if not, it takes padded passes."""
     return bool(backbone._supports_attention_backend)
