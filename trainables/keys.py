@@ -140,7 +140,7 @@ def find(recipe: type, name: str) -> Key:
 def parse(item: Key, raw: str) -> Value:
     """A value from text: `none` is None, lists of names split at commas."""
     options = _options(item.type)
-    if raw.lower() == "none" and type(None) in options:
+    if raw.strip().lower() == "none" and type(None) in options:
         return None
     if tuple in [get_origin(option) for option in options]:
         return tuple(part.strip() for part in raw.split(",") if part.strip())
