@@ -64,7 +64,7 @@ def write_model(family: str, folder: Path, **settings: Any) -> Path:
     tokenizer = make_tokenizer(family)
     special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
     special |= {name: getattr(tokenizer, name) for name in ("bos_token_id", "cls_token_id", "sep_token_id")}
-    config = AutoConfig.for_model(family, vocab_size=len(tokenizer), **special, **SIZES[family], **settings)
+    config = AutoConfig.for_model(family, vocab_size=len(tokenizer), **(special | SIZES[family] | settings))
     torch.manual_seed(0)
     model = AutoModel.from_config(config)
     with torch.no_grad():  # wide apart, or all sentences look alike

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from transformers import AutoModel
 
 from tests.conftest import SENTENCES
-from tests.families import LONGEST, SIZES, write_model
+from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.families import FAMILIES, Family
 from trainables.encoders.pooling import POOLINGS
@@ -182,3 +183,92 @@ class TestEveryFamily:
         theirs = reloaded(encoder, tmp_path / "saved")
         np.testing.assert_allclose(theirs.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5, rtol=0)
         assert sum(weight.nbytes for weight in encoder.parameters()) == bytes_of[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_who_sees_whom(family: str, folders: dict[str, Path]):
+    """A later word changes the first word's state in an encoder, and in no decoder; packed as padded."""
+    encoder = load(folders[family])
+    first, other = encoder.tokenize(["two dogs run in the park", "two dogs run in the water"])
+    start = len(encoder._around[0])
+    for packed in (True, False):
+        with torch.no_grad():
+            (states,), _ = encoder._passes.states([first, other], packed=packed)
+        same = torch.allclose(states[0, start], states[1, start], atol=1e-6)
+        assert same == FAMILIES[family].causal
+
+
+@pytest.mark.parametrize("family", ["modernbert", "mistral"])
+def test_near_attention_ends_at_its_window(family: str, folders: dict[str, Path], tmp_path: Path):
+    """The packed pass is equal to transformers' own (above), and not because the window is never reached."""
+    wide = write_model(family, tmp_path, **{"local_attention" if family == "modernbert" else "sliding_window": 128})
+    near, far = load(folders[family], "last").encode(TEXTS), load(wide, "last").encode(TEXTS)
+    lengths = np.array([len(ids) for ids in load(wide).tokenize(TEXTS)])
+    apart = np.abs(near - far).max(axis=1)
+    assert (apart[lengths <= WINDOW] < 1e-5).all()
+    assert (apart[lengths > 2 * WINDOW] > 1e-4).all()
+    assert (lengths <= WINDOW).any()
+    assert (lengths > 2 * WINDOW).any()
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral"])
+def test_a_padding_token_is_found_and_saved(family: str, folders: dict[str, Path], tmp_path: Path):
+    from transformers import AutoTokenizer
+
+    assert AutoTokenizer.from_pretrained(folders[family]).pad_token is None
+    load(folders[family], "last").save(tmp_path / "saved")
+    assert AutoTokenizer.from_pretrained(tmp_path / "saved").pad_token == "</s>"
+
+
+def test_a_sentence_without_a_token_has_an_embedding(folders: dict[str, Path]):
+    """Qwen2's tokenizer puts nothing around a text, so an empty one has no token at all."""
+    encoder = load(folders["qwen2"], "last")
+    assert encoder.tokenizer("")["input_ids"] == []
+    embedded = encoder.encode(["", "two dogs run", ""])
+    assert np.isfinite(embedded).all()
+    np.testing.assert_allclose(embedded[0], embedded[2], atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bart", "gpt2"])
+def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
+    from transformers import AutoConfig
+
+    AutoConfig.for_model(family).save_pretrained(tmp_path)
+    make_tokenizer("bert").save_pretrained(tmp_path)
+    config = EncoderConfig(name=str(tmp_path))
+    for refuse in (lambda: check_encoder(config), lambda: load_encoder(config, PoolingConfig("mean"))):
+        with pytest.raises(UserError) as caught:
+            refuse()
+        sentence = f"the encoder {str(tmp_path)!r} is of the family {family!r}, which is not known here; the families"
+        assert str(caught.value).startswith(f"{sentence} are albert, bert, ")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_family_from_outside_is_one_entry(tmp_path: Path):
+    model = write_model("qwen2", tmp_path)
+    settings = json.loads((model / "config.json").read_text())
+    FAMILIES.add(Family("olmo2", "layers", cls=False, causal=True))
+    try:
+        from transformers import Olmo2Config, Olmo2Model
+
+        kept = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+        Olmo2Model(Olmo2Config(**{name: settings[name] for name in kept})).save_pretrained(model)
+        encoder = load(model, "last", layers=1)
+        theirs = reloaded(encoder, tmp_path / "saved")
+        np.testing.assert_allclose(theirs.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5, rtol=0)
+    finally:
+        FAMILIES.remove("olmo2")
+
+
+def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
+    config = EncoderConfig(name=str(folders["bert"]), dtype="bf16")
+    encoder = load_encoder(config, PoolingConfig("mean"), device="cpu", masked_lm=True)
+    assert isinstance(encoder, TransformerEncoder)
+    assert encoder.mlm_head is not None
+    value, count = encoder.mlm_head.loss(encoder.tokenize(TEXTS), torch.Generator().manual_seed(0), range(len(TEXTS)))
+    value.backward()
+    assert count > 0
+    assert torch.isfinite(value)
+    words = encoder.backbone.get_input_embeddings().weight
+    assert words.dtype == words.grad.dtype == torch.bfloat16
+    assert sum(one is words for one in encoder.parameters()) == 1

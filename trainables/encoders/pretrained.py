@@ -117,9 +117,7 @@ def _give_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
     if tokenizer.pad_token_id is not None:
         return
     if tokenizer.eos_token_id is None:
-        raise UserError(
-            f"the tokenizer of {name!r} has no padding token, and no end token to stand for it; give it one"
-        )
+        raise UserError(f"the tokenizer of {name!r} has no padding token, nor an end token to take its place")
     tokenizer.pad_token = tokenizer.eos_token
 
 
