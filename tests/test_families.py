@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from trainables.encoders.families import FAMILIES, Family
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
+from trainables.plugins import load_plugin
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.registry import load as load_object
 
@@ -245,19 +247,32 @@ def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
 
 
 def test_a_family_from_outside_is_one_entry(tmp_path: Path):
-    model = write_model("qwen2", tmp_path)
-    settings = json.loads((model / "config.json").read_text())
-    FAMILIES.add(Family("olmo2", "layers", cls=False, causal=True))
-    try:
-        from transformers import Olmo2Config, Olmo2Model
+    """The plugin of `docs/encoders.md`."""
+    from transformers import Olmo2Config, Olmo2Model
 
-        kept = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
-        Olmo2Model(Olmo2Config(**{name: settings[name] for name in kept})).save_pretrained(model)
-        encoder = load(model, "last", layers=1)
+    page = (Path(__file__).parents[1] / "docs" / "encoders.md").read_text()
+    (plugin,) = re.findall(r"^```python my_family.py\n(.*?)^```", page, re.S | re.M)
+    (tmp_path / "my_family.py").write_text(plugin)
+    settings = json.loads((write_model("qwen2", tmp_path / "model") / "config.json").read_text())
+    kept = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    Olmo2Model(Olmo2Config(**{name: settings[name] for name in kept})).save_pretrained(tmp_path / "model")
+    load_plugin(tmp_path / "my_family.py")
+    try:
+        encoder = load(tmp_path / "model", "last", layers=1)
         theirs = reloaded(encoder, tmp_path / "saved")
         np.testing.assert_allclose(theirs.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5, rtol=0)
     finally:
         FAMILIES.remove("olmo2")
+
+
+def test_the_page_of_encoders_names_every_family_and_how_it_passes(folders: dict[str, Path]):
+    page = (Path(__file__).parents[1] / "docs" / "encoders.md").read_text()
+    said = {}
+    for line in page.splitlines():
+        if line.startswith("| `"):
+            names, _, _, passes = line.strip("| ").split(" | ")
+            said |= dict.fromkeys(re.findall(r"`([^`]+)`", names), passes)
+    assert said == {name: "packed" if load(folders[name])._passes.packed else "padded" for name in FAMILIES}
 
 
 def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
@@ -272,3 +287,45 @@ def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
     words = encoder.backbone.get_input_embeddings().weight
     assert words.dtype == words.grad.dtype == torch.bfloat16
     assert sum(one is words for one in encoder.parameters()) == 1
+
+
+def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
+    """From the recipe to a saved model whose embeddings are those that were scored."""
+    from sentence_transformers import SentenceTransformer
+
+    from trainables.corpora import scenes
+    from trainables.senteval import evaluate
+    from trainables.trial import check_recipes
+    from trainables.trial.run import run_trial
+
+    scenes.write(tmp_path / "corpus", size=0.1)
+    data, tasks = tmp_path / "corpus" / "senteval", ("STSBenchmark",)
+    recipe = Recipe().override(
+        {
+            "encoder.name": str(write_model("modernbert", tmp_path / "hub")),
+            "encoder.query_prompt": "the dog ",
+            "encoder.document_prompt": "two women ",
+            "encoder.dtype": "bf16",
+            "pooling.mode": "last",
+            "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+            "corpus.limit": 160,
+            "objective.name": "mnrl",
+            "corpus.layout": "pairs",
+            "objective.mlm": 0.1,
+            "optimisation.batch_size": 16,
+            "optimisation.learning_rate": 1e-2,
+            "evaluation.senteval": str(data),
+            "evaluation.tasks": tasks,
+            "evaluation.protocol": "fast",
+        }
+    )
+    check_recipes([recipe])
+    result = run_trial(recipe, 1, model_folder=tmp_path / "model")
+    untrained = run_trial(recipe.override({"optimisation.epochs": 0}), 1)
+    assert result.scores["STSBenchmark"] != untrained.scores["STSBenchmark"]
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    assert model.prompts == {"query": "the dog ", "document": "two women "}
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    again = evaluate(lambda sentences: model.encode(list(sentences)), data, tasks, "fast").tasks["STSBenchmark"]
+    score = "test_spearman_cosine"
+    assert again[score] == pytest.approx(result.scores["STSBenchmark"][score], abs=1e-3)
