@@ -102,7 +102,8 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
         )
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
-        backbone.config.use_cache = False  # a decoder would keep what only writing on needs
+        if FAMILIES[config.model_type].causal:
+            backbone.config.use_cache = False  # it would keep keys and values, which only writing on needs
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         return backbone, tokenizer, sorted(report["missing_keys"])
 
