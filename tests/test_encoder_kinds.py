@@ -16,6 +16,7 @@ from tests.conftest import SENTENCES
 from trainables.encoders import ENCODERS, check_encoder, check_trainable, finished_kind, load_encoder, trainable
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
+from trainables.encoders.passes import full_passes
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.project import build_projection
 from trainables.encoders.projection import PROJECTIONS
@@ -138,6 +139,9 @@ class Letters(nn.Module):
 
     def tokenize(self, sentences):
         return [list(sentence.encode()) for sentence in sentences]
+
+    def passes(self, lengths, most=None):
+        return full_passes(lengths, most or 1_000_000)
 
     def embed(self, tokens):
         return torch.stack([self.table(torch.tensor(row, device=self.device)).mean(0) for row in tokens])
