@@ -73,7 +73,7 @@ class Contrastive(Objective):
         if self.config.bank:
             used = (comparison.positives | comparison.shared).any(dim=0)  # by some anchor; neutral rows are not
             contrasted = (comparison.candidates[used].detach(), comparison.text[used])
-        return Loss(losses.sum() / max(counts["anchors"], 1), counts, contrasted)
+        return Loss(losses.sum() / counts["anchors"].clamp(min=1), counts, contrasted)
 
     def _losses(
         self, anchors: Tensor, candidates: Tensor, positives: Tensor, shared: Tensor, ones: Tensor | None
