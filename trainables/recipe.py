@@ -52,6 +52,26 @@ class EncoderConfig:
         "sentence embedding (CLSR).",
         since=1,
     )
+    query_prompt: str | None = key(
+        None,
+        "Text put before every anchor (premise) in training, and before every sentence that is evaluated: SentEval's "
+        "tasks know no documents. It is joined as it is, blanks included.",
+        since=3,
+        exact=True,
+    )
+    document_prompt: str | None = key(
+        None,
+        "Text put before what is compared with an anchor in training (hypotheses, positives, negatives); none puts "
+        "nothing there. Saved with the model, as encoder.query_prompt is.",
+        since=3,
+        exact=True,
+    )
+    dtype: Literal["fp32", "bf16"] = key(
+        "fp32",
+        "Of the encoder's weights while it is trained, their gradients and the optimiser's state. bf16 takes half the "
+        "memory, trains in bf16, and loses small changes; evaluated and saved in fp32.",
+        since=3,
+    )
 
 
 @dataclass(frozen=True)
@@ -299,15 +319,6 @@ class OptimisationConfig:
         "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
     )
     optimiser: Literal["adamw", "sgd"] = key("adamw", "sgd has momentum 0.9.", since=1, together=True)
-    chunk: Literal["auto"] | int | None = key(
-        "auto",
-        "The most tokens, padding included, that are in memory at once: a batch with more is embedded twice, pass by "
-        "pass, with the gradients of the whole batch (gradient cache). none: the whole batch stays in memory; auto: it "
-        "does where it fits, else what fits is found.",
-        at_least(1),
-        since=3,
-        measures=False,
-    )
     keep: Literal["last", "best", "average"] = key(
         "last",
         "Which weights of the encoder a training leaves: those of the last step; best: those with the highest score on "
@@ -323,6 +334,15 @@ class OptimisationConfig:
         "With keep=average: the mean is over this last share of the steps, at least over one.",
         between(0.0, 1.0),
         since=3,
+    )
+    chunk: Literal["auto"] | int | None = key(
+        "auto",
+        "The most tokens, padding included, that are in memory at once: a batch with more is embedded twice, pass by "
+        "pass, with the gradients of the whole batch (gradient cache). none: the whole batch stays in memory; auto: it "
+        "does where it fits, else what fits is found.",
+        at_least(1),
+        since=3,
+        measures=False,
     )
 
 
@@ -435,4 +455,4 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     if not equals:
         raise UserError(f"--set {text!r} has no '='; write it as KEY=VALUE, e.g. objective.temperature=0.5")
     item = find(Recipe, name.strip())
-    return item.name, parse(item, raw.strip())
+    return item.name, parse(item, raw if item.exact else raw.strip())

@@ -19,6 +19,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from trainables.encoders.dropout import dropout as quick_dropout
+from trainables.encoders.families import first_position
 
 PACKED = "packed_sentences"
 
@@ -43,18 +44,6 @@ class Packing:
         """The tokens that are there once each sentence has a row of its own."""
         lengths = torch.tensor(self.lengths)
         return (torch.arange(max(self.lengths)) < lengths.unsqueeze(1)).to(device)
-
-
-def packs(backbone: PreTrainedModel) -> bool:
-    """Whether its attention goes through transformers' interface, so that it can be told about packed sentences."""
-    return bool(backbone._supports_attention_backend)
-
-
-def first_position(backbone: PreTrainedModel) -> int:
-    """The number of a sentence's first position: RoBERTa and its kin begin after that of padding."""
-    embeddings: Any = getattr(backbone, "embeddings", None)
-    after_padding = hasattr(embeddings, "create_position_ids_from_input_ids")
-    return int(embeddings.padding_idx) + 1 if after_padding else 0
 
 
 def packed_states(

@@ -32,11 +32,11 @@ class Progress:
     streams: int | None = None
     """How many random streams the forward passes drew from: one for each worker, the most where their number changed.
     None where nothing was drawn."""
-    chunk: Chunk = None
-    """The last step's."""
     kept: dict[str, Any] | None = None
     """What `optimisation.keep` has kept so far, where that is not the last step: `keep`; with `best` the `step`, its
     `score` in percent, and how many steps were `scored`; with `average` `from_step` and over how many `steps`."""
+    chunk: Chunk = None
+    """The last step's."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
