@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
-SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept"))
+SHARED = tuple(
+    f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "transfer")
+)
 
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {

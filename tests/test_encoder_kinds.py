@@ -16,7 +16,6 @@ from tests.conftest import SENTENCES
 from trainables.encoders import ENCODERS, check_encoder, check_trainable, finished_kind, load_encoder, trainable
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
-from trainables.encoders.passes import full_passes
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.project import build_projection
 from trainables.encoders.projection import PROJECTIONS
@@ -121,6 +120,7 @@ from torch import nn
 
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import ENCODERS, EncoderKind
+from trainables.encoders.passes import full_passes
 
 
 class Letters(nn.Module):
@@ -141,7 +141,7 @@ class Letters(nn.Module):
         return [list(sentence.encode()) for sentence in sentences]
 
     def passes(self, lengths, most=None):
-        return full_passes(lengths, most or 1_000_000)
+        return full_passes(lengths, most or sum(lengths))
 
     def embed(self, tokens):
         return torch.stack([self.table(torch.tensor(row, device=self.device)).mean(0) for row in tokens])

@@ -24,6 +24,7 @@ from trainables.encoders.tokens import token_ids
 from trainables.errors import UserError
 from trainables.recipe import PoolingConfig
 from trainables.registry import load
+from trainables.transfer import onto
 
 
 class TransformerEncoder(nn.Module):
@@ -125,7 +126,7 @@ class TransformerEncoder(nn.Module):
         with autocast(self.device, self.training_precision):
             embedded = torch.cat([self.pool(*self._states([tokens[i] for i in one])) for one in passes])
         order = torch.tensor([i for one in passes for i in one])
-        return embedded[torch.argsort(order).to(self.device)]
+        return embedded[onto(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
         """Sentences that `embed` has in one pass; see `Passes.cut`."""

@@ -19,6 +19,7 @@ from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import HeadConfig, ObjectiveConfig
 from trainables.training.distributed import Workers
 from trainables.training.roles import tokenize
+from trainables.transfer import onto
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,17 +113,17 @@ class StudyModel(nn.Module):
         device = self.encoder.device
         embeddings = workers.gather(local, batch.shares(workers))  # (items, dim)
         if self.count_padding:
-            embeddings = embeddings * _padding_share(batch).to(device, embeddings.dtype)
+            embeddings = embeddings * onto(_padding_share(batch).to(embeddings.dtype), device)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         loss = self.objective(
             EmbeddedBatch(
                 embeddings=embeddings,
                 projected=self.head(embeddings),
-                text=batch.text.to(device),
-                premise=batch.premise.to(device),
-                hypothesis=batch.hypothesis.to(device),
-                label=batch.label.to(device),
-                group=batch.group.to(device),
+                text=onto(batch.text, device),
+                premise=onto(batch.premise, device),
+                hypothesis=onto(batch.hypothesis, device),
+                label=onto(batch.label, device),
+                group=onto(batch.group, device),
                 generator=generator,
                 bank=bank,
                 bank_text=bank_text,
@@ -174,7 +175,7 @@ class MemoryBank(nn.Module):
         """Put a batch's candidates in, in place of the oldest entries."""
         added, batches = self._counts()
         size = len(self.texts)
-        order = torch.randperm(len(texts), generator=generator).to(texts.device)[:size]
+        order = onto(torch.randperm(len(texts), generator=generator)[:size], texts.device)
         vectors, texts = vectors[order], texts[order]
         places = (self.added + torch.arange(len(texts), device=texts.device)) % size
         self.vectors[places] = vectors.to(self.vectors.dtype)
