@@ -111,6 +111,7 @@ WORTH_WAITING = {
     "nltk",
     "numpy",
     "optuna",
+    "peft",
     "pooch",
     "pyarrow",
     "safetensors",
