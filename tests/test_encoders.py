@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, load_encoder
+from trainables.encoders.passes import length_buckets
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.project import build_projection
 from trainables.encoders.projection import PROJECTIONS
-from trainables.encoders.transformer import TransformerEncoder, length_buckets
+from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig

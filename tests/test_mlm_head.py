@@ -126,7 +126,7 @@ class TestEveryHead:
 
         encoder = load(folders[family]).double()
         tokens = encoder.tokenize(SENTENCES)
-        monkeypatch.setattr("trainables.encoders.mlm_head.TOKENS_PER_PASS", {"cpu": 30})  # several passes
+        monkeypatch.setattr("trainables.encoders.passes.TOKENS_PER_PASS", {"cpu": 30})  # several passes
         value, count = encoder.mlm_head.loss(tokens, seeded(5), range(len(tokens)))
         value.backward()
 

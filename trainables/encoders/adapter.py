@@ -84,6 +84,11 @@ class AdaptedEncoder(nn.Module):
         base = torch.from_numpy(self.store.take(rows))
         return self.adapter(base.to(next(self.parameters())))
 
+    def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
+        """All sentences at once, or `most` at a time: each is one number, and costs little."""
+        every = range(len(lengths))
+        return [list(every[start : start + (most or len(every))]) for start in range(0, len(every), most or len(every))]
+
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32 embeddings, in the order of the sentences."""

@@ -80,6 +80,14 @@ class TrainableEncoder(BaseEncoder, Protocol):
         Computed in training precision. Without dropout they are those of `encode`, but for precision and padding.
         """
 
+    def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
+        """Indices of sentences, by how many numbers `tokenize` made of each, in the passes in which `embed` works: at
+        most `most` numbers in each (None: as many as the device works on well at once), but at least one sentence.
+
+        `embed` of the sentences of one pass, in its order, is one pass with the same random draws. Whatever is between
+        two passes is freed, so a batch of any size can be embedded pass by pass.
+        """
+
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
         """All that training may change; a frozen base is not among it."""
 

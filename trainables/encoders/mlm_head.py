@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.encoders.loading import hub_errors, quieten, transformer_folder
-from trainables.encoders.passes import TOKENS_PER_PASS, autocast, length_buckets, padded, token_states
+from trainables.encoders.passes import Passes, autocast, padded
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
 
@@ -49,7 +49,7 @@ class MLMHead(nn.Module):
                 f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
                 "set objective.mlm to 0, or name another encoder"
             )
-        self._backbone = (backbone,)  # in a tuple, or the encoder's backbone would become a part of its head
+        self._passes = Passes(backbone, tokenizer.pad_token_id)
         self.tokenizer = tokenizer
         self.precision = precision
         self.head, self.fresh = _head(backbone, name)
@@ -63,18 +63,18 @@ class MLMHead(nn.Module):
         workers' sums, divided by the count, add up to the loss of one worker. Masks come from `generator`
         alone, so that workers who seed it alike agree about them.
         """
-        device = next(self._backbone[0].parameters()).device
+        device = next(self._passes.backbone.parameters()).device
         masked, labels = mask_tokens(tokens, self.tokenizer, generator)
         total = torch.zeros((), device=device, requires_grad=True)  # an empty share can go backwards, too
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
         with autocast(device, self.precision):  # one for all passes, as in `TransformerEncoder.embed`
-            for bucket in length_buckets([len(masked[i]) for i in own], TOKENS_PER_PASS[device.type]):
-                rows = [own[i] for i in bucket]
+            for one in self._passes.cut([len(masked[i]) for i in own]):
+                rows = [own[i] for i in one]
                 total = total + self._guess([masked[i] for i in rows], [labels[i] for i in rows])
         return total, sum(label != IGNORED for row in labels for label in row)
 
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
-        states, mask = token_states(self._backbone[0], tokens, self.tokenizer.pad_token_id)
+        states, mask = self._passes.states(tokens)
         wanted = padded(labels, IGNORED).to(mask.device)
         hidden = wanted != IGNORED
         logits = self.head(states[-1][hidden])  # (hidden tokens, vocabulary): the vocabulary is large

@@ -1,4 +1,4 @@
-"""Tokens through a transformer: passes with little padding, and the states that come out."""
+"""Tokens through a transformer: passes without padding, or with little, and the states that come out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+from trainables.encoders.dropout import quicken
+from trainables.encoders.packed import PACKED, packed_states, packs
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -21,27 +24,67 @@ def autocast(device: torch.device, precision: torch.dtype) -> contextlib.Abstrac
     return contextlib.nullcontext() if precision == torch.float32 else torch.autocast(device.type, dtype=precision)
 
 
-def token_states(
-    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], filler: int, every_layer: bool = False
-) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Token states of one padded pass, and the mask of real tokens, (sentences, tokens); for use inside `autocast`.
+class Passes:
+    """How token ids go through a transformer: packed where its attention can be told about it, else padded."""
 
-    The states are those of the last layer, or with `every_layer` of the embeddings and all layers, each (sentences,
-    tokens, dim).
-    """
+    def __init__(self, backbone: PreTrainedModel, filler: int) -> None:
+        """`filler`: the token that fills short sentences up in a padded pass."""
+        self.backbone = backbone
+        self.filler = filler
+        self.packed = packs(backbone)
+        if self.packed:
+            backbone.set_attn_implementation(PACKED)
+        quicken(backbone)
+
+    def cut(self, lengths: Sequence[int], most: int | None = None, *, packed: bool = True) -> list[list[int]]:
+        """Indices of sentences by their lengths, longest first, in passes of at most `most` tokens, padding included,
+        but for a sentence that is longer; None: as many as the device works on well at once."""
+        most = most or TOKENS_PER_PASS[next(self.backbone.parameters()).device.type]
+        return full_passes(lengths, most) if self.packed and packed else length_buckets(lengths, most)
+
+    def states(
+        self, tokens: Sequence[Sequence[int]], every_layer: bool = False, *, packed: bool = True
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """Token states of one pass, and the mask of real tokens, (sentences, longest); for use inside `autocast`.
+
+        The states are those of the last layer, or with `every_layer` of the embeddings and all layers, each (sentences,
+        longest, dim) in fp32: a mean over many bf16 numbers loses digits. Where a sentence has ended they are 0; with
+        `packed=False` they are what the model makes of padding.
+        """
+        if self.packed and packed:
+            states, mask = packed_states(self.backbone, tokens, every_layer)
+        else:
+            states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer)
+        return tuple(state.float() if state.dtype == torch.bfloat16 else state for state in states), mask
+
+
+def _padded_states(
+    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], filler: int, every_layer: bool
+) -> tuple[tuple[Tensor, ...], Tensor]:
     device = next(backbone.parameters()).device
     ids = padded(tokens, filler).to(device)
     mask = padded([[1] * len(row) for row in tokens], 0).to(device)
     output = backbone(input_ids=ids, attention_mask=mask, output_hidden_states=every_layer)
-    states = output.hidden_states if every_layer else (output.last_hidden_state,)
-    # bf16 states are summed in fp32: a mean over many tokens loses digits otherwise.
-    return tuple(state.float() if state.dtype == torch.bfloat16 else state for state in states), mask
+    return output.hidden_states if every_layer else (output.last_hidden_state,), mask
 
 
 def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (rows, longest) int64
     """Rows of numbers as one tensor, the short ones filled up."""
     longest = max(len(row) for row in rows)
     return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows])
+
+
+def full_passes(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Indices longest first, cut into passes of at most `most` tokens in all, or of one sentence that is longer."""
+    passes: list[list[int]] = []
+    room = 0
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if lengths[index] > room or not passes:
+            passes.append([])
+            room = most
+        passes[-1].append(index)
+        room -= lengths[index]
+    return passes
 
 
 def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[int]]:

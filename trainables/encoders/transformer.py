@@ -1,4 +1,4 @@
-"""A Hugging Face transformer as a sentence encoder: tokens, states, pooling; length buckets instead of padding."""
+"""A Hugging Face transformer as a sentence encoder: tokens, states, pooling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trainables.encoders.export import save_transformer
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.mlm_head import MLMHead
-from trainables.encoders.passes import TOKENS_PER_PASS, autocast, length_buckets, token_states
+from trainables.encoders.passes import Passes, autocast
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.tokens import token_ids
 from trainables.errors import UserError
@@ -44,6 +44,7 @@ class TransformerEncoder(nn.Module):
         super().__init__()
         self.backbone = backbone
         self.tokenizer = tokenizer
+        self._passes = Passes(backbone, tokenizer.pad_token_id)
         self.mode = pooling.mode
         self.max_length = max_length
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
@@ -107,13 +108,16 @@ class TransformerEncoder(nn.Module):
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
-        lengths = [len(ids) for ids in tokens]
-        buckets = length_buckets(lengths, TOKENS_PER_PASS[self.device.type])
+        passes = self.passes([len(ids) for ids in tokens])
         # One autocast for all passes, or each would keep its own bf16 copy of every weight.
         with autocast(self.device, self.training_precision):
-            embedded = torch.cat([self.pool(*self._states([tokens[i] for i in bucket])) for bucket in buckets])
-        order = torch.tensor([i for bucket in buckets for i in bucket], device=self.device)
-        return embedded[torch.argsort(order)]
+            embedded = torch.cat([self.pool(*self._states([tokens[i] for i in one])) for one in passes])
+        order = torch.tensor([i for one in passes for i in one])
+        return embedded[torch.argsort(order).to(self.device)]
+
+    def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
+        """Sentences that `embed` has in one pass; see `Passes.cut`."""
+        return self._passes.cut(lengths, most)
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
@@ -124,10 +128,11 @@ class TransformerEncoder(nn.Module):
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
         with bar, autocast(self.device, self.evaluation_precision):
-            for bucket in length_buckets([len(ids) for ids in tokens], TOKENS_PER_PASS[self.device.type]):
-                pooled = self.evaluation_pool(*self._states([tokens[i] for i in bucket]))
-                embedded[bucket] = pooled.float().cpu().numpy()
-                bar.update(len(bucket))
+            packed = not self.counts_padding  # without padding there is none to count
+            for one in self._passes.cut([len(ids) for ids in tokens], packed=packed):
+                pooled = self.evaluation_pool(*self._states([tokens[i] for i in one], packed=packed))
+                embedded[one] = pooled.float().cpu().numpy()
+                bar.update(len(one))
         self.train(was_training)
         return embedded
 
@@ -137,6 +142,5 @@ class TransformerEncoder(nn.Module):
             raise UserError(f"the model cannot be saved: {self.unsavable}")
         save_transformer(self.backbone, self.tokenizer, self.mode, self.max_length, folder)
 
-    def _states(self, tokens: Sequence[Sequence[int]]) -> tuple[tuple[Tensor, ...], Tensor]:
-        filler = self.tokenizer.pad_token_id
-        return token_states(self.backbone, tokens, filler, every_layer=POOLINGS[self.mode].every_layer)
+    def _states(self, tokens: Sequence[Sequence[int]], *, packed: bool = True) -> tuple[tuple[Tensor, ...], Tensor]:
+        return self._passes.states(tokens, POOLINGS[self.mode].every_layer, packed=packed)

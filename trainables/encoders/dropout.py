@@ -1,0 +1,57 @@
+"""Dropout whose random numbers cost little on a CPU.
+
+torch draws a number for each element, one after the other, which took a tenth of a training step in fp32 and a fifth in
+bf16. Here sixteen random bits decide about an element, four elements to a draw. The probability is rounded to 1/65536,
+and what stays is scaled by exactly that, so the expectation is as it should be. The bits come from torch's own
+generator: a seed gives the same dropout again, and a saved random state goes on with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+LEVELS = 2**16
+
+
+class QuickDropout(nn.Dropout):
+    """`nn.Dropout`, drawn as above where it is on a CPU."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return dropout(input, self.p) if self.training else input
+
+
+def dropout(values: Tensor, probability: float) -> Tensor:
+    """Each element is 0 with that probability; the others are scaled so that the expectation stays."""
+    if values.device.type != "cpu" or probability >= 1:
+        return F.dropout(values, probability)
+    dropped: Tensor = _Dropout.apply(values, probability) if probability > 0 else values
+    return dropped
+
+
+def quicken(model: nn.Module) -> None:
+    """Have all of a model's dropout drawn that way."""
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if type(child) is nn.Dropout:
+                setattr(module, name, QuickDropout(child.p).train(child.training))
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, probability: float) -> Tensor:
+        never = round(probability * LEVELS)
+        draws = torch.empty((values.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        bits = draws.view(torch.int16)[: values.numel()].view(values.shape)
+        kept = bits >= never - LEVELS // 2
+        ctx.save_for_backward(kept)
+        ctx.scale = LEVELS / (LEVELS - never)
+        return (values * kept).mul_(ctx.scale)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (kept,) = ctx.saved_tensors
+        return (gradient * kept).mul_(ctx.scale), None

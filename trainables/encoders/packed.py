@@ -1,0 +1,150 @@
+"""Packed passes: the tokens of many sentences in one row, without padding, each sentence attending to itself alone.
+
+Linear layers, norms and dropout see real tokens only. Attention goes through transformers' attention interface, under
+the name `PACKED`: it is told where each sentence lies. Positions begin anew with each sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import AttentionInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+from trainables.encoders.dropout import dropout as quick_dropout
+
+PACKED = "packed_sentences"
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where sentences lie in a packed row."""
+
+    lengths: tuple[int, ...]  # in tokens
+    runs: tuple[tuple[int, int], ...]
+    """Neighbours of one length: (how many, their length)."""
+
+    @classmethod
+    def of(cls, lengths: Sequence[int]) -> Packing:
+        return cls(tuple(lengths), tuple((len(list(same)), length) for length, same in groupby(lengths)))
+
+    def row(self, rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:  # (1, tokens) int64
+        """Numbers of each token, sentence by sentence."""
+        return torch.tensor([[number for row in rows for number in row]]).to(device)
+
+    def mask(self, device: torch.device) -> Tensor:  # (sentences, longest) boolean
+        """The tokens that are there once each sentence has a row of its own."""
+        lengths = torch.tensor(self.lengths)
+        return (torch.arange(max(self.lengths)) < lengths.unsqueeze(1)).to(device)
+
+
+def packs(backbone: PreTrainedModel) -> bool:
+    """Whether its attention goes through transformers' interface, so that it can be told about packed sentences."""
+    return bool(backbone._supports_attention_backend)
+
+
+def first_position(backbone: PreTrainedModel) -> int:
+    """The number of a sentence's first position: RoBERTa and its kin begin after that of padding."""
+    embeddings: Any = getattr(backbone, "embeddings", None)
+    after_padding = hasattr(embeddings, "create_position_ids_from_input_ids")
+    return int(embeddings.padding_idx) + 1 if after_padding else 0
+
+
+def packed_states(
+    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], every_layer: bool
+) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Token states of one packed pass, and the mask of real tokens, (sentences, longest).
+
+    Each of the states is (sentences, longest, dim), 0 where a sentence has ended: those of the last layer, or with
+    `every_layer` of the embeddings and all layers.
+    """
+    device = next(backbone.parameters()).device
+    packing = Packing.of([len(row) for row in tokens])
+    first = first_position(backbone)
+    output = backbone(
+        input_ids=packing.row(tokens, device),
+        position_ids=packing.row([range(first, first + length) for length in packing.lengths], device),
+        output_hidden_states=every_layer,
+        packing=packing,
+    )
+    states = output.hidden_states if every_layer else (output.last_hidden_state,)
+    mask = packing.mask(device)
+    return tuple(_spread(state[0], mask) for state in states), mask
+
+
+def _spread(states: Tensor, mask: Tensor) -> Tensor:  # (tokens, dim) -> (sentences, longest, dim)
+    """A row for each sentence."""
+    sentences, longest = mask.shape
+    if len(states) == sentences * longest:
+        return states.view(sentences, longest, -1)
+    spread = states.new_zeros(sentences * longest, states.shape[1])
+    where = mask.view(-1).nonzero().squeeze(1)
+    return spread.index_copy(0, where, states).view(sentences, longest, -1)
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,  # (1, heads, tokens, size)
+    key: Tensor,  # (1, heads, tokens, size); fewer heads where several queries share one
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    packing: Packing | None = None,
+    **more: Any,
+) -> tuple[Tensor, None]:
+    """Of transformers' attention interface: (1, tokens, heads, size). Without `packing` it is the usual attention of a
+    padded pass."""
+    if packing is None:
+        found, _ = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
+        )
+        return found, None
+    causal = more.get("is_causal")
+    causal = getattr(module, "is_causal", False) if causal is None else causal
+    window = more.get("sliding_window")
+    shared = query.shape[1] // key.shape[1]
+    if shared > 1:
+        key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
+    parts = [part[0].split([count * length for count, length in packing.runs], dim=1) for part in (query, key, value)]
+    attended = []
+    for (count, length), *run in zip(packing.runs, *parts, strict=True):
+        queries, keys, values = (part.unflatten(1, (count, length)) for part in run)  # (heads, sentences, length, size)
+        near = _near(length, causal, window, query.device)
+        if dropout:
+            scores = (queries * (scaling or queries.shape[-1] ** -0.5)) @ keys.transpose(-1, -2)
+            weights = (scores if near is None else scores.masked_fill(~near, -torch.inf)).softmax(-1)
+            found = quick_dropout(weights, dropout) @ values
+        else:
+            found = F.scaled_dot_product_attention(queries, keys, values, near, scale=scaling)
+        attended.append(found.permute(1, 2, 0, 3).flatten(0, 1))
+    return torch.cat(attended).unsqueeze(0), None
+
+
+def _near(length: int, causal: bool, window: int | None, device: torch.device) -> Tensor | None:  # (length, length)
+    """Which tokens a token of a sentence looks at; None: all."""
+    if not causal and (window is None or length <= window):
+        return None
+    place = torch.arange(length, device=device)
+    ahead = place - place.unsqueeze(1)  # of the token that is looked at
+    near = torch.ones(length, length, dtype=torch.bool, device=device) if window is None else ahead.abs() < window
+    return near & (ahead <= 0) if causal else near
+
+
+def _mask(*arguments: Any, attention_mask: Tensor | None = None, **more: Any) -> Tensor | None:
+    """A padded pass has a mask, a packed one needs none."""
+    found: Tensor | None = (
+        None if attention_mask is None else sdpa_mask(*arguments, attention_mask=attention_mask, **more)
+    )
+    return found
+
+
+AttentionInterface.register(PACKED, attention)
+AttentionMaskInterface.register(PACKED, _mask)
