@@ -6,10 +6,9 @@ import copy
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
@@ -21,7 +20,7 @@ from trainables.recipe import EncoderConfig
 
 if TYPE_CHECKING:
     from peft import LoraConfig, PeftModel
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
 ALL = "all-linear"
 """What peft calls all linear layers."""
@@ -31,9 +30,9 @@ class LoraEncoder(nn.Module):
     """A linear layer of the base gives `W x + c + (alpha / rank) B A x`, where only A (rank, in) and B (out, rank) are
     trained. A `TokenEncoder`.
 
-    A is drawn here and B is 0, so the first embeddings are the base's. Of this module's own are A and B alone, and a
-    head for masked language modelling: the base is in no state dict and gets no gradient. Several of these may share
-    one base; each puts its own matrices to work before it computes.
+    A is drawn here and B is 0, so the first embeddings are the base's, and neither counts as `fresh`. Of this module's
+    own are A and B alone, and a head for masked language modelling: the base is in no state dict and gets no gradient.
+    Several of these may share one base; each puts its own matrices to work before it computes.
     """
 
     def __init__(self, base: TransformerEncoder, config: EncoderConfig, *, beside: LoraEncoder | None = None) -> None:
@@ -71,36 +70,13 @@ class LoraEncoder(nn.Module):
         """The base's backbone, as peft has it."""
         return self._peft[0]
 
-    @property
-    def dim(self) -> int:
-        return self.base.dim
-
-    @property
-    def device(self) -> torch.device:
-        return self.base.device
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        return self.base.tokenizer
-
-    @property
-    def max_length(self) -> int:
-        return self.base.max_length
-
-    @property
-    def specials(self) -> int:
-        """How many special tokens `wrap` adds."""
-        return self.base.specials
-
-    @property
-    def unsavable(self) -> str | None:
-        """Why stock modules cannot give the embeddings: what the base says."""
-        return self.base.unsavable
-
-    @property
-    def fresh(self) -> tuple[str, ...]:
-        """What the base says. A and B are not among it: together they add nothing before they are trained."""
-        return self.base.fresh
+    def __getattr__(self, name: str) -> Any:
+        """Of all else that is asked of an encoder (its size, its tokens, its passes) the base knows the answer."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            (base,) = self.__dict__.get("_base", (None,))  # a copy is asked before it has one
+            return getattr(base, name)
 
     def fingerprint(self) -> str:
         """Sixteen digits of the base's fingerprint, the matrices, and the factor before them."""
@@ -118,14 +94,6 @@ class LoraEncoder(nn.Module):
         """With the base's dropout (True) or without."""
         self.base.train(mode)
         return super().train(mode)
-
-    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Token ids of each sentence, special tokens included, cut at `max_length`."""
-        return self.base.tokenize(sentences)
-
-    def wrap(self, ids: Sequence[int]) -> list[int]:
-        """A span's token ids with the special tokens around them; nothing is cut."""
-        return self.base.wrap(ids)
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
@@ -146,6 +114,7 @@ class LoraEncoder(nn.Module):
     def _merged(self) -> TransformerEncoder:
         """A copy of the base, whose layers are its own again, with these matrices in their weights."""
         base, peft = copy.deepcopy((self.base, self.peft))
+        peft.float()  # bf16 weights would lose some of what is added
         base.backbone = peft.merge_and_unload(adapter_names=[self._name])
         return base
 
