@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
 
 from trainables.encoders.export import save_with_adapter
 from trainables.encoders.fingerprint import digest
@@ -147,7 +146,7 @@ def _injected(backbone: PreTrainedModel, settings: LoraConfig, name: str) -> Pef
 def _check_targets(config: EncoderConfig, backbone: PreTrainedModel) -> None:
     """Each target must be the name of a linear layer, or the end of one: peft would take other layers, too, and leave
     out a name that it does not find."""
-    linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear | Conv1D)]
+    linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
     for target in config.lora_targets:
         if not any(name == target or name.endswith(f".{target}") for name in linear):
             known = choices(sorted({repr(name.rpartition(".")[2]) for name in linear}))
