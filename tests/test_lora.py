@@ -226,6 +226,19 @@ class TestTrial:
         run_trial(RECIPE, 1)
         assert plain().fingerprint() != before
 
+    @pytest.mark.parametrize("keep", ["best", "average"])
+    def test_other_weights_than_the_last_can_be_kept(self, keep: str, tmp_path: Path) -> None:
+        recipe = RECIPE.override(
+            {"optimisation.keep": keep, "optimisation.keep_every": 1, "optimisation.keep_share": 1}
+        )
+        assert population_key(recipe) is None
+        kept = run_trial(recipe, 1, model_folder=tmp_path / keep).training
+        last = run_trial(RECIPE, 1, model_folder=tmp_path / "last").training
+        assert kept["kept"]["keep"] == keep
+        assert kept["last_loss"] == last["last_loss"]
+        other = keep == "average" or kept["kept"]["step"] < last["steps"]
+        assert same_adapter(tmp_path / keep, tmp_path / "last") != other
+
     def test_untrained_it_is_the_base_whatever_the_seed(self) -> None:
         untrained = RECIPE.override({"optimisation.epochs": 0})
         assert not untrained.uses_seed

@@ -16,14 +16,15 @@ def population_key(recipe: Recipe) -> str | None:
 
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
     a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated. Those that
-    take turns also share the pooling.
+    take turns also share the pooling. A trial that keeps other weights than the last trains alone.
     """
     objective = recipe.objective
     parts = OBJECTIVES[objective.name], LAYOUTS[recipe.corpus.layout], PROJECTIONS[recipe.head.kind]
     stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts) and not objective.bank
     # A head for masked language modelling belongs to the base, and so to one trial.
     masked = objective.mlm or parts[0].mlm_only
-    if not recipe.trains or not (stacks or takes_turns(recipe)) or masked or recipe.pooling.after != "none":
+    further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last"
+    if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
     apart = "pooling.mode" if takes_turns(recipe) else None
     shared = {name: value for name, value in recipe.flat().items() if name == apart or not keys()[name].together}
