@@ -19,9 +19,15 @@ from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
+from trainables.fidelity import resolve
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.training.checkpoint import TENSORS
+from trainables.training.chunks import Chunks
+from trainables.training.distributed import Workers
+from trainables.training.gradients import GradientSum
 from trainables.training.loop import Interrupted
+from trainables.training.memory import held_bytes
+from trainables.training.model import TokenizedBatch
 from trainables.trial import Reporter, TrialResult, population_key
 from trainables.trial.build import base_fingerprint, build_encoder, build_training
 from trainables.trial.population import build_members, run_population
@@ -130,6 +136,25 @@ class TestEncoder:
             assert gradient is not None
             torch.testing.assert_close(a.grad, factor * b.T @ gradient, rtol=1e-3, atol=1e-4)
             torch.testing.assert_close(b.grad, factor * gradient @ a.T, rtol=1e-3, atol=1e-4)
+
+    def test_a_batch_in_chunks_gives_the_same_gradients(self) -> None:
+        """By the gradient cache, without dropout."""
+        found = []
+        for chunk in (None, 64):
+            encoder = moved(make())
+            training = build_training(resolve(RECIPE), 1, encoder)
+            model, batch = training.model.eval(), TokenizedBatch.of(training.sampler.batch(0), encoder)
+            with GradientSum(model.parameters(), Workers()) as gradients:
+                Chunks(model, chunk, 16, Workers(), gradients).step(batch, 3)
+            found.append([parameter.grad for parameter in encoder.parameters()])
+            assert len(encoder.passes([len(ids) for ids in batch.tokens], chunk)) == (1 if chunk is None else 5)
+        assert all((gradient != 0).any() for gradient in found[0])
+        torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-5)
+
+    def test_the_base_is_not_taken_for_what_a_pass_holds(self) -> None:
+        encoder = make()
+        base = sum(parameter.nbytes for parameter in encoder.base.backbone.encoder.parameters())
+        assert held_bytes(encoder, encoder.tokenize(SENTENCES[:1])) < base / 4
 
     def test_targets_name_layers_by_the_end_of_their_names(self) -> None:
         encoder = make(targets=("query", "encoder.layer.1.output.dense"))

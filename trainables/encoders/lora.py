@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,11 @@ class LoraEncoder(nn.Module):
     def peft(self) -> PeftModel:
         """The base's backbone, as peft has it."""
         return self._peft[0]
+
+    @property
+    def frozen(self) -> Iterator[nn.Parameter]:
+        """All that lies in the base, which a backward pass goes through."""
+        return self.base.parameters()
 
     def __getattr__(self, name: str) -> Any:
         """Of all else that is asked of an encoder (its size, its tokens, its passes) the base knows the answer."""
