@@ -113,6 +113,7 @@ WORTH_WAITING = {
     "nltk",
     "numpy",
     "optuna",
+    "peft",
     "pooch",
     "pyarrow",
     "safetensors",
