@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
-SHARED = tuple(f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept"))
+SHARED = tuple(
+    f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "devices")
+)
 
 # What a module may import of the project; the longest matching name decides.
 MAY_IMPORT = {
@@ -59,6 +61,7 @@ MAY_IMPORT = {
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
     "trainables.files": (),
+    "trainables.devices": (),
     "trainables.kept": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),
@@ -107,6 +110,7 @@ HEAVY = (
 WORTH_WAITING = {
     *HEAVY,
     "huggingface_hub",
+    "flash_attn",
     "mlflow",
     "nltk",
     "numpy",

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Pairs
+from trainables.devices import moved
 from trainables.encoders.contract import TrainableEncoder, on_tokens
 from trainables.encoders.project import build_projection, projected_size
 from trainables.objectives import build_objective
@@ -91,17 +92,17 @@ class StudyModel(nn.Module):
         local = self.encoder.embed(own) if own else nothing
         embeddings = workers.gather(local, shares)  # (items, dim)
         if self.count_padding:
-            embeddings = embeddings * _padding_share(batch).to(device, embeddings.dtype)
+            embeddings = embeddings * moved(_padding_share(batch).to(embeddings.dtype), device)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         loss = self.objective(
             EmbeddedBatch(
                 embeddings=embeddings,
                 projected=self.head(embeddings),
-                text=batch.text.to(device),
-                premise=batch.premise.to(device),
-                hypothesis=batch.hypothesis.to(device),
-                label=batch.label.to(device),
-                group=batch.group.to(device),
+                text=moved(batch.text, device),
+                premise=moved(batch.premise, device),
+                hypothesis=moved(batch.hypothesis, device),
+                label=moved(batch.label, device),
+                group=moved(batch.group, device),
                 generator=generator,
                 bank=bank,
                 bank_text=bank_text,
@@ -153,7 +154,7 @@ class MemoryBank(nn.Module):
         """Put a batch's candidates in, in place of the oldest entries."""
         added, batches = self._counts()
         size = len(self.texts)
-        order = torch.randperm(len(texts), generator=generator).to(texts.device)[:size]
+        order = moved(torch.randperm(len(texts), generator=generator)[:size], texts.device)
         vectors, texts = vectors[order], texts[order]
         places = (self.added + torch.arange(len(texts), device=texts.device)) % size
         self.vectors[places] = vectors.to(self.vectors.dtype)
