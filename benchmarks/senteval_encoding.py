@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks._arithmetic import best, forward_flops, product_rate
 from benchmarks._minilm import minilm
 from trainables.errors import UserError
 
@@ -39,7 +39,8 @@ def main(arguments: Sequence[str]) -> None:
     }
     theirs = SentenceTransformer(folder, device="cpu")
     sentences = _sample(asked.data, asked.sentences)
-    flops = _flops(encoders[torch.float32], sentences)
+    fp32: Any = encoders[torch.float32]
+    flops = forward_flops(fp32.backbone.config, [len(ids) for ids in fp32.tokenize(sentences)])
     print(
         f"torch {torch.__version__}, {asked.threads} thread(s), {len(sentences)} sentences, {flops / 1e12:.2f} TFLOP\n"
     )
@@ -49,8 +50,8 @@ def main(arguments: Sequence[str]) -> None:
     for precision, ours in encoders.items():
         theirs.to(precision)
         rate = _machine_rate(ours, precision)
-        mine = _best(functools.partial(ours.encode, sentences), asked.runs)
-        other = _best(lambda: theirs.encode(sentences, show_progress_bar=False, convert_to_tensor=True), asked.runs)
+        mine = best(functools.partial(ours.encode, sentences), asked.runs)
+        other = best(lambda: theirs.encode(sentences, show_progress_bar=False, convert_to_tensor=True), asked.runs)
         theirs_in_fp32 = theirs_in_fp32 or other
         print(
             f"| {str(precision).removeprefix('torch.')} | {rate / 1e9:.0f} | {flops / mine / 1e9:.0f} "
@@ -62,34 +63,8 @@ def main(arguments: Sequence[str]) -> None:
 
 def _machine_rate(encoder: Any, precision: Any) -> float:
     """Floating-point operations a second of the feed-forward layer's product on 4096 tokens."""
-    import torch
-
     config = encoder.backbone.config
-    a = torch.randn(4096, config.hidden_size).to(precision)
-    b = torch.randn(config.intermediate_size, config.hidden_size).to(precision)
-    seconds = _best(lambda: a @ b.T, 20)
-    return 2 * a.shape[0] * b.numel() / seconds
-
-
-def _flops(encoder: Any, sentences: Sequence[str]) -> float:
-    """Floating-point operations of one pass over the sentences: linear layers and attention, real tokens only."""
-    config = encoder.backbone.config
-    hidden, layers = config.hidden_size, config.num_hidden_layers
-    lengths = np.array([len(ids) for ids in encoder.tokenize(sentences)], dtype=float)
-    linear = 2 * (4 * hidden**2 + 2 * hidden * config.intermediate_size) * lengths
-    attention = 4 * hidden * lengths**2
-    return float(layers * (linear + attention).sum())
-
-
-def _best(run: Callable[[], object], runs: int) -> float:
-    """The shortest of so many runs in seconds, after one that is not timed."""
-    run()
-    seconds = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
+    return product_rate(4096, config.hidden_size, config.intermediate_size, precision)
 
 
 def _sample(data: Path, count: int) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trainables.devices import moved
 from trainables.errors import UserError
 from trainables.registry import load
 from trainables.senteval.classifier import Fold, Rows, fast_precision, fit_classifiers, hold_out
@@ -101,7 +102,7 @@ def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
         for part in _folds(labels[fold.train], protocol.folds)
     ]
     classifiers = fit_classifiers(
-        rows, labels, classes, inner, protocol.decays, protocol.fit, seed, precision=fast_precision()
+        rows, labels, classes, inner, protocol.decays, protocol.fit, seed, precision=fast_precision(rows.device)
     )
     sizes = np.array([len(part.dev) for part in inner])[:, None]
     accuracy = classifiers.dev_correct.reshape(len(inner), -1) / sizes
@@ -113,7 +114,9 @@ def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     classifiers = fit_classifiers(rows, labels, classes, refits, decays, protocol.fit, seed, apart=True)
     predictions = np.empty(len(labels), dtype=np.int64)
     for number, fold in enumerate(outer):
-        predictions[fold.dev] = classifiers.predict(rows.take(torch.from_numpy(fold.dev)), [number])[:, 0]
+        predictions[fold.dev] = classifiers.predict(
+            rows.take(moved(torch.from_numpy(fold.dev), rows.device)), [number]
+        )[:, 0]
     test = np.mean([(predictions[fold.dev] == labels[fold.dev]).mean() for fold in outer])
     numbers: Numbers = {
         "dev_accuracy": float(means.max(axis=1).mean()),
