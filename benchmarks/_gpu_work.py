@@ -95,7 +95,10 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
         SentenceTransformerTrainer,
         SentenceTransformerTrainingArguments,
     )
-    from sentence_transformers.losses import CachedMultipleNegativesRankingLoss, MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.losses import (
+        CachedMultipleNegativesRankingLoss,
+        MultipleNegativesRankingLoss,
+    )
     from transformers import PrinterCallback, TrainerCallback
 
     class Clock(TrainerCallback):
