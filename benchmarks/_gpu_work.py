@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks._arithmetic import best, forward_flops, settle
+from benchmarks._arithmetic import best, forward_flops
 from benchmarks._gpu_models import Triples, sentences
 from trainables.encoders import load_encoder
 from trainables.encoders.transformer import TransformerEncoder
@@ -57,6 +57,26 @@ class Machine:
     def precision(self) -> Any:
         return "bf16" if self.device == "cuda" else "fp32"
 
+    def peak(self, side: int) -> float:
+        """Operations a second of a product of two square matrices, in our precision."""
+        number = torch.bfloat16 if self.precision == "bf16" else torch.float32
+        a, b = (torch.randn(side, side, device=self.device).to(number) for _ in "ab")
+        return 2 * side**3 / self.best(lambda: a @ b, 20)
+
+    def best(self, run: Callable[[], object], runs: int) -> float:
+        """The shortest of so many runs in seconds, after one that is not timed."""
+
+        def finished() -> None:
+            run()
+            self.settle()
+
+        return best(finished, runs)
+
+    def settle(self) -> None:
+        """Wait until a GPU has done what it was given."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
     @contextlib.contextmanager
     def memory(self) -> Iterator[Callable[[], float | None]]:
         """Gives the most memory of the GPU that was taken inside, in GB; None without one. Frees what is left over."""
@@ -81,7 +101,7 @@ def our_training(folder: str, way: str, batch: int, machine: Machine) -> Timed:
         def run() -> None:
             train(model, sampler, config, seed=1, watcher=Watcher(), workers=Workers())
 
-        seconds = best(run, 1, machine.device) / machine.steps
+        seconds = machine.best(run, 1) / machine.steps
         lengths = [len(ids) for step in range(machine.steps) for ids in encoder.tokenize(sampler.batch(step).sentences)]
         flops = 3 * forward_flops(encoder.backbone.config, lengths)
         return Timed(seconds, sum(lengths) // machine.steps, flops / machine.steps, peak())
@@ -106,7 +126,7 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             if state.global_step in (machine.steps, 2 * machine.steps):
-                settle(machine.device)
+                machine.settle()
                 moments.append(time.perf_counter())
 
     moments: list[float] = []
@@ -154,7 +174,7 @@ def our_encoding(folder: str, way: str, count: int, machine: Machine) -> Timed:
             KEPT.clear()  # or the tokens would be there already
             encoder.encode(texts)
 
-        seconds = best(run, 2, machine.device)
+        seconds = machine.best(run, 2)
         lengths = [len(ids) for ids in encoder.tokenize(texts)]
         return Timed(seconds, sum(lengths), forward_flops(encoder.backbone.config, lengths), peak())
 
@@ -166,10 +186,9 @@ def their_encoding(folder: str, count: int, machine: Machine) -> Timed:
     with machine.memory() as peak:
         model, texts = SentenceTransformer(folder, device=machine.device), sentences(count, seed=0)
         model.to(torch.bfloat16 if machine.precision == "bf16" else torch.float32)
-        seconds = best(
+        seconds = machine.best(
             lambda: model.encode(texts, batch_size=THEIR_BATCH, show_progress_bar=False, convert_to_tensor=True).cpu(),
             2,
-            machine.device,
         )
         lengths = _lengths(model, texts)
         return Timed(seconds, sum(lengths), forward_flops(model[0].auto_model.config, lengths), peak())
@@ -184,10 +203,10 @@ def heads(device: str, rows: int, dim: int, protocol: str, machine: Machine) -> 
     data = TaskData({"all": Split([""] * rows, None, labels)}, classes=2)
     given = Embedded(TASKS["MR"], data, embeddings, lambda texts: torch.arange(len(texts), device=device))
     with machine.memory() as peak:
-        settle(machine.device)
+        machine.settle()
         begin = time.perf_counter()
         nested_cv(given, PROTOCOLS[protocol], seed=1111)
-        settle(machine.device)
+        machine.settle()
         return Timed(time.perf_counter() - begin, peak_gb=peak() if device == "cuda" else None)
 
 

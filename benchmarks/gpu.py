@@ -61,7 +61,6 @@ def main(arguments: Sequence[str]) -> None:
     asked = _parser().parse_args(arguments)
     import torch
 
-    from benchmarks._arithmetic import product_rate
     from benchmarks._gpu_work import THEIRS, Machine
 
     if asked.smoke:
@@ -75,12 +74,11 @@ def main(arguments: Sequence[str]) -> None:
     if asked.hour and not (asked.nli and asked.senteval):
         raise UserError("--hour needs data: name it with --nli and --senteval")
     side = 256 if asked.smoke else 8192
-    number = torch.float32 if asked.smoke else torch.bfloat16
-    rate = product_rate(side, side, side, number, machine.device)
+    rate = machine.peak(side)
 
     rows: list[Row] = []
     lines = [
-        *_heading(machine, rate, side, str(number).removeprefix("torch.")),
+        *_heading(machine, rate, side),
         "",
         _cells(*COLUMNS),
         "|" + "---|" * len(COLUMNS),
@@ -153,7 +151,7 @@ def _hour(asked: argparse.Namespace) -> Row:
     return Row("scl_ablation", f"{trials} trials", "packed", None, Timed(seconds, tokens, peak_gb=peak))
 
 
-def _heading(machine: Machine, rate: float, side: int, number: str) -> list[str]:
+def _heading(machine: Machine, rate: float, side: int) -> list[str]:
     import sentence_transformers
     import torch
     import transformers
@@ -163,8 +161,8 @@ def _heading(machine: Machine, rate: float, side: int, number: str) -> list[str]
         f"{where}, torch {torch.__version__}, transformers {transformers.__version__}, "
         f"sentence-transformers {sentence_transformers.__version__}",
         "",
-        f"Peak: {rate / 1e12:.3g} TFLOP/s, measured here by products of {side} x {side} matrices in {number}. "
-        f"Training and encoding in {machine.precision}; {machine.steps} steps are timed.",
+        f"Peak: {rate / 1e12:.3g} TFLOP/s, measured here by products of {side} x {side} matrices. "
+        f"All of it in {machine.precision}. Steps of training that are timed: {machine.steps}.",
     ]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._arithmetic import best, forward_flops, product_rate
+from benchmarks._arithmetic import best, forward_flops, machine_rate
 from benchmarks._minilm import minilm
 from trainables.errors import UserError
 
@@ -33,14 +33,14 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_num_threads(asked.threads)
     folder = asked.encoder or _minilm()
     config, pooling = EncoderConfig(name=folder, max_length=256), PoolingConfig("mean")
-    encoders = {
+    encoders: dict[Any, Any] = {
         torch.float32: load_encoder(config, pooling, device="cpu", evaluation_precision="fp32"),
         torch.bfloat16: load_encoder(config, pooling, device="cpu", evaluation_precision="bf16"),
     }
     theirs = SentenceTransformer(folder, device="cpu")
     sentences = _sample(asked.data, asked.sentences)
-    fp32: Any = encoders[torch.float32]
-    flops = forward_flops(fp32.backbone.config, [len(ids) for ids in fp32.tokenize(sentences)])
+    first = encoders[torch.float32]
+    flops = forward_flops(first.backbone.config, [len(ids) for ids in first.tokenize(sentences)])
     print(
         f"torch {torch.__version__}, {asked.threads} thread(s), {len(sentences)} sentences, {flops / 1e12:.2f} TFLOP\n"
     )
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     theirs_in_fp32 = mine = 0.0
     for precision, ours in encoders.items():
         theirs.to(precision)
-        rate = _machine_rate(ours, precision)
+        rate = machine_rate(ours.backbone.config, precision)
         mine = best(functools.partial(ours.encode, sentences), asked.runs)
         other = best(lambda: theirs.encode(sentences, show_progress_bar=False, convert_to_tensor=True), asked.runs)
         theirs_in_fp32 = theirs_in_fp32 or other
@@ -59,12 +59,6 @@ def main(arguments: Sequence[str]) -> None:
             flush=True,
         )
     print(f"\nours in bf16 against SentenceTransformer's default, fp32: {theirs_in_fp32 / mine:.2f}")
-
-
-def _machine_rate(encoder: Any, precision: Any) -> float:
-    """Floating-point operations a second of the feed-forward layer's product on 4096 tokens."""
-    config = encoder.backbone.config
-    return product_rate(4096, config.hidden_size, config.intermediate_size, precision)
 
 
 def _sample(data: Path, count: int) -> list[str]:

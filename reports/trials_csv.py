@@ -53,6 +53,7 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, object]:
     line |= {f"average.development_{name}": goal.of(record.scores) for name, goal in GOALS.items()}
     for task, numbers in record.scores.items():
         line |= _flat(task, numbers)
+    line |= _flat("training.kept", record.training.get("kept", {}))
     line |= _flat("geometry", record.geometry) | _flat("training", record.training) | _flat("cost", record.cost)
     for kind, description in record.data.items():
         if isinstance(description, dict):

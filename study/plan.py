@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +31,9 @@ from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
-from trainables.senteval import check_data, task_names
+from trainables.senteval import task_names
 from trainables.trial import check_recipes, remarks
-from trainables.trial.places import senteval_folder
+from trainables.trial.check import check_development
 
 LARGEST_GRID = 10_000
 
@@ -211,27 +211,10 @@ def check_plan(plan: Plan) -> None:
     check_recipes(recipes)
     if plan.explored:
         _check_goals(plan)
-    if SCHEDULERS[plan.request.scheduler].stops:
-        _check_rungs(plan.request.scheduler, recipes)
-
-
-def _check_rungs(scheduler: str, recipes: Sequence[Recipe]) -> None:
-    """`UserError` where a scheduler would find no score at a rung."""
-    from trainables.trial.evaluation import RUNG_TASKS
-
-    judged = f"--scheduler {scheduler} judges trials by the development score of {RUNG_TASKS[0]}"
-    for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
-        if not set(RUNG_TASKS) <= set(task_names(evaluation.tasks)):
-            raise UserError(
-                f"{judged}, which is not among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
-                f"evaluation.tasks={','.join((*evaluation.tasks, *RUNG_TASKS))}, or leave --scheduler out"
-            )
-        if evaluation.senteval == SCENES:
-            continue  # the built-in data has every task
-        try:
-            check_data(senteval_folder(evaluation), RUNG_TASKS)
-        except UserError as error:
-            raise UserError(f"{judged}: {error}; add its files, or leave --scheduler out") from None
+    scheduler = plan.request.scheduler
+    if SCHEDULERS[scheduler].stops:
+        for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
+            check_development(evaluation, f"--scheduler {scheduler} judges trials", "leave --scheduler out")
 
 
 def _check_goals(plan: Plan) -> None:

@@ -28,6 +28,8 @@ from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import by_all
+from trainables.trial.reporter import Reporter
+from trainables.trial.rungs import Rungs
 
 OBJECTIVE_CASES = [
     {"objective.name": "scl"},
@@ -356,7 +358,41 @@ def twelve_steps(
         "step": progress.step,
         "last loss": progress.last_loss,
         "streams": progress.streams,
+        "kept": progress.kept,
     }
+
+
+class Scored(Tiny):
+    """With embeddings for an evaluation, of which each worker computes its share."""
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        with torch.no_grad():
+            return self.embed(self.tokenize(sentences)).float().numpy().reshape(-1, self.dim)
+
+
+class Nearness:
+    """An evaluator: how near two sentences are, which rises and falls again; None on all workers but the first."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+
+    def development(self, encoder: Any) -> float | None:
+        def nearness(encode: Any) -> float:
+            first, second = encode(["two dogs", "the woman plays a piano"])
+            return -float(np.linalg.norm(first - second))
+
+        return by_all(encoder, self.workers, nearness)
+
+
+def keeps(workers: Workers) -> dict[str, Any]:
+    """What twelve steps keep, under each rule."""
+    answers = {}
+    for keep in ("last", "best", "average"):
+        encoder = Scored()
+        changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
+        rungs = Rungs(encoder, Nearness(workers), workers, Reporter())  # type: ignore[arg-type]
+        answers[keep] = twelve_steps(workers, encoder, changes, rungs)
+    return answers
 
 
 @contextlib.contextmanager
@@ -402,7 +438,7 @@ def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations)}
+JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations, keeps)}
 
 
 def run(job: str, workers: Workers) -> dict[str, Any]:

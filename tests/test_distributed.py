@@ -30,7 +30,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """What each worker of a workers of 2 and of a workers of 3 found."""
     found, running = {}, {}
     for workers, jobs in (
-        (2, "losses,halves,steps,exchanges,buckets,resumes,elastic,evaluations"),
+        (2, "losses,halves,steps,exchanges,buckets,resumes,elastic,evaluations,keeps"),
         (3, "losses,exchanges,buckets,evaluations"),
     ):
         folder = tmp_path_factory.mktemp(f"workers-{workers}")
@@ -57,7 +57,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
-    return {job: run(job, Workers()) for job in ("losses", "steps", "buckets", "resumes")}
+    return {job: run(job, Workers()) for job in ("losses", "steps", "buckets", "resumes", "keeps")}
 
 
 def test_every_objective_is_tried():
@@ -154,6 +154,24 @@ def test_one_worker_then_two_then_one_equal_one(name: str, answers: Answers):
     assert found["resized"]["sums"] == pytest.approx(found["unbroken"]["sums"], rel=1e-9)
     assert found["resized"]["step"] == found["unbroken"]["step"] == 12
     assert found["resized"]["streams"] is found["unbroken"]["streams"] is None
+
+
+@pytest.mark.parametrize("keep", ["last", "best", "average"])
+def test_all_workers_keep_what_one_keeps(keep: str, answers: Answers, alone: dict[str, Any]):
+    """The score is the first worker's, of embeddings that both computed."""
+    wanted, last = alone["keeps"][keep], alone["keeps"]["last"]
+    first, second = (answer["keeps"][keep] for answer in answers[2])
+    torch.testing.assert_close(first["state"], wanted["state"], rtol=1e-9, atol=1e-9)
+    assert all(torch.equal(value, second["state"][name]) for name, value in first["state"].items())
+    assert first["kept"] == second["kept"]
+    if keep == "best":
+        assert wanted["kept"]["step"] == 6
+        assert first["kept"] == {**wanted["kept"], "score": pytest.approx(wanted["kept"]["score"], abs=1e-5)}
+    else:
+        assert first["kept"] == wanted["kept"]
+    assert (keep == "last") == torch.equal(
+        wanted["state"]["encoder.layer.weight"], last["state"]["encoder.layer.weight"]
+    )
 
 
 def test_a_mean_over_workers_would_differ(answers: Answers):

@@ -35,7 +35,7 @@ GOLDEN = {
 }
 
 # Keys that end at 1.
-SHARES = {"objective.weight", "optimisation.warmup", "corpus.share"}
+SHARES = {"objective.weight", "optimisation.warmup", "optimisation.keep_share", "corpus.share"}
 
 
 def values(key: str) -> st.SearchStrategy[Any]:

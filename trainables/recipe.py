@@ -299,6 +299,22 @@ class OptimisationConfig:
         "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
     )
     optimiser: Literal["adamw", "sgd"] = key("adamw", "sgd has momentum 0.9.", since=1, together=True)
+    keep: Literal["last", "best", "average"] = key(
+        "last",
+        "Which weights of the encoder a training leaves: those of the last step; best: those with the highest score on "
+        "the development part of STSBenchmark (SimCSE); average: their mean over the last steps.",
+        since=3,
+        label="weights kept",
+    )
+    keep_every: int = key(
+        125, "With keep=best: score after every so many steps, and after the last one.", at_least(1), since=3
+    )
+    keep_share: float = key(
+        0.25,
+        "With keep=average: the mean is over this last share of the steps, at least over one.",
+        between(0.0, 1.0),
+        since=3,
+    )
 
 
 @dataclass(frozen=True)

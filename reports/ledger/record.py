@@ -45,7 +45,9 @@ class Record:
     """As measured: `steps`, `loss` (mean of all steps), `last_loss`, `pairs`, `sentences`, `tokens`, `anchors`,
     `positives_per_anchor`, `negatives_per_anchor`, `batches_without_anchor`, `seconds` (`resumed_seconds` of them in
     earlier runs), `population` (how many trained together), `streams` (how many workers drew dropout, each from a
-    random stream of its own; absent where nothing was drawn) and `stopped` (why it ended early, else None)."""
+    random stream of its own; absent where nothing was drawn), `kept` (which weights, where `optimisation.keep` is not
+    `last`: `{"keep": "best", "step": 250, "score": 81.2, "scored": 4}`, the score in percent, or `{"keep": "average",
+    "from_step": 76, "steps": 25}`) and `stopped` (why it ended early, else None)."""
     cost: dict[str, Any] = field(default_factory=dict)
     """`seconds`, of them `train_seconds` and `evaluation_seconds`; `gpu_seconds`, `peak_memory_mb` (of the GPU where
     there is one), `workers`, `threads`. `crew` has the seconds of the trial's workers since the trial before, by what

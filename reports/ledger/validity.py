@@ -113,13 +113,24 @@ def _counts(record: Record) -> Iterator[str]:
             continue
         for name, value in values.items():
             where = f"{kind}.{name}"
-            if name == "stopped" or where == "geometry.sentences":
+            if where == "training.kept":
+                yield from _kept(value)
+            elif name == "stopped" or where == "geometry.sentences":
                 if not isinstance(value, str | None):
                     yield f"{where} is no text"
             elif value is not None and not _is_number(value):
                 yield f"{where} is no number"
             elif value is not None and value < 0 and (kind.startswith("cost") or _SUMS.fullmatch(name)):
                 yield f"{where} is {value:g}, which is negative"
+
+
+def _kept(value: Any) -> Iterator[str]:
+    said = value if isinstance(value, Mapping) else {}
+    steps = {"best": ("step", "scored"), "average": ("from_step", "steps")}.get(str(said.get("keep")))
+    if steps is None or not all(type(said.get(name)) is int and said[name] > 0 for name in steps):
+        yield "training.kept has not the steps of `best` or `average`"
+    elif "scored" in steps and not _is_number(said.get("score")):
+        yield "training.kept.score is no number"
 
 
 def _data(record: Record) -> Iterator[str]:

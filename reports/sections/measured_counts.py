@@ -27,6 +27,7 @@ def write(results: Results, pictures: Path) -> str:
 
 def _table(results: Results) -> str:
     lines = []
+    kept = any("kept" in record.training for record in results.records)
     for label in results.asked_rows:
         records, recipe = results.of_row(label), results.recipe(label)
         if results.is_foreign(label) and not records:
@@ -48,11 +49,24 @@ def _table(results: Results) -> str:
                 mean("steps", 0),
                 mean("pairs", 0),
                 mean("last_loss", 4),
+                *([_kept(records)] if kept else []),
                 code(results.info.row_hashes[label]) if results.info.row_hashes[label] else DASH,
             ]
         )
     head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", "anchors", "batches without anchor"]
-    return table([*head, "steps", "pairs seen", "last loss", "recipe hash"], lines)
+    more = ["weights kept"] if kept else []
+    return table([*head, "steps", "pairs seen", "last loss", *more, "recipe hash"], lines)
+
+
+def _kept(records: Sequence[Record]) -> str:
+    """Of which steps the weights are that were evaluated: `best of 8: step 250, 375` with two seeds."""
+    found = [record.training["kept"] for record in records if "kept" in record.training]
+    if not found:
+        return "last" if any("steps" in record.training for record in records) else DASH
+    if found[0]["keep"] == "average":
+        spans = {f"{one['from_step']} to {one['from_step'] + one['steps'] - 1}" for one in found}
+        return f"mean of steps {', '.join(sorted(spans))}"
+    return f"best of {found[0]['scored']}: step {', '.join(str(one['step']) for one in found)}"
 
 
 def _cap(value: int | None) -> str:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -26,27 +27,38 @@ class Progress:
     streams: int | None = None
     """How many random streams the forward passes drew from: one for each worker, the most where their number changed.
     None where nothing was drawn."""
+    kept: dict[str, Any] | None = None
+    """What `optimisation.keep` has kept so far, where that is not the last step: `keep`; with `best` the `step`, its
+    `score` in percent, and how many steps were `scored`; with `average` `from_step` and over how many `steps`."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
 
 
-def save_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
-    """Everything that a later process needs to go on as if nothing had happened."""
+def save_state(
+    folder: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    progress: Progress,
+    kept: Mapping[str, Tensor],
+) -> None:
+    """Everything that a later process needs to go on as if nothing had happened. `kept`: `Keeping.tensors`."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for position, parameter in enumerate(_parameters(optimiser)):
         for name, value in optimiser.state.get(parameter, {}).items():
             tensors[f"optimiser.{position}.{name}"] = value
+    tensors |= {f"kept.{name}": value for name, value in kept.items()}
     save_file(on_cpu(tensors), folder / TENSORS)
     (folder / NUMBERS).write_text(json.dumps(dataclasses.asdict(progress)))
 
 
-def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer) -> Progress:
-    """Put a saved state back."""
+def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, kept: dict[str, Tensor]) -> Progress:
+    """Put a saved state back. `kept` is filled; its tensors are on the CPU."""
     tensors = load_file(folder / TENSORS)
     model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+    kept |= {name[5:]: value for name, value in tensors.items() if name.startswith("kept.")}
     for position, parameter in enumerate(_parameters(optimiser)):
         prefix = f"optimiser.{position}."
         state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}

@@ -19,6 +19,7 @@ from trainables.recipe import OptimisationConfig
 from trainables.training.checkpoint import Progress, load_state, save_state
 from trainables.training.distributed import Workers
 from trainables.training.gradients import GradientSum
+from trainables.training.keeping import keeping_of
 from trainables.training.later import Later
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.pace import Pace
@@ -47,7 +48,7 @@ class Watcher:
 
     def wants_checkpoint(self, step: int) -> bool:
         """On the first worker only, after each step while no checkpoint is on its way: whether one is wanted. It is
-        taken after the next step, for by then all workers know; after a rung and after the last step at once."""
+        taken after the next step, for by then all workers know; after a rung, a scored step and the last at once."""
         return False
 
     def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
@@ -57,6 +58,11 @@ class Watcher:
     def rung(self, number: int) -> bool:
         """On every worker, `RUNGS` times, which give the same answer; False ends the training."""
         return True
+
+    def score(self) -> float | None:
+        """On every worker, which give the same answer: how good the encoder is now, in percent, asked where
+        `optimisation.keep` is `best`. None where there is no data to score it on."""
+        return None
 
 
 def total_steps(sampler: Sampler, config: OptimisationConfig) -> int:
@@ -95,7 +101,8 @@ def train(
     workers: Workers,
     resume: Path | None = None,
 ) -> Progress:
-    """Train in place; returns how far it came, with sums over all batches.
+    """Train in place; returns how far it came, with sums over all batches. At the end the encoder has the weights that
+    `optimisation.keep` names; the rest of the model, which does not outlive training, those of the last step.
 
     Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one exactly. What all
     workers must agree about (drawn positives, hidden tokens, the memory bank) is drawn from one stream that they have
@@ -107,11 +114,12 @@ def train(
     checkpoint; both on every worker.
     """
     optimiser = build_optimiser(model, config)
-    progress = load_state(resume, model, optimiser) if resume else Progress()
     steps = total_steps(sampler, config)
+    keeping = keeping_of(config, steps, model.encoder, watcher.score)
+    progress = load_state(resume, model, optimiser, keeping.tensors) if resume else Progress()
     rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)} if watcher.wants_rungs else {}
     account = _Account(progress, watcher, workers)
-    save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress)
+    save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress, kept=keeping.tensors)
     model.train()
     with GradientSum(model.parameters(), workers) as gradients:
         first = progress.step
@@ -131,8 +139,9 @@ def train(
             optimiser.step()
 
             account.add(done, batch, loss, rate)
-            if done == steps or done in rungs:
+            if done == steps or done in rungs or keeping.waits(done):
                 account.settle()
+            keeping.after(done, progress)
             if done in rungs and not watcher.rung(rungs[done]):
                 break
             if account.due:
@@ -140,6 +149,8 @@ def train(
                 if not watcher.checkpoint(done, save):
                     raise Interrupted(f"training goes on elsewhere from its checkpoint after step {done}")
                 account.taken()
+        else:  # a training that a rung ended keeps nothing
+            keeping.put_back()
     return progress
 
 

@@ -7,9 +7,10 @@ from itertools import chain
 
 from trainables.corpora.layouts import check_layout, check_sentences, layout_remarks
 from trainables.encoders.check import check_encoder, check_trainable
+from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.objectives import check_objective
-from trainables.recipe import SCENES, Recipe
+from trainables.recipe import SCENES, EvaluationConfig, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
 from trainables.trial.places import sampler_request, senteval_folder
@@ -26,6 +27,10 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
     for recipe in followed:
         check_objective(recipe.objective, recipe.corpus.layout)
         check_trainable(recipe)
+        if recipe.trains and recipe.optimisation.keep == "best":
+            check_development(
+                recipe.evaluation, "optimisation.keep=best chooses weights", "take another optimisation.keep"
+            )
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
         names = task_names(evaluation.tasks)
         if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
@@ -42,6 +47,25 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
             check_sentences(recipe.corpus.layout, request)
         if recipe.trains:
             check_layout(recipe.corpus.layout, request)
+
+
+def check_development(evaluation: EvaluationConfig, judged: str, otherwise: str) -> None:
+    """`UserError` where a training would find no development score. `judged` begins its sentence with what is judged by
+    the score, `otherwise` ends it with what can be done instead of adding the task."""
+    from trainables.trial.evaluation import RUNG_TASKS  # it imports torch
+
+    judged = f"{judged} by the development score of {RUNG_TASKS[0]}"
+    if not set(RUNG_TASKS) <= set(task_names(evaluation.tasks)):
+        raise UserError(
+            f"{judged}, which is not among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
+            f"evaluation.tasks={','.join((*evaluation.tasks, *RUNG_TASKS))}, or {otherwise}"
+        )
+    if evaluation.senteval == SCENES:
+        return  # the built-in data has every task
+    try:
+        check_data(senteval_folder(evaluation), RUNG_TASKS)
+    except UserError as error:
+        raise UserError(f"{judged}: {error}; add its files, or {otherwise}") from None
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:

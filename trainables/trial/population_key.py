@@ -15,13 +15,14 @@ def population_key(recipe: Recipe) -> str | None:
     """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
 
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
-    a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated.
+    a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated. A trial that
+    keeps other weights than the last trains alone.
     """
     objective = recipe.objective
     parts = OBJECTIVES[objective.name], LAYOUTS[recipe.corpus.layout], PROJECTIONS[recipe.head.kind]
     stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts)
     further = objective.bank or objective.mlm or recipe.pooling.after != "none"
-    if not recipe.optimisation.epochs or not stacks or further:
+    if not recipe.optimisation.epochs or not stacks or further or recipe.optimisation.keep != "last":
         return None
     shared = {name: value for name, value in recipe.flat().items() if not keys()[name].together}
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]

@@ -130,4 +130,5 @@ def _train(
         progress = train(model, sampler, config, seed, rungs, workers, resume)
     except TrainingDivergedError as error:
         return {}, f"diverged: {error}"
-    return measured(progress, rungs.resumed_seconds(progress.seconds)), rungs.stopped
+    kept = {} if rungs.stopped or progress.kept is None else {"kept": progress.kept}
+    return measured(progress, rungs.resumed_seconds(progress.seconds), **kept), rungs.stopped

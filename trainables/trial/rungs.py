@@ -73,3 +73,7 @@ class Rungs(Watcher):
         if not self.workers.from_first(going_on):
             self.stopped = f"stopped at rung {number}"
         return self.stopped is None
+
+    def score(self) -> float | None:
+        found: float | None = self.workers.from_first(self.evaluator.development(self.encoder))
+        return found

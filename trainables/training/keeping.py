@@ -1,0 +1,124 @@
+"""Which weights of the encoder a training keeps: the last, the best on a development set, or a mean of the last ones.
+
+keeping = keeping_of(config, steps, encoder, score)
+keeping.after(step, progress)   # after every step
+keeping.put_back()              # after the last one: the encoder has the kept weights
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainables.encoders.contract import TrainableEncoder
+from trainables.errors import UserError
+from trainables.recipe import OptimisationConfig
+from trainables.training.checkpoint import Progress
+
+
+class Keeping:
+    """Keeps the weights of the last step, for which nothing has to be done.
+
+    The other rules keep what they have in `tensors` and in `Progress.kept`, which are both part of a checkpoint. The
+    training itself never sees them: its steps are the same under every rule.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        """What is kept so far, by the names of the encoder's tensors."""
+
+    def waits(self, step: int) -> bool:
+        """Whether `after` waits for the device at this step. Steps are counted from 1."""
+        return False
+
+    def after(self, step: int, progress: Progress) -> None:
+        """The optimiser has made a step. On every worker."""
+
+    def put_back(self) -> None:
+        """The training is over: give the encoder what was kept."""
+
+
+class Best(Keeping):
+    """Scores the encoder every so many steps, and after the last, and keeps the first weights of the highest score."""
+
+    def __init__(self, encoder: TrainableEncoder, steps: int, every: int, score: Callable[[], float | None]) -> None:
+        """`score` gives all workers the same number, in percent; None: there is no data to score on."""
+        super().__init__()
+        self.encoder, self.steps, self.every, self.score = encoder, steps, every, score
+
+    def waits(self, step: int) -> bool:
+        return step % self.every == 0 or step == self.steps
+
+    def after(self, step: int, progress: Progress) -> None:
+        if not self.waits(step):
+            return
+        score, best = self.score(), progress.kept
+        if score is None:
+            raise UserError("optimisation.keep=best needs a development score, and there is no data for it")
+        scored = 1 if best is None else best["scored"] + 1
+        if best is None or score > best["score"]:
+            # On the CPU: a GPU needs its memory for the training.
+            self.tensors |= {name: t.detach().to("cpu", copy=True) for name, t in _state(self.encoder).items()}
+            best = {"keep": "best", "step": step, "score": score}
+        progress.kept = {**best, "scored": scored}
+
+    def put_back(self) -> None:
+        _fill(_state(self.encoder), self.tensors)
+
+
+class Average(Keeping):
+    """The mean of the weights after each of the last steps. Buffers stay as the last step left them."""
+
+    def __init__(self, encoder: TrainableEncoder, steps: int, share: float) -> None:
+        """`share`: of all steps; at least the last one."""
+        super().__init__()
+        self.encoder, self.steps = encoder, steps
+        self.first = steps - max(1, round(share * steps)) + 1
+
+    def after(self, step: int, progress: Progress) -> None:
+        if step < self.first:
+            return
+        with torch.no_grad():
+            for name, parameter in _trained(self.encoder).items():
+                # In float64, where a sum of any number of steps loses nothing that float32 would show.
+                so_far = self.tensors.get(name)
+                self.tensors[name] = (
+                    parameter.to(torch.float64, copy=True)
+                    if so_far is None
+                    else so_far.to(parameter.device).add_(parameter)  # a resume left it on the CPU
+                )
+        progress.kept = {"keep": "average", "from_step": self.first, "steps": step - self.first + 1}
+
+    def put_back(self) -> None:
+        count = self.steps - self.first + 1
+        _fill(_trained(self.encoder), {name: summed / count for name, summed in self.tensors.items()})
+
+
+def keeping_of(
+    config: OptimisationConfig, steps: int, encoder: TrainableEncoder, score: Callable[[], float | None]
+) -> Keeping:
+    """The rule that `optimisation.keep` names, for a training of so many steps."""
+    if config.keep == "best":
+        return Best(encoder, steps, config.keep_every, score)
+    return Average(encoder, steps, config.keep_share) if config.keep == "average" else Keeping()
+
+
+def _trained(encoder: Any) -> dict[str, Tensor]:
+    """The parameters that training moves; tied ones once."""
+    return {name: parameter for name, parameter in encoder.named_parameters() if parameter.requires_grad}
+
+
+def _state(encoder: Any) -> dict[str, Tensor]:
+    """What training can change: trained parameters, and buffers that a checkpoint holds."""
+    held = encoder.state_dict().keys()
+    return _trained(encoder) | {name: buffer for name, buffer in encoder.named_buffers() if name in held}
+
+
+@torch.no_grad()
+def _fill(tensors: dict[str, Tensor], values: dict[str, Tensor]) -> None:
+    """Write the values into the tensors of the same names."""
+    for name, tensor in tensors.items():
+        tensor.copy_(values[name])
