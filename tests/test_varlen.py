@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nested._internal import sdpa
+from torch.nn.attention import SDPBackend
 
 from tests.conftest import SENTENCES
-from trainables.encoders import varlen
+from trainables.encoders import passes, varlen
 from trainables.encoders.packed import in_runs, packed_states
 from trainables.encoders.packing import Packing, few_sizes
 from trainables.encoders.varlen import Looks, fastest, flash, jagged
@@ -228,3 +230,34 @@ def test_compiled_layers_equal_plain_ones_and_are_compiled_for_sizes_not_for_len
     assert sizes[0] == sizes[1] != sizes[2] == sizes[3]
     # The parts of a layer before, around and after attention, the same for all layers.
     assert compiled == [4, 4, 8, 8]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "precision"),
+    [(SDPBackend.FLASH_ATTENTION, torch.bfloat16), (SDPBackend.EFFICIENT_ATTENTION, torch.float32)],
+)
+def test_the_kernels_of_a_gpu_take_what_they_are_given(
+    kernel: SDPBackend, precision: torch.dtype, causal: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """On tensors without numbers, which nobody can wait for: forwards and backwards, with dropout."""
+    monkeypatch.setattr(sdpa, "_select_sdp_backend", lambda *_: kernel)
+    monkeypatch.setattr(sdpa, "_autocast", lambda *tensors: tensors)
+    given = [torch.randn(1, 4, 18, 8, device="meta", dtype=precision, requires_grad=True) for _ in range(3)]
+    packing = Packing((9, 7, 2), 3, torch.zeros(4, dtype=torch.int32, device="meta"))
+    found = jagged(*given, packing, Looks(dropout=0.1, causal=causal))
+    assert (found.shape, found.dtype) == ((18, 4, 8), precision)
+    gradients = torch.autograd.grad(found.sum(), given)
+    assert [gradient.shape for gradient in gradients] == [part.shape for part in given]
+
+
+def test_a_packed_pass_reads_nothing_back(make_encoder: Any, monkeypatch: pytest.MonkeyPatch):
+    """Tensors of the device "meta" have no numbers: to read one, or to ask which are not 0, is an error."""
+    encoder = make_encoder().train()
+    tokens = encoder.tokenize(SENTENCES)
+    monkeypatch.setitem(passes.TOKENS_PER_PASS, "meta", 50)
+    encoder.to("meta")
+    embedded = encoder.embed(tokens)
+    embedded.square().mean().backward()
+    assert embedded.shape == (len(SENTENCES), encoder.dim)
+    assert all(parameter.grad is not None for parameter in encoder.parameters())
