@@ -24,6 +24,7 @@ from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.score import Embedded, nested_cv
 from trainables.senteval.tasks import TASKS
+from trainables.training.chunks import FITTED
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, train
 from trainables.training.model import StudyModel
@@ -43,6 +44,8 @@ class Timed:
     tokens: int = 0  # real ones
     flops: float = 0.0
     peak_gb: float | None = None
+    chunk: object = None
+    """Of training, what `optimisation.chunk=auto` came to; None: all in one piece."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +101,16 @@ def our_training(folder: str, way: str, batch: int, machine: Machine) -> Timed:
         config = OptimisationConfig(batch_size=batch, precision=machine.precision)
         sampler = Triples(batch, machine.steps)
 
+        FITTED.clear()  # what did not fit for another way
+        chunks: list[object] = []
+
         def run() -> None:
-            train(model, sampler, config, seed=1, watcher=Watcher(), workers=Workers())
+            chunks.append(train(model, sampler, config, seed=1, watcher=Watcher(), workers=Workers()).chunk)
 
         seconds = machine.best(run, 1) / machine.steps
         lengths = [len(ids) for step in range(machine.steps) for ids in encoder.tokenize(sampler.batch(step).sentences)]
         flops = 3 * forward_flops(encoder.backbone.config, lengths)
-        return Timed(seconds, sum(lengths) // machine.steps, flops / machine.steps, peak())
+        return Timed(seconds, sum(lengths) // machine.steps, flops / machine.steps, peak(), chunks[-1])
 
 
 def their_training(folder: str, batch: int, machine: Machine) -> Timed:

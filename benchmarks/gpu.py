@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
 BATCHES = (64, 256, 1024, 4096, 16_384)
 HOUR = 3600.0
-COLUMNS = ("model", "work", "way", "batch", "seconds", "tokens/s", "share of peak", "peak memory, GB", "times peer")
+COLUMNS = (
+    "model",
+    "work",
+    "way",
+    "batch",
+    "chunk",
+    "seconds",
+    "tokens/s",
+    "share of peak",
+    "peak memory, GB",
+    "times peer",
+)
 
 
 @dataclass(frozen=True)
@@ -43,11 +54,12 @@ class Row:
         """`rate`: the card's own, in operations a second; `theirs`: tokens a second of sentence-transformers."""
         named = [self.model, self.work, self.way, "-" if self.batch is None else f"{self.batch:,}"]
         if self.timed is None:
-            return _cells(*named, "out of memory", "-", "-", "-", "-")
+            return _cells(*named, "-", "out of memory", "-", "-", "-", "-")
         timed, peer = self.timed, theirs.get((self.model, self.work, self.batch))
         speed = timed.tokens / timed.seconds
         return _cells(
             *named,
+            "-" if timed.chunk is None else str(timed.chunk),
             f"{timed.seconds:.4g}",
             f"{speed:,.0f}" if timed.tokens else "-",
             f"{timed.flops / timed.seconds / rate:.1%}" if timed.flops else "-",

@@ -19,6 +19,7 @@ import torch.distributed as dist
 from torch import nn
 
 from trainables.corpora.samplers import RowSampler
+from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
@@ -78,6 +79,9 @@ class Tiny(nn.Module):
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         return [[len(word) for word in sentence.split()] for sentence in sentences]
+
+    def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
+        return full_passes(lengths, most or 4096)
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
         starts = np.cumsum([0, *map(len, tokens)])[:-1]
@@ -438,7 +442,17 @@ def _or_zeros(parameter: nn.Parameter) -> torch.Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-JOBS = {job.__name__: job for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations, keeps)}
+def chunked(workers: Workers) -> dict[str, Any]:
+    """Steps by the gradient cache."""
+    from tests.chunked import on_workers
+
+    return on_workers(workers)
+
+
+JOBS = {
+    job.__name__: job
+    for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations, keeps, chunked)
+}
 
 
 def run(job: str, workers: Workers) -> dict[str, Any]:

@@ -19,10 +19,12 @@ from trainables.encoders.packed import in_runs
 from trainables.encoders.packing import Packing
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.varlen import Looks, flash, jagged
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, OptimisationConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.classifier import Fold, fit_classifiers
 from trainables.senteval.features import Singles
 from trainables.senteval.protocol import Fit
+from trainables.training.checkpoint import Progress
+from trainables.training.chunks import FITTED
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, build_optimiser, train
 from trainables.trial.build import build_model
@@ -139,27 +141,57 @@ def test_encoding_gives_the_embeddings_of_the_cpu():
     np.testing.assert_allclose(encoder_in("fp32").encode(SENTENCES), here.encode(SENTENCES), atol=1e-4)
 
 
-def training(steps: int = 4) -> float:
-    """The last loss of a short training of the built-in encoder."""
-    recipe = Recipe().override({"encoder.name": SCENES_ENCODER, "optimisation.batch_size": 8})
-    encoder = encoder_in("bf16").train()
+def training(copies: int = 1, dropout: bool = True) -> Progress:
+    """A short training of the built-in encoder on cross-entropy, all pairs in each of four batches."""
+    pairs = [(f"{p} {number}", f"{h} {number}", label) for number in range(copies) for p, h, label in ROWS]
+    size = {"optimisation.batch_size": len(pairs), "optimisation.epochs": 4, "optimisation.learning_rate": 1e-3}
+    recipe = Recipe().override({"encoder.name": SCENES_ENCODER, "objective.name": "ce", **size})
+    encoder = encoder_in("bf16")
     torch.manual_seed(1)
     model = build_model(recipe, encoder)
-    config = OptimisationConfig(batch_size=8, epochs=steps, max_steps=steps, learning_rate=1e-3)
-    optimiser = build_optimiser(model, config)
-    assert all(group["fused"] for group in optimiser.param_groups)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout) and not dropout:
+            module.p = 0.0
     assert model.encoder.device.type == DEVICE
-    return train(model, RowSampler(pairs_of(ROWS), 8), config, 1, Watcher(), Workers()).last_loss
+    return train(model, RowSampler(pairs_of(pairs), len(pairs)), recipe.optimisation, 1, Watcher(), Workers())
+
+
+def test_the_optimiser_is_one_kernel_for_all_parameters():
+    optimiser = build_optimiser(encoder_in("bf16"), Recipe().optimisation)
+    assert all(group["fused"] for group in optimiser.param_groups)
 
 
 def test_two_trainings_after_each_other_leave_no_memory_and_give_the_same():
-    first = training()
+    first = training().last_loss
     gc.collect()
     before = torch.cuda.memory_allocated()
-    second = training()
+    second = training().last_loss
     gc.collect()
     assert torch.cuda.memory_allocated() <= before + 2**20
     assert second == pytest.approx(first, rel=1e-3)
+
+
+def test_a_step_that_does_not_fit_is_done_in_smaller_passes():
+    training(copies=100, dropout=False)  # kernels are loaded
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_reserved()
+    plain = training(copies=100, dropout=False)
+    needed = torch.cuda.max_memory_reserved() - before
+    gc.collect()
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(DEVICE).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 0.6 * needed) / total)
+    FITTED.clear()
+    try:
+        chunked = training(copies=100, dropout=False)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        FITTED.clear()
+    assert plain.chunk is None
+    assert chunked.chunk is not None
+    assert chunked.last_loss == pytest.approx(plain.last_loss, rel=1e-2)
 
 
 @pytest.mark.parametrize("apart", [False, True])

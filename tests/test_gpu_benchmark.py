@@ -55,7 +55,7 @@ def test_what_does_not_fit_is_a_row_too():
         raise torch.OutOfMemoryError("no room")
 
     row = gpu._measured(gpu.Row("tiny", "training", "packed", 16_384, None), full)
-    assert row.line(1e12, {}) == "| tiny | training | packed | 16,384 | out of memory | - | - | - | - |"
+    assert row.line(1e12, {}) == "| tiny | training | packed | 16,384 | - | out of memory | - | - | - | - |"
 
 
 def test_sentences_and_batches_are_the_same_for_both_sides():

@@ -76,7 +76,7 @@ def key(
     measures: bool = True,
     registry: str | None = None,
 ) -> Any:
-    """A field of a recipe's section; see `Key`. `check` is asked of every value but None."""
+    """A field of a recipe's section; see `Key`. `check` is asked of every value but None and names of its own."""
     return field(
         default=default,
         metadata={
@@ -138,6 +138,8 @@ def parse(item: Key, raw: str) -> Value:
     options = _options(item.type)
     if raw.lower() == "none" and type(None) in options:
         return None
+    if raw in _literals(options):
+        return raw
     if tuple in [get_origin(option) for option in options]:
         return tuple(part.strip() for part in raw.split(",") if part.strip())
     for kind in (int, float):
@@ -156,7 +158,8 @@ def validate(item: Key, value: Any) -> Any:
         value = float(value)  # 1 and 1.0 must hash alike
     if not _fits(value, options):
         raise UserError(f"{item.name} must be {item.kind}, not {value!r}")
-    problem = item.check(value) if item.check and value is not None else None
+    named = value is None or value in _literals(options)  # a check is for numbers
+    problem = item.check(value) if item.check and not named else None
     if problem:
         raise UserError(f"{item.name} {problem}, not {value!r}")
     names = item.names if value != item.default else None  # a default is known, and loads nothing

@@ -315,6 +315,15 @@ class OptimisationConfig:
         between(0.0, 1.0),
         since=3,
     )
+    chunk: Literal["auto"] | int | None = key(
+        "auto",
+        "The most tokens, padding included, that are in memory at once: a batch with more is embedded twice, pass by "
+        "pass, with the gradients of the whole batch (gradient cache). none: the whole batch stays in memory; auto: it "
+        "does where it fits, else what fits is found.",
+        at_least(1),
+        since=3,
+        measures=False,
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -110,6 +110,18 @@ class MaskedLanguageModel(Protocol):
         """Cross-entropy in nats summed over this worker's hidden tokens, and the number of hidden tokens of all.
 
         `tokens` is the whole batch, `share` the indices of this worker's items; masks come from `generator` alone.
+        """
+
+    def parts(
+        self,
+        tokens: Sequence[Sequence[int]],
+        generator: torch.Generator,
+        share: Sequence[int],
+        most: int | None = None,
+    ) -> tuple[list[Callable[[], Tensor]], int]:
+        """What `loss` adds up, one function for each pass of at most `most` tokens, and its count.
+
+        Without `most`, to call them one after the other draws the same random numbers as `loss`.
         """
 
 

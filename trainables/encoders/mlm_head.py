@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
+from trainables.devices import moved
 from trainables.encoders.loading import hub_errors, quieten, transformer_folder
 from trainables.encoders.passes import Passes, autocast, padded
 from trainables.errors import UserError
@@ -54,6 +56,10 @@ class MLMHead(nn.Module):
         self.precision = precision
         self.head, self.fresh = _head(backbone, name)
 
+    @property
+    def device(self) -> torch.device:
+        return next(self._passes.backbone.parameters()).device
+
     def loss(
         self, tokens: Sequence[Sequence[int]], generator: torch.Generator, share: Sequence[int]
     ) -> tuple[Tensor, int]:
@@ -63,23 +69,38 @@ class MLMHead(nn.Module):
         workers' sums, divided by the count, add up to the loss of one worker. Masks come from `generator`
         alone, so that workers who seed it alike agree about them.
         """
-        device = next(self._passes.backbone.parameters()).device
+        parts, count = self.parts(tokens, generator, share)
+        total = torch.zeros((), device=self.device, requires_grad=True)  # an empty share can go backwards, too
+        with autocast(self.device, self.precision):  # one for all passes, as in `TransformerEncoder.embed`
+            for part in parts:
+                total = total + part()
+        return total, count
+
+    def parts(
+        self,
+        tokens: Sequence[Sequence[int]],
+        generator: torch.Generator,
+        share: Sequence[int],
+        most: int | None = None,
+    ) -> tuple[list[Callable[[], Tensor]], int]:
+        """What `loss` adds up, one function for each pass of at most `most` tokens, and its count."""
         masked, labels = mask_tokens(tokens, self.tokenizer, generator)
-        total = torch.zeros((), device=device, requires_grad=True)  # an empty share can go backwards, too
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
-        with autocast(device, self.precision):  # one for all passes, as in `TransformerEncoder.embed`
-            for one in self._passes.cut([len(masked[i]) for i in own]):
-                rows = [own[i] for i in one]
-                total = total + self._guess([masked[i] for i in rows], [labels[i] for i in rows])
-        return total, sum(label != IGNORED for row in labels for label in row)
+        passes = [[own[i] for i in one] for one in self._passes.cut([len(masked[i]) for i in own], most)]
+        parts: list[Callable[[], Tensor]] = [
+            functools.partial(self._guess, [masked[i] for i in rows], [labels[i] for i in rows]) for rows in passes
+        ]
+        return parts, sum(label != IGNORED for row in labels for label in row)
 
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
-        states, mask = self._passes.states(tokens)
-        wanted = padded(labels, IGNORED).to(mask.device)
-        hidden = wanted != IGNORED
-        logits = self.head(states[-1][hidden])  # (hidden tokens, vocabulary): the vocabulary is large
-        logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-        return F.cross_entropy(logits, wanted[hidden], reduction="sum")
+        with autocast(self.device, self.precision):
+            states, _ = self._passes.states(tokens)
+            wanted = padded(labels, IGNORED).flatten()
+            hidden = (wanted != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for
+            found = states[-1].flatten(0, 1)[moved(hidden, self.device)]
+            logits = self.head(found)  # (hidden tokens, vocabulary): the vocabulary is large
+            logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+            return F.cross_entropy(logits, moved(wanted[hidden], self.device), reduction="sum")
 
 
 def mask_tokens(

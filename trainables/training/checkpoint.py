@@ -7,11 +7,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+
+Chunk = int | Literal["passes"] | None
+"""How a step's gradients are taken. None: the plain step. "passes": a gradient cache with the encoder's own passes,
+whose random numbers are those of the plain step. A number: one with passes of at most so many tokens, padding included.
+"""
 
 TENSORS, NUMBERS = "state.safetensors", "state.json"
 
@@ -30,6 +35,8 @@ class Progress:
     kept: dict[str, Any] | None = None
     """What `optimisation.keep` has kept so far, where that is not the last step: `keep`; with `best` the `step`, its
     `score` in percent, and how many steps were `scored`; with `average` `from_step` and over how many `steps`."""
+    chunk: Chunk = None
+    """The last step's."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from types import TracebackType
 
 import torch
@@ -21,6 +21,9 @@ class GradientSum:
         with GradientSum(model.parameters(), workers) as gradients:
             gradients.backward(loss)
 
+    Where a step has several backward passes: `gradients.add(part)` for each part of the loss, and then
+    `gradients.exchange()`.
+
     Gradients are packed into buckets, last layers first. A bucket is sent as soon as all its gradients are there, so
     that it travels while earlier layers are still computed: of the time that the exchange takes, at best all but the
     last bucket's is hidden behind the backward pass.
@@ -35,6 +38,7 @@ class GradientSum:
         """`parameters`: those of all workers in the same order; frozen ones are left out."""
         self.workers = workers
         self._trained = [parameter for parameter in parameters if parameter.requires_grad]
+        self._sending = False
         self._buckets: list[_Bucket] = []
         self._of: dict[nn.Parameter, _Bucket] = {}
         self._hooks = [p.register_post_accumulate_grad_hook(self._ready) for p in self._trained if workers.count > 1]
@@ -52,21 +56,40 @@ class GradientSum:
         if self.workers.count == 1:
             loss.backward()
             return
+        self._begin(_leaves(loss))
+        self._sending = True
+        loss.backward()
+        self._finish()
+
+    def add(self, loss: Tensor) -> None:
+        """Add to this worker's own gradients; nothing is sent but the embeddings' gradients, where they are asked."""
+        loss.backward()
+
+    def exchange(self) -> None:
+        """Make the gradients that were added up the sum over all workers."""
+        if self.workers.count == 1:
+            return
+        self._begin({parameter for parameter in self._trained if parameter.grad is not None})
+        self._finish()
+
+    def _begin(self, used: Set[Tensor]) -> None:
+        """A new exchange; `used`: parameters that the loss depends on."""
         if not self._buckets:
-            self._pack(loss)
+            self._pack(used)
         for bucket in self._buckets:
             bucket.begin()
-        loss.backward()
+
+    def _finish(self) -> None:
         for bucket in self._buckets:
             bucket.send()
         for bucket in self._buckets:
             bucket.wait()
+        self._sending = False
         self.workers.awaited.gathers = 0
 
-    def _pack(self, loss: Tensor) -> None:
+    def _pack(self, used: Set[Tensor]) -> None:
         """Buckets in the order in which gradients are ready: from the last layer to the first. Parameters that the
         first worker's loss does not depend on never get ready, so they come last."""
-        used = _leaves(loss)
         trained = self._trained[::-1]
         reached = self.workers.from_first([parameter in used for parameter in trained])
         order = [p for p, yes in zip(trained, reached, strict=True) if yes]
@@ -76,6 +99,8 @@ class GradientSum:
 
     def _ready(self, parameter: Tensor) -> None:
         """A gradient is there: called by the backward pass."""
+        if not self._sending:
+            return
         assert isinstance(parameter, nn.Parameter)
         self._of[parameter].missing -= 1
         if self.workers.awaited.gathers:

@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from trainables.corpora.batch import Sampler
 from trainables.objectives.objective import Loss
 from trainables.recipe import OptimisationConfig
 from trainables.training.checkpoint import Progress, load_state, save_state
+from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
 from trainables.training.gradients import GradientSum
 from trainables.training.keeping import keeping_of
 from trainables.training.later import Later
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.pace import Pace
+from trainables.training.streams import RandomState
 
 MOMENTUM = 0.9
 RUNGS = 8
@@ -122,18 +124,18 @@ def train(
     save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress, kept=keeping.tensors)
     model.train()
     with GradientSum(model.parameters(), workers) as gradients:
+        chunks = Chunks(model, config.chunk, config.batch_size, workers, gradients, progress.chunk)
         first = progress.step
         for done, batch in enumerate(_tokenized(model, sampler, range(first, steps)), start=first + 1):
             rate = learning_rate(done - 1, steps, config)
             for group in optimiser.param_groups:
                 group["lr"] = rate
             torch.manual_seed(_seed(seed, workers.rank, done - 1))
-            before = _random_state(model.encoder.device) if done == first + 1 else None
-            loss = model.loss(batch, workers, torch.Generator().manual_seed(_seed(seed, -1, done - 1)))
-            if before is not None and not torch.equal(before, _random_state(model.encoder.device)):
+            before = RandomState.of(model.encoder.device) if done == first + 1 else None
+            loss = chunks.step(batch, _seed(seed, -1, done - 1))
+            progress.chunk = chunks.chunk
+            if before is not None and before.drawn_since():
                 progress.streams = max(workers.count, progress.streams or 0)
-            optimiser.zero_grad(set_to_none=True)
-            gradients.backward(loss.value)
             if config.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
             optimiser.step()
@@ -210,12 +212,6 @@ class _Account:
     def taken(self) -> None:
         """The checkpoint that was due was taken."""
         self.due = self._asked = False
-
-
-def _random_state(device: torch.device) -> Tensor:
-    """Of the streams that the kernels on a device draw from. It lies on the CPU; the device is not waited for."""
-    here = torch.get_rng_state()
-    return torch.cat([here, torch.cuda.get_rng_state(device)]) if device.type == "cuda" else here
 
 
 def _tokenized(model: StudyModel, sampler: Sampler, steps: range) -> Iterator[TokenizedBatch]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Pairs
 from trainables.devices import moved
-from trainables.encoders.contract import TrainableEncoder, on_tokens
+from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
 from trainables.encoders.project import build_projection, projected_size
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
@@ -43,6 +43,21 @@ class TokenizedBatch(Pairs[Tensor]):
             group=torch.from_numpy(batch.group),
         )
 
+    def shares(self, workers: Workers) -> list[list[int]]:
+        """Which items each worker embeds."""
+        return workers.share([len(ids) for ids in self.tokens])
+
+    def own(self, workers: Workers) -> list[list[int]]:
+        """The tokens of this worker's items."""
+        return [self.tokens[i] for i in self.shares(workers)[workers.rank]]
+
+    def hiding(
+        self, workers: Workers, generator: torch.Generator
+    ) -> tuple[list[list[int]], torch.Generator, list[int]]:
+        """What masked language modelling asks: the anchors' tokens, where masks come from, and this worker's share."""
+        tokens = [self.tokens[i] for i in self.premise.unique().tolist()]
+        return tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank]
+
 
 class StudyModel(nn.Module):
     """Encoder, projection head and objective. Only the encoder outlives training."""
@@ -71,26 +86,30 @@ class StudyModel(nn.Module):
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""
-        loss = self._contrast(batch, workers, generator) if self.objective.needs_embeddings else None
+        loss = None
+        if self.objective.needs_embeddings:
+            own = batch.own(workers)
+            # A worker without a sentence still takes part in the exchange, backwards too.
+            nothing = torch.zeros(0, self.encoder.dim, device=self.encoder.device, requires_grad=True)
+            loss = self.contrast(self.encoder.embed(own) if own else nothing, batch, workers, generator)
         if not self.mlm_weight:
             assert loss is not None, "without embeddings and without MLM there is no loss; `check_objective` refuses it"
             return loss
-        anchors = batch.premise.unique().tolist()
-        tokens = [batch.tokens[i] for i in anchors]
-        mlm_head = on_tokens(self.encoder).mlm_head
-        assert mlm_head is not None, "the encoder was loaded without a head for masked language modelling"
-        summed, count = mlm_head.loss(tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank])
+        summed, count = self.mlm_head.loss(*batch.hiding(workers, generator))
         value = self.mlm_weight * summed / max(count, 1)
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
-    def _contrast(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
-        shares = workers.share([len(ids) for ids in batch.tokens])
-        own = [batch.tokens[i] for i in shares[workers.rank]]
+    @property
+    def mlm_head(self) -> MaskedLanguageModel:
+        """The head for masked language modelling, where `mlm_weight` asks for it."""
+        head = on_tokens(self.encoder).mlm_head
+        assert head is not None, "the encoder was loaded without a head for masked language modelling"
+        return head
+
+    def contrast(self, local: Tensor, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
+        """The objective's loss: this worker's part. `local`: the embeddings of `batch.own(workers)`, (own, dim)."""
         device = self.encoder.device
-        # A worker without a sentence still takes part in the exchange, backwards too.
-        nothing = torch.zeros(0, self.encoder.dim, device=device, requires_grad=True)
-        local = self.encoder.embed(own) if own else nothing
-        embeddings = workers.gather(local, shares)  # (items, dim)
+        embeddings = workers.gather(local, batch.shares(workers))  # (items, dim)
         if self.count_padding:
             embeddings = embeddings * moved(_padding_share(batch).to(embeddings.dtype), device)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)

@@ -80,6 +80,7 @@ def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[st
     return {
         **{name: value for name, value in sums.items() if name not in COUNTED},
         **({} if progress.streams is None else {"streams": progress.streams}),
+        "chunk": progress.chunk,
         "steps": progress.step,
         "loss": sums.get("loss", 0.0) / steps,
         "last_loss": progress.last_loss,

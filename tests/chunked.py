@@ -1,0 +1,147 @@
+"""A step with and without the gradient cache, for the tests of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+
+from tests.gloo_worker import OBJECTIVE_CASES, Tiny
+from trainables.encoders.passes import full_passes
+from trainables.fidelity import resolve
+from trainables.objectives import OBJECTIVES
+from trainables.recipe import Recipe
+from trainables.training import chunks
+from trainables.training.chunks import Chunks
+from trainables.training.distributed import Workers
+from trainables.training.gradients import GradientSum
+from trainables.training.model import StudyModel, TokenizedBatch
+from trainables.trial.build import build_model
+
+CASES = [
+    *OBJECTIVE_CASES,
+    *(  # objectives of plugins
+        {"objective.name": name, "corpus.layout": OBJECTIVES[name].layouts[0]}
+        for name in OBJECTIVES
+        if name not in {changes["objective.name"] for changes in OBJECTIVE_CASES} | {"mlm"}
+    ),
+]
+GROUPS = {"corpus.layout": "groups", "objective.name": "mnrl", "objective.temperature": 0.05}
+BANK = {**GROUPS, "objective.bank": 9, "head.kind": "mlp"}
+WHOLE = 10_000
+"""Tokens: more than any batch here has."""
+
+
+class Passing(Tiny):
+    """With dropout, in passes of its own of at most `own` tokens."""
+
+    def __init__(self, dropout: float = 0.3) -> None:
+        super().__init__()
+        self.own = WHOLE
+        self.dropout = dropout
+        self.sizes: list[int] = []
+        """Tokens of each pass so far."""
+
+    def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
+        return full_passes(lengths, most or self.own)
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        passes = self.passes([len(ids) for ids in tokens])
+        embedded = []
+        for one in passes:
+            self.sizes.append(sum(len(tokens[i]) for i in one))
+            embedded.append(nn.functional.dropout(super().embed([tokens[i] for i in one]), self.dropout))
+        return torch.cat(embedded)[torch.tensor([i for one in passes for i in one]).argsort()]
+
+
+def model_of(changes: dict[str, Any], encoder: nn.Module | None = None) -> StudyModel:
+    """The same weights for every call."""
+    torch.manual_seed(5)
+    model = build_model(resolve(Recipe().override(changes)), encoder or Passing())  # type: ignore[arg-type]
+    torch.manual_seed(6)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return model
+
+
+def batch_of(count: int = 40, words: int = 40) -> TokenizedBatch:
+    """Groups of a premise with three rows of all labels, in three of four; sentences of uneven length."""
+    premise = torch.arange(0, count, 4).repeat_interleave(3)
+    hypothesis = torch.tensor([i for i in range(count) if i % 4]).clamp(max=count - 1)[: len(premise)]
+    return TokenizedBatch(
+        tokens=[[(7 * n + 3 * k) % words for k in range(1 + (5 * n) % 13)] for n in range(count)],
+        text=torch.arange(count),
+        premise=premise[: len(hypothesis)],
+        hypothesis=hypothesis,
+        label=torch.tensor([0, 2, 1] * count)[: len(hypothesis)],
+        group=premise[: len(hypothesis)],
+    )
+
+
+def steps(
+    model: StudyModel,
+    chunk: Literal["auto"] | int | None,
+    workers: Workers | None = None,
+    batches: Sequence[TokenizedBatch] = (),
+) -> dict[str, Any]:
+    """Loss, counts and gradients of each batch, the parameters left as they are; and what is in the bank then."""
+    workers = workers or Workers()
+    found = []
+    with GradientSum(model.parameters(), workers) as gradients:
+        passes = Chunks(model, chunk, 8, workers, gradients)
+        for number, batch in enumerate(batches or [batch_of()]):
+            torch.manual_seed(100 * workers.rank + number)
+            loss = passes.step(batch, number)
+            grads = {
+                name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()
+            }
+            found.append({"loss": workers.total(loss.value), "counts": dict(loss.counts), "gradients": grads})
+    bank = {} if model.bank is None else dict(model.bank.state_dict())
+    return {"steps": found, "bank": bank, "next": torch.rand(3), "chunk": passes.chunk}
+
+
+WORKER_CASES: dict[str, dict[str, Any]] = {
+    "scl": {"objective.name": "scl", "objective.negatives": 3, "head.kind": "mlp"},
+    "bank": BANK,
+    "batch_hard": {"corpus.layout": "groups", "objective.name": "batch_hard"},
+}
+
+
+def worker_batches() -> list[TokenizedBatch]:
+    """Of which the second has one sentence, so that one of two workers has none."""
+    one = TokenizedBatch(
+        tokens=[[3, 4, 5]],
+        text=torch.zeros(1, dtype=torch.long),
+        premise=torch.zeros(1, dtype=torch.long),
+        hypothesis=torch.zeros(1, dtype=torch.long),
+        label=torch.zeros(1, dtype=torch.long),
+        group=torch.zeros(1, dtype=torch.long),
+    )
+    return [batch_of(24), one, batch_of(21)]
+
+
+def on_workers(workers: Workers) -> dict[str, Any]:
+    """The steps of one of several workers."""
+    answers = {
+        name: steps(model_of(changes, Passing(0.0)), 9, workers, worker_batches())
+        for name, changes in WORKER_CASES.items()
+    }
+    plain = Passing()
+    plain.own = 30
+    answers["dropout plain"] = steps(model_of(BANK, plain), None, workers, worker_batches())
+    answers["dropout cached"] = steps(model_of(BANK), 30, workers, worker_batches())
+    for name, free in (
+        ("auto", 4 * 40),
+        ("auto plenty", 2**50),
+    ):  # tokens for which half of each worker's part has room
+        model = model_of(GROUPS)
+        model.encoder.own = 30  # type: ignore[union-attr]
+        with (
+            mock.patch.object(chunks, "available_bytes", lambda device, free=free: free),
+            mock.patch.object(chunks, "held_bytes", lambda encoder, sample: sum(map(len, sample))),
+        ):
+            answers[name] = steps(model, "auto", workers, worker_batches())
+    return answers

@@ -1,0 +1,440 @@
+"""The gradient cache: a batch in passes gives the loss and the gradients of the batch in one piece."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.chunked import BANK, CASES, GROUPS, WHOLE, WORKER_CASES, Passing, batch_of, model_of, steps, worker_batches
+from tests.conftest import ROWS, pairs_of
+from trainables.corpora.samplers import RowSampler
+from trainables.encoders import passes as encoder_passes
+from trainables.errors import UserError
+from trainables.fidelity import resolve
+from trainables.recipe import Recipe, parse_assignment
+from trainables.training import chunks, memory
+from trainables.training.checkpoint import Progress
+from trainables.training.chunks import FITTED
+from trainables.training.distributed import Workers
+from trainables.training.loop import Interrupted, Watcher, train
+from trainables.training.streams import RandomState
+from trainables.trial.build import build_model
+from trainables.trial.measure import measured
+
+ROOT = Path(__file__).resolve().parents[1]
+EXACT = {"rtol": 1e-9, "atol": 1e-11}
+
+
+@pytest.fixture(autouse=True)
+def float64() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    FITTED.clear()
+    yield
+    torch.set_default_dtype(before)
+    FITTED.clear()
+
+
+def same(one: dict[str, Any], other: dict[str, Any], **close: float) -> None:
+    """In loss, counts, gradients, memory bank and the random numbers that come next."""
+    close = close or EXACT
+    assert len(one["steps"]) == len(other["steps"])
+    for ours, theirs in zip(one["steps"], other["steps"], strict=True):
+        torch.testing.assert_close(ours["loss"], theirs["loss"], **close)
+        torch.testing.assert_close(ours["gradients"], theirs["gradients"], **close)
+        assert ours["counts"] == theirs["counts"]
+    torch.testing.assert_close(one["bank"], other["bank"], **close)
+    assert torch.equal(one["next"], other["next"])
+
+
+class TestKey:
+    @pytest.mark.parametrize(("text", "value"), [("auto", "auto"), ("none", None), ("512", 512)])
+    def test_values(self, text: str, value: Any):
+        assert parse_assignment(f"optimisation.chunk={text}") == ("optimisation.chunk", value)
+        assert Recipe().override({"optimisation.chunk": value}).optimisation.chunk == value
+
+    @pytest.mark.parametrize("value", [0, -3, "most", 2.5])
+    def test_refused(self, value: Any):
+        with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
+            Recipe().override({"optimisation.chunk": value})
+        with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
+            Recipe().override(dict([parse_assignment(f"optimisation.chunk={value}")]))
+
+    def test_the_default_keeps_the_hash(self):
+        assert Recipe().override({"optimisation.chunk": "auto"}).hash == Recipe().hash
+        assert Recipe().override({"optimisation.chunk": 64}).hash != Recipe().hash
+
+
+class TestEquality:
+    """With dropout, in float64."""
+
+    @pytest.mark.parametrize("most", [1, 13, 40, 130])
+    @pytest.mark.parametrize("case", range(len(CASES)))
+    def test_every_objective(self, case: int, most: int):
+        """Against the plain step over the same passes; 1: every sentence by itself."""
+        plain, cached = model_of(CASES[case]), model_of(CASES[case])
+        plain.encoder.own = most  # type: ignore[union-attr]
+        batches = [batch_of(40), batch_of(37)]
+        wanted = steps(plain, None, batches=batches)
+        found = steps(cached, most, batches=batches)
+        same(found, wanted)
+        assert any((g != 0).any() for g in found["steps"][0]["gradients"].values())
+        assert max(cached.encoder.sizes) <= max(most, 13)  # type: ignore[union-attr]
+        assert len(cached.encoder.sizes) == 2 * len(plain.encoder.sizes)  # type: ignore[union-attr]
+
+    def test_the_last_pass_has_one_sentence(self):
+        lengths = sorted((len(ids) for ids in batch_of().tokens), reverse=True)
+        most = sum(lengths[:-1])
+        passes = Passing().passes(lengths, most)
+        assert [len(one) for one in passes] == [len(lengths) - 1, 1]
+        plain, cached = model_of(BANK), model_of(BANK)
+        plain.encoder.own = most  # type: ignore[union-attr]
+        same(steps(cached, most), steps(plain, None))
+
+    def test_a_batch_that_fits_is_not_embedded_twice(self):
+        model = model_of(GROUPS)
+        steps(model, WHOLE)
+        assert model.encoder.sizes == [sum(map(len, batch_of().tokens))]  # type: ignore[union-attr]
+
+    def test_without_the_old_random_numbers_they_differ(self, monkeypatch: pytest.MonkeyPatch):
+        """The negative control."""
+        plain, cached = model_of(GROUPS), model_of(GROUPS)
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        wanted = steps(plain, None)
+        monkeypatch.setattr(RandomState, "restore", lambda self: None)
+        found = steps(cached, 40)
+        torch.testing.assert_close(found["steps"][0]["loss"], wanted["steps"][0]["loss"], **EXACT)
+        with pytest.raises(AssertionError):
+            torch.testing.assert_close(
+                found["steps"][0]["gradients"], wanted["steps"][0]["gradients"], rtol=1e-2, atol=1e-2
+            )
+
+    def test_the_bank_over_many_steps(self):
+        plain, cached = model_of(BANK), model_of(BANK)
+        plain.encoder.own = 50  # type: ignore[union-attr]
+        batches = [batch_of(count) for count in (20, 16, 33, 12, 40)]
+        wanted, found = steps(plain, None, batches=batches), steps(cached, 50, batches=batches)
+        same(found, wanted)
+        assert (found["bank"]["vectors"] != 0).any()
+
+    def test_counted_padding(self):
+        changes = {"objective.name": "scl", "objective.fidelity": "released"}
+        plain, cached = model_of(changes), model_of(changes)
+        assert plain.count_padding
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        same(steps(cached, 40), steps(plain, None))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"objective.name": "scl", "objective.negatives": 3},
+        {**BANK, "objective.mlm": 0.3},
+        {"corpus.layout": "sentences", "objective.name": "mlm", "objective.mlm": 1.0},
+    ],
+)
+def test_a_transformer(changes: dict[str, Any], packed: bool, make_encoder: Any, monkeypatch: pytest.MonkeyPatch):
+    """With dropout, and masked language modelling; fp32."""
+    torch.set_default_dtype(torch.float32)
+    found = []
+    for chunk, own in ((None, 60), (60, 4096), (None, 4096)):
+        monkeypatch.setitem(encoder_passes.TOKENS_PER_PASS, "cpu", own)
+        torch.manual_seed(1)
+        encoder = make_encoder(masked_lm=changes.get("objective.mlm", 0) > 0)
+        encoder._passes.packed = packed
+        if encoder.mlm_head is not None:
+            encoder.mlm_head._passes.packed = packed
+        torch.manual_seed(2)
+        model = build_model(resolve(Recipe().override(changes)), encoder)
+        model.train()
+        found.append(steps(model, chunk, batches=[batch_of(40, 200), batch_of(9, 200)]))
+    same(found[1], found[0], rtol=1e-4, atol=1e-6)
+    with pytest.raises(AssertionError):  # other passes draw other numbers
+        torch.testing.assert_close(found[2]["steps"][0]["gradients"], found[0]["steps"][0]["gradients"])
+
+
+class Full(Passing):
+    """Out of memory in a pass of more than `room` tokens with gradient, or when so many are held for a backward pass;
+    after the random numbers of that pass were drawn."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room, self.held = room, 0
+
+    def embed(self, tokens: Any) -> torch.Tensor:
+        embedded = super().embed(tokens)
+        if torch.is_grad_enabled() and sum(map(len, tokens)) > self.room:
+            raise torch.OutOfMemoryError(f"no room for {sum(map(len, tokens))} tokens")
+        return embedded
+
+
+class TestAuto:
+    @pytest.fixture(autouse=True)
+    def plenty(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of memory, as far as a CPU can tell beforehand."""
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: 2**50)
+
+    @pytest.mark.parametrize("changes", [GROUPS, BANK, {"objective.name": "scl", "objective.negatives": 2}])
+    def test_a_step_that_does_not_fit_is_done_again(self, changes: dict[str, Any], capsys: Any):
+        """With the encoder's own passes the result is the plain step's: gradients, bank and draws are as if nothing had
+        happened."""
+        plain, full = model_of(changes), model_of(changes, Full(90))
+        plain.encoder.own = full.encoder.own = 80  # type: ignore[union-attr]
+        batches = [batch_of(8), batch_of(36), batch_of(40), batch_of(8)]
+        found = steps(full, "auto", batches=batches)
+        same(found, steps(plain, None, batches=batches))
+        assert found["chunk"] == "passes"
+        lines = capsys.readouterr().err.splitlines()
+        assert lines == [
+            "a step ran out of memory and is done again: from now on by a gradient cache, with the encoder's own passes"
+        ]
+
+    def test_passes_are_halved_until_they_fit(self, capsys: Any):
+        """The plain step over the passes that were found gives the same."""
+        plain, full = model_of(BANK), model_of(BANK, Full(35))
+        found = steps(full, "auto", batches=[batch_of(40), batch_of(36)])
+        tokens = sum(map(len, batch_of(40).tokens))
+        tried = [int(line.split()[-2]) for line in capsys.readouterr().err.splitlines()]
+        assert tried[0] == tokens // 2
+        assert tried[-1] == found["chunk"] <= 35 < tried[-2]
+        plain.encoder.own = found["chunk"]  # type: ignore[union-attr]
+        same(found, steps(plain, None, batches=[batch_of(40), batch_of(36)]))
+
+    def test_down_to_one_sentence_and_no_further(self):
+        longest = max(map(len, batch_of().tokens))
+        found = steps(model_of(GROUPS, Full(longest)), "auto")
+        assert found["chunk"] >= 1
+        with pytest.raises(torch.OutOfMemoryError, match="no room for 13 tokens"):
+            steps(model_of(GROUPS, Full(longest - 1)), "auto")
+
+    @pytest.mark.parametrize("wish", [None, 60])
+    def test_what_is_set_is_not_changed(self, wish: int | None):
+        with pytest.raises(torch.OutOfMemoryError):
+            steps(model_of(GROUPS, Full(50)), wish)
+
+    def test_the_next_trial_of_that_kind_knows(self, capsys: Any):
+        first = steps(model_of(GROUPS, Full(35)), "auto")
+        assert "out of memory" in capsys.readouterr().err
+        again = model_of(GROUPS, Full(35))
+        assert steps(again, "auto")["chunk"] == first["chunk"]
+        assert capsys.readouterr().err == ""
+        assert max(again.encoder.sizes) <= 35  # type: ignore[union-attr]
+        other = steps(model_of({**GROUPS, "head.kind": "linear"}, Full(WHOLE)), "auto")
+        assert other["chunk"] is None, "another kind of trial starts with the plain step"
+
+    @pytest.mark.parametrize(
+        ("tokens", "chunk"), [(10 * 274, None), (2.1 * 274, None), (1.9 * 274, "passes"), (140, 70), (None, None)]
+    )
+    def test_a_cpu_looks_ahead(self, tokens: float | None, chunk: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any):
+        """By what a pass holds; half of the free memory, here room for so many tokens, may be taken."""
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: None if tokens is None else 1000 * tokens)
+        assert sum(map(len, batch_of().tokens)) == 274
+        model, plain = model_of(GROUPS), model_of(GROUPS)
+        model.encoder.own = 120  # type: ignore[union-attr]
+        plain.encoder.own = chunk if isinstance(chunk, int) else 120  # type: ignore[union-attr]
+        found = steps(model, "auto")
+        assert found["chunk"] == chunk
+        same(found, steps(plain, None))
+        assert ("half of the free memory" in capsys.readouterr().err) == (chunk is not None)
+
+    def test_a_batch_in_one_pass_is_not_measured(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(chunks, "held_bytes", lambda *asked: pytest.fail("there is nothing to decide"))
+        assert steps(model_of(GROUPS), "auto")["chunk"] is None
+
+
+class TestTraining:
+    RECIPE = Recipe().override(
+        {
+            "encoder.name": "scenes-small",
+            "optimisation.batch_size": 8,
+            "optimisation.epochs": 3,
+            "optimisation.learning_rate": 1e-3,
+            "optimisation.clip_norm": 1.0,
+            "objective.bank": 7,
+        }
+    )
+
+    def train(
+        self, encoder: Any, chunk: Any, watcher: Watcher | None = None, resume: Path | None = None
+    ) -> tuple[Any, Progress]:
+        recipe = resolve(self.RECIPE.override({"optimisation.chunk": chunk}))
+        model = model_of(recipe.flat(), encoder)
+        sampler = RowSampler(pairs_of(ROWS), 8)
+        progress = train(model, sampler, recipe.optimisation, 3, watcher or Watcher(), Workers(), resume)
+        return model, progress
+
+    def test_a_whole_training(self):
+        """Parameters, sums and streams after six steps with clipping and a bank."""
+        plain, chunked = Passing(), Passing()
+        plain.own = 20
+        model, progress = self.train(plain, None)
+        same_model, same_progress = self.train(chunked, 20)
+        torch.testing.assert_close(same_model.state_dict(), model.state_dict(), rtol=1e-7, atol=1e-9)
+        assert same_progress.sums == pytest.approx(progress.sums)
+        assert same_progress.streams == progress.streams == 1
+        assert measured(progress, 0.0)["chunk"] is None
+        assert measured(same_progress, 0.0)["chunk"] == 20
+
+    def test_resumed_equals_unbroken(self, tmp_path: Path):
+        """Also where the resumed part would have found room for a larger chunk."""
+        model, progress = self.train(Full(16), "auto")
+        assert isinstance(progress.chunk, int)
+
+        class Leaving(Watcher):
+            def wants_checkpoint(self, step: int) -> bool:
+                return step == 3
+
+            def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
+                save(tmp_path)
+                return False
+
+        FITTED.clear()
+        with pytest.raises(Interrupted):
+            self.train(Full(16), "auto", Leaving())
+        FITTED.clear()
+        resumed, same_progress = self.train(Full(WHOLE), "auto", resume=tmp_path)
+        assert same_progress.chunk == progress.chunk
+        for name, value in model.state_dict().items():
+            assert torch.equal(resumed.state_dict()[name], value), name
+
+
+class TestMemory:
+    def test_held_bytes_by_hand(self):
+        """Of a linear layer its input, of a tanh its output; no parameters, and nothing twice."""
+
+        class Layer(Passing):
+            def embed(self, tokens: Any) -> torch.Tensor:
+                states = torch.ones(sum(map(len, tokens)), self.dim)
+                return torch.tanh(self.layer(states))
+
+        encoder = Layer()
+        assert memory.held_bytes(encoder, [[1, 2], [3]]) == 2 * 3 * encoder.dim * 8  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("files", "free"),
+        [
+            ({}, 2000),
+            ({"memory.max": "max"}, 2000),
+            ({"memory.max": str(1500 * 1024), "memory.current": str(900 * 1024)}, 600),
+            (
+                {
+                    "memory.max": str(1500 * 1024),
+                    "memory.current": str(900 * 1024),
+                    "memory.stat": f"anon 5\ninactive_file {100 * 1024}",
+                },
+                700,
+            ),
+            ({"memory/memory.limit_in_bytes": str(2**63), "memory/memory.usage_in_bytes": "5"}, 2000),
+            ({"memory/memory.limit_in_bytes": str(800 * 1024), "memory/memory.usage_in_bytes": str(1024)}, 799),
+            ({"memory.max": "1024", "memory.current": "5000"}, 0),
+        ],
+    )
+    def test_available_bytes(self, files: dict[str, str], free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        (tmp_path / "memory").mkdir()
+        (tmp_path / "meminfo").write_text("MemTotal:  9000 kB\nMemAvailable:   2000 kB\n")
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
+        monkeypatch.setattr(memory, "CONTROL_GROUP", tmp_path)
+        assert memory.available_bytes(torch.device("cpu")) == free * 1024
+        monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nowhere")
+        assert memory.available_bytes(torch.device("cpu")) is None
+
+    def test_flat_in_the_batch_but_for_embeddings(self, make_encoder: Any, monkeypatch: pytest.MonkeyPatch):
+        """What is held for backward passes at once, of a batch of 64 sentences and of 2048."""
+        torch.set_default_dtype(torch.float32)
+        monkeypatch.setitem(encoder_passes.TOKENS_PER_PASS, "cpu", 256)
+        peaks: dict[tuple[int, Any], int] = {}
+        for count in (64, 2048):
+            for chunk in (None, 256):
+                model = model_of({"objective.name": "ce"}, make_encoder(layers=1))
+                held = Held()
+                with torch.autograd.graph.saved_tensors_hooks(held.pack, held.unpack):
+                    steps(model, chunk, batches=[batch_of(count, 200)])
+                peaks[count, chunk] = held.peak
+        embeddings = 2048 * model.encoder.dim * 4
+        assert peaks[2048, None] > 20 * peaks[64, None]
+        # Cross-entropy holds some copies of its pairs' embeddings.
+        assert peaks[2048, 256] < peaks[64, 256] + 25 * embeddings
+        assert peaks[2048, None] > 4 * peaks[2048, 256]
+
+
+class Held:
+    """Counts the bytes that are held for backward passes, and their peak."""
+
+    def __init__(self) -> None:
+        self.now = self.peak = 0
+
+    def pack(self, tensor: torch.Tensor) -> Any:
+        counter, size = self, tensor.numel() * tensor.element_size()
+
+        class Box:
+            def __init__(self) -> None:
+                self.tensor = tensor
+
+            def __del__(self) -> None:
+                counter.now -= size
+
+        self.now += size
+        self.peak = max(self.peak, self.now)
+        return Box()
+
+    def unpack(self, box: Any) -> torch.Tensor:
+        tensor: torch.Tensor = box.tensor
+        return tensor
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What two gloo workers found."""
+    folder = tmp_path_factory.mktemp("chunks")
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.gloo_worker", "chunked", str(rank), "2", str(folder)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in running:
+        output, _ = process.communicate(timeout=200)
+        assert process.returncode == 0, output
+    return [torch.load(folder / f"answer-{rank}.pt", weights_only=False)["chunked"] for rank in range(2)]
+
+
+class TestWorkers:
+    def test_two_cached_equal_one_plain(self, told: list[dict[str, Any]]):
+        """Uneven shares, and a batch of which one worker has no sentence; without dropout, whose stream is a worker's
+        own."""
+        for name, changes in WORKER_CASES.items():
+            wanted = steps(model_of(changes, Passing(0.0)), None, batches=worker_batches())
+            for answer in told:
+                found = answer[name]
+                assert found["chunk"] == 9
+                for ours, theirs in zip(found["steps"], wanted["steps"], strict=True):
+                    torch.testing.assert_close(ours["loss"], theirs["loss"], **EXACT)
+                    torch.testing.assert_close(ours["gradients"], theirs["gradients"], **EXACT)
+                    assert ours["counts"] == theirs["counts"]
+                torch.testing.assert_close(found["bank"], wanted["bank"], **EXACT)
+
+    def test_dropout_is_replayed_on_each_worker(self, told: list[dict[str, Any]]):
+        """Two cached against two plain ones over the same passes."""
+        for answer in told:
+            same(answer["dropout cached"], answer["dropout plain"])
+            assert torch.equal(answer["dropout cached"]["next"], answer["dropout plain"]["next"])
+
+    def test_they_decide_alike_and_beforehand(self, told: list[dict[str, Any]]):
+        assert [answer["auto"]["chunk"] for answer in told] == ["passes", "passes"]
+        assert [answer["auto plenty"]["chunk"] for answer in told] == [None, None]
+        for answer in told:
+            same(answer["auto"], answer["auto plenty"])

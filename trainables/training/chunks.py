@@ -1,0 +1,187 @@
+"""A step's gradients, in one piece or by a gradient cache, so that a batch of any size fits.
+
+The gradient cache (Gao 2021, "Scaling deep contrastive learning batch size under memory limited setup"): the batch is
+embedded pass by pass, and nothing is held for a backward pass. The loss of the whole batch gives the gradient of each
+embedding. Then each pass is done again, with the random numbers that it drew before, and goes backward at once with the
+gradients of its embeddings. The result is that of the plain step, which holds all passes until the loss is known; it
+costs a second forward pass.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Hashable, Sequence
+from typing import Literal
+
+import torch
+
+from trainables.devices import moved
+from trainables.objectives.objective import Loss
+from trainables.training.checkpoint import Chunk
+from trainables.training.distributed import Workers
+from trainables.training.gradients import GradientSum
+from trainables.training.memory import available_bytes, held_bytes
+from trainables.training.model import StudyModel, TokenizedBatch
+from trainables.training.streams import RandomState
+
+MEASURED_TOKENS = 4096
+"""An encoder's memory is measured on about so many tokens."""
+USABLE = 0.5
+"""The plain step is taken where it is expected to need this share of the free memory, or less."""
+SLACK = 1.1
+"""A batch of so many times the tokens of one that fits is taken to fit, too."""
+
+FITTED: dict[Hashable, Chunk] = {}
+"""Where trials of this process ran out of memory, what fitted then, for the next one of that kind."""
+
+
+class Chunks:
+    """Does a training's forward and backward passes; `chunk` says how."""
+
+    def __init__(
+        self,
+        model: StudyModel,
+        wish: Literal["auto"] | int | None,
+        batch_size: int,
+        workers: Workers,
+        gradients: GradientSum,
+        found: Chunk = None,
+    ) -> None:
+        """`wish` is `optimisation.chunk`; `found`: what `auto` has come to already, in the process that this training
+        is resumed from."""
+        self.model, self.workers, self.gradients = model, workers, gradients
+        self.auto = wish == "auto"
+        self._kind = (
+            type(model.encoder),
+            tuple(parameter.shape for parameter in model.parameters()),
+            getattr(model.encoder, "training_precision", None),
+            batch_size,
+        )
+        known = FITTED.get(self._kind) if workers.count == 1 else None  # other workers may know other things
+        self.chunk: Chunk = (found or known) if wish == "auto" else wish
+        self._fitting, self._longest = 0.0, 0  # tokens of a batch that fits, and of its longest sentence
+
+    def step(self, batch: TokenizedBatch, seed: int) -> Loss:
+        """The loss of a batch, and at the parameters its gradients, summed over all workers. `seed`: of what all
+        workers draw alike.
+
+        With `auto`, one worker's step that runs out of memory is thrown away and done again with smaller passes.
+        Several workers cannot know of each other's; like a CPU, which raises nothing when its memory is full, they
+        decide beforehand, by the memory that a pass was seen to hold.
+        """
+        if not self.auto:
+            return self._attempt(batch, seed)
+        if self.workers.count > 1 or self.model.encoder.device.type == "cpu":
+            self._look_ahead(batch)
+        if self.workers.count > 1:
+            return self._attempt(batch, seed)
+        streams = RandomState.of(self.model.encoder.device)
+        bank = None if self.model.bank is None else copy.deepcopy(self.model.bank.state_dict())
+        while True:
+            try:
+                return self._attempt(batch, seed)
+            except torch.OutOfMemoryError:
+                smaller = self._smaller(batch)
+                if smaller is None:
+                    raise
+            # Only here is what the step held let go: the error has it until it is forgotten.
+            self.model.zero_grad(set_to_none=True)
+            if self.model.bank is not None and bank is not None:
+                self.model.bank.load_state_dict(bank)
+            streams.restore()
+            FITTED[self._kind] = smaller
+            self._take(smaller, "a step ran out of memory and is done again")
+
+    def _attempt(self, batch: TokenizedBatch, seed: int) -> Loss:
+        self.model.zero_grad(set_to_none=True)
+        generator = torch.Generator().manual_seed(seed)
+        most = None if self.chunk == "passes" else self.chunk
+        if self.chunk is not None and (self.chunk == "passes" or self._passes(self._largest_share(batch), most) > 1):
+            return self._cached(batch, generator, most)
+        loss = self.model.loss(batch, self.workers, generator)
+        self.gradients.backward(loss.value)
+        return loss
+
+    def _cached(self, batch: TokenizedBatch, generator: torch.Generator, most: int | None) -> Loss:
+        """With the gradient cache, in passes of at most `most` tokens (None: the encoder's own)."""
+        model, encoder = self.model, self.model.encoder
+        own = batch.own(self.workers) if model.objective.needs_embeddings else []
+        passes = encoder.passes([len(ids) for ids in own], most) if own else []
+        streams, embedded = [], [torch.zeros(0, encoder.dim, device=encoder.device)]
+        with torch.no_grad():
+            for one in passes:
+                streams.append(RandomState.of(encoder.device))
+                embedded.append(encoder.embed([own[i] for i in one]))
+        local = torch.cat(embedded).requires_grad_()  # pass by pass
+        loss = Loss(local.new_zeros(()))
+        if model.objective.needs_embeddings:
+            order = torch.tensor([i for one in passes for i in one], dtype=torch.long).argsort()
+            loss = model.contrast(local[moved(order, local.device)], batch, self.workers, generator)
+            self.gradients.add(loss.value)
+        value = loss.value.detach()
+        if model.mlm_weight:
+            parts, count = model.mlm_head.parts(*batch.hiding(self.workers, generator), most)
+            for part in parts:
+                guessing = model.mlm_weight * part() / max(count, 1)
+                self.gradients.add(guessing)
+                value = value + guessing.detach()
+        after = RandomState.of(encoder.device)
+        gradients = torch.zeros_like(local) if local.grad is None else local.grad
+        for one, before, wanted in zip(passes, streams, gradients.split([len(one) for one in passes]), strict=True):
+            before.restore()
+            # A number whose gradient by the embeddings is the one that is wanted.
+            self.gradients.add((encoder.embed([own[i] for i in one]) * wanted).sum())
+        after.restore()
+        self.gradients.exchange()
+        return Loss(value, loss.counts)
+
+    def _look_ahead(self, batch: TokenizedBatch) -> None:
+        """Decide before the step whether it fits; on all workers alike, when a batch is larger than those before."""
+        share = self._largest_share(batch)
+        lengths = [len(ids) for ids in share]
+        known = sum(lengths) <= self._fitting and max(lengths) <= self._longest
+        if self.chunk is not None or known or self._passes(share, None) == 1:
+            return
+        self._fitting, self._longest = SLACK * sum(lengths), max(lengths)
+        fits = self.workers.from_first(self._expected(share) if self.workers.rank == 0 else None)
+        if fits is not None:
+            self._take(fits, "a batch is expected to take more than half of the free memory")
+
+    def _expected(self, share: Sequence[Sequence[int]]) -> Chunk:
+        """What fits, by the memory that a pass with the longest sentences holds."""
+        encoder = self.model.encoder
+        lengths = [len(ids) for ids in share]
+        own = encoder.passes(lengths)
+        sample = encoder.passes([lengths[i] for i in own[0]], MEASURED_TOKENS)[0]
+        streams = RandomState.of(encoder.device)
+        each = held_bytes(encoder, [share[own[0][i]] for i in sample]) / sum(lengths[own[0][i]] for i in sample)
+        streams.restore()
+        free = available_bytes(encoder.device)
+        if free is None or each * sum(lengths) <= (room := USABLE * free / self.workers.count):
+            return None
+        largest = max(sum(lengths[i] for i in one) for one in own)
+        return "passes" if each * largest <= room else max(1, int(room / each))
+
+    def _smaller(self, batch: TokenizedBatch) -> Chunk:
+        """After a step that did not fit; None where a pass can be no smaller."""
+        lengths = [len(ids) for ids in batch.own(self.workers)]
+        own = self.model.encoder.passes(lengths)
+        if self.chunk is None and len(own) > 1:
+            return "passes"
+        passes = self.model.encoder.passes(lengths, self.chunk) if isinstance(self.chunk, int) else own
+        several = [one for one in passes if len(one) > 1]  # a sentence by itself cannot be cut
+        return max(sum(lengths[i] for i in one) for one in several) // 2 if several else None
+
+    def _take(self, chunk: Chunk, why: str) -> None:
+        self.chunk = chunk
+        size = "the encoder's own passes" if chunk == "passes" else f"passes of at most {chunk:,} tokens"
+        if self.workers.rank == 0:
+            print(f"{why}: from now on by a gradient cache, with {size}", file=sys.stderr, flush=True)
+
+    def _largest_share(self, batch: TokenizedBatch) -> list[list[int]]:
+        """The tokens of the first worker's items, for it is dealt the most. All workers know them."""
+        return [batch.tokens[i] for i in batch.shares(self.workers)[0]]
+
+    def _passes(self, tokens: Sequence[Sequence[int]], most: int | None) -> int:
+        return len(self.model.encoder.passes([len(ids) for ids in tokens], most))

@@ -1,0 +1,69 @@
+"""How much memory a pass of an encoder holds, and how much there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from trainables.encoders.contract import TrainableEncoder
+
+CONTROL_GROUP = Path("/sys/fs/cgroup")
+MEMINFO = Path("/proc/meminfo")
+
+
+def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> int:
+    """Bytes that embedding those sentences holds for the backward pass, parameters left out. It is done for that, and
+    thrown away."""
+    parameters = {parameter.untyped_storage().data_ptr() for parameter in encoder.parameters()}
+    held: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            held[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        embedded = encoder.embed(tokens)
+    del embedded  # until here nothing was freed, so that no two had the same address
+    return sum(held.values())
+
+
+def available_bytes(device: torch.device) -> int | None:
+    """Memory that is free for this process; None where this machine does not say."""
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + cached
+    if not MEMINFO.exists():
+        return None
+    lines = dict(line.split(":") for line in MEMINFO.read_text().splitlines())
+    free = int(lines["MemAvailable"].split()[0]) * 1024
+    allowed = [limit - used for limit, used in (_version_two(), _version_one()) if limit is not None]
+    return max(0, min(free, *allowed)) if allowed else free
+
+
+def _version_two() -> tuple[int | None, int]:
+    """Limit and use of this process's control group; what files take in the cache can be had back."""
+    limit = _number(CONTROL_GROUP / "memory.max")
+    used = _number(CONTROL_GROUP / "memory.current") or 0
+    return limit, used - _cached(CONTROL_GROUP / "memory.stat", "inactive_file")
+
+
+def _version_one() -> tuple[int | None, int]:
+    folder = CONTROL_GROUP / "memory"
+    used = _number(folder / "memory.usage_in_bytes") or 0
+    return _number(folder / "memory.limit_in_bytes"), used - _cached(folder / "memory.stat", "total_inactive_file")
+
+
+def _number(file: Path) -> int | None:
+    """None where there is no such file, or no limit ("max")."""
+    text = file.read_text().strip() if file.exists() else "max"
+    return None if text == "max" else int(text)
+
+
+def _cached(file: Path, name: str) -> int:
+    lines = dict(line.split() for line in file.read_text().splitlines()) if file.exists() else {}
+    return int(lines.get(name, 0))
