@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -251,8 +251,8 @@ class Figure:
     `table` and `column` say which rows and which score. `kind="distribution"`: for each of the `keys` a panel with
     the distribution of the score for each of the key's values, over all recipes that have it. `kind="lines"`: the
     first key, a number, runs along the x axis; of two or more others the last makes the panels, the rest together
-    name the lines. `lines` gives lines names of their own: the first whose values a recipe has. `note` is a sentence
-    under the picture.
+    name the lines. `lines` gives lines names of their own: the first whose values a recipe has, or whose values of one
+    of several points. `note` is a sentence under the picture.
     """
 
     number: str
@@ -262,7 +262,13 @@ class Figure:
     table: str
     column: str
     note: str = ""
-    lines: Mapping[str, Overrides] = field(default_factory=dict)
+    lines: Mapping[str, Overrides | tuple[Overrides, ...]] = field(default_factory=dict)
+
+    def points(self) -> Iterator[tuple[str, Overrides]]:
+        """The values that a line's name stands for, one point after the other."""
+        for name, values in self.lines.items():
+            for point in values if isinstance(values, tuple) else (values,):
+                yield name, point
 
     def __post_init__(self) -> None:
         refuse_twice(f"figure {self.number} has a key twice:", self.keys)

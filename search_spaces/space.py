@@ -191,7 +191,7 @@ class Space:
     def _check_figure(self, figure: Figure) -> None:
         where = f"space {self.name!r}, figure {figure.number}"
         self._check_column(where, figure.table, figure.column)
-        for key in (*figure.keys, *(key for values in figure.lines.values() for key in values)):
+        for key in (*figure.keys, *(key for _, values in figure.points() for key in values)):
             check_name(where, "key of a recipe", key, keys())
         base = self.base.flat()
         rows = [self.row(label) for _, label in self.table(figure.table).rows]

@@ -250,7 +250,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
     asked = {
         key
         for recipe in recipes
-        for key in ("optimisation.precision", "evaluation.precision")
+        for key in ("optimisation.precision", "evaluation.precision", "encoder.dtype")
         if recipe.flat()[key] == "bf16"
     }
     if not asked:

@@ -30,6 +30,7 @@ ALONE = {
     "mean_without_cls": lambda states: states[-1][1:].mean(0),
     "cls": lambda states: states[-1][0],
     "max": lambda states: states[-1].max(0).values,
+    "last": lambda states: states[-1][-1],
     "first_last_mean": lambda states: (states[1].mean(0) + states[-1].mean(0)) / 2,
 }
 

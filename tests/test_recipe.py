@@ -191,6 +191,8 @@ class TestAssignment:
         if isinstance(value, tuple):
             value = tuple(part.strip() for part in value if part.strip() and "," not in part)
         text = ",".join(value) if isinstance(value, tuple) else str(value)
+        if keys()[key].exact and value is not None:
+            value = f" {text} "
         assert parse_assignment(f" {key} = {text} ") == (key, value)
 
     @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ class Key:
     """Whether trials that differ in it can train together in a population."""
     measures: bool
     """Whether it decides what is measured, not only where data lies or how it is computed."""
+    exact: bool
+    """Whether blanks at the ends of its text count."""
     registry: str | None
     """Where the names are registered that it can have, as `"module:REGISTRY"`."""
 
@@ -74,6 +76,7 @@ def key(
     since: int = 0,
     together: bool = False,
     measures: bool = True,
+    exact: bool = False,
     registry: str | None = None,
 ) -> Any:
     """A field of a recipe's section; see `Key`. `check` is asked of every value but None and names of its own."""
@@ -88,6 +91,7 @@ def key(
             "since": since,
             "together": together,
             "measures": measures,
+            "exact": exact,
             "registry": registry,
         },
     )
@@ -136,7 +140,7 @@ def find(recipe: type, name: str) -> Key:
 def parse(item: Key, raw: str) -> Value:
     """A value from text: `none` is None, lists of names split at commas."""
     options = _options(item.type)
-    if raw.lower() == "none" and type(None) in options:
+    if raw.strip().lower() == "none" and type(None) in options:
         return None
     if raw in _literals(options):
         return raw

@@ -52,6 +52,26 @@ class EncoderConfig:
         "sentence embedding (CLSR).",
         since=1,
     )
+    query_prompt: str | None = key(
+        None,
+        "Text put before every anchor (premise) in training, and before every sentence that is evaluated: SentEval's "
+        "tasks know no documents. It is joined as it is, blanks included.",
+        since=3,
+        exact=True,
+    )
+    document_prompt: str | None = key(
+        None,
+        "Text put before what is compared with an anchor in training (hypotheses, positives, negatives); none puts "
+        "nothing there. Saved with the model, as encoder.query_prompt is.",
+        since=3,
+        exact=True,
+    )
+    dtype: Literal["fp32", "bf16"] = key(
+        "fp32",
+        "Of the encoder's weights while it is trained, their gradients and the optimiser's state. bf16 takes half the "
+        "memory, trains in bf16, and loses small changes; evaluated and saved in fp32.",
+        since=3,
+    )
 
 
 @dataclass(frozen=True)
@@ -435,4 +455,4 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     if not equals:
         raise UserError(f"--set {text!r} has no '='; write it as KEY=VALUE, e.g. objective.temperature=0.5")
     item = find(Recipe, name.strip())
-    return item.name, parse(item, raw.strip())
+    return item.name, parse(item, raw if item.exact else raw.strip())

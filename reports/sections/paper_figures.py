@@ -91,7 +91,7 @@ def _lines(figure: Figure, scored: list[Scored], path: Path) -> list[str]:
     points: dict[tuple[str, str, float], list[Scored]] = {}
     for item in sorted(scored, key=lambda item: [_order(item.recipe[key]) for key in (*by_panel, *by_line, over)]):
         recipe = item.recipe
-        named = (name for name, own in figure.lines.items() if all(recipe[key] == own[key] for key in own))
+        named = (name for name, own in figure.points() if all(recipe[key] == own[key] for key in own))
         line = next(named, _names(recipe, by_line))
         points.setdefault((_names(recipe, by_panel), line, _number(recipe[over])), []).append(item)
     if not points:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from trainables.encoders.families import FAMILIES, named_family, unfit_pooling
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, choices
@@ -15,10 +16,8 @@ from trainables.registry import load
 
 def check_encoder(config: EncoderConfig) -> None:
     """Refuse, quickly and before anything runs, an encoder that is not there."""
-    if config.layers is not None and not ENCODERS[config.kind].layers:
-        raise UserError(
-            f"encoder.layers is {config.layers}, but a {config.kind} keeps all its layers; leave it at none"
-        )
+    if not ENCODERS[config.kind].layers:
+        _check_left_alone(config)
     missing = _missing(config)
     if missing:
         raise UserError("; ".join(missing))
@@ -46,6 +45,7 @@ def check_trainable(recipe: Recipe) -> None:
     (`trainables.fidelity.resolve`)."""
     kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
     _check_padding(recipe)
+    _check_pooling(recipe)
     if not recipe.optimisation.epochs or (not recipe.trains and kind.untrained == "evaluate"):
         return
     _check_bank(recipe)
@@ -62,6 +62,7 @@ def check_trainable(recipe: Recipe) -> None:
             "or pooling.after to 'none'"
         )
     masked = recipe.objective.mlm > 0 or _entry(recipe, "objective.name").mlm_only
+    _check_prompts(recipe)
     if encoder.adapter != "none":
         _check_adapter(recipe, masked)
     elif (masked or _cuts_tokens(recipe)) and not kind.tokens:
@@ -101,6 +102,44 @@ def _entry(recipe: Recipe, key: str) -> Any:
 def _missing(config: EncoderConfig) -> Missing | None:
     missing: Missing | None = load(ENCODERS[config.kind].missing)(config)
     return missing
+
+
+def _check_left_alone(config: EncoderConfig) -> None:
+    """Settings of a transformer that another kind would not follow."""
+    if config.layers is not None:
+        raise UserError(
+            f"encoder.layers is {config.layers}, but a {config.kind} keeps all its layers; leave it at none"
+        )
+    for name in ("query_prompt", "document_prompt", "dtype"):
+        wanted = keys()[f"encoder.{name}"].default
+        if getattr(config, name) != wanted:
+            raise UserError(
+                f"encoder.{name} is for transformers, not for a {config.kind}; leave it at {wanted or 'none'}"
+            )
+
+
+def _check_pooling(recipe: Recipe) -> None:
+    """Refuse a pooling that needs [CLS] for a folder whose family has none."""
+    if not ENCODERS[recipe.encoder.kind].pools or not POOLINGS[recipe.pooling.mode].needs_cls:
+        return
+    family = named_family(recipe.encoder.name)
+    if family is not None and family in FAMILIES and not FAMILIES[family].cls:
+        raise UserError(unfit_pooling(recipe.pooling.mode, recipe.encoder.name))
+
+
+def _check_prompts(recipe: Recipe) -> None:
+    encoder = recipe.encoder
+    query, document = encoder.query_prompt or "", encoder.document_prompt or ""
+    if _cuts_tokens(recipe) and (query or document):
+        raise UserError(
+            f"corpus.layout {recipe.corpus.layout!r} cuts texts into tokens, and a prompt stands before a sentence; "
+            "set encoder.query_prompt and encoder.document_prompt to none, or take another layout"
+        )
+    if encoder.adapter == "mlp" and query != document:
+        raise UserError(
+            "encoder.adapter 'mlp' keeps one embedding for each text, as a query; "
+            "give encoder.document_prompt the text of encoder.query_prompt"
+        )
 
 
 def _check_padding(recipe: Recipe) -> None:

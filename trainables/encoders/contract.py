@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedTokenizerBase
 
+    from trainables.encoders.prompts import Prompts
+
 
 class Encoder(Protocol):
     """What evaluation asks of an encoder."""
@@ -99,6 +101,17 @@ class TrainableEncoder(BaseEncoder, Protocol):
 
     def train(self, mode: bool = True) -> object:
         """With dropout (True) or without."""
+
+
+class PromptedEncoder(TrainableEncoder, Protocol):
+    """One that puts prompts before sentences. `tokenize` and `encode` take sentences for queries."""
+
+    @property
+    def prompts(self) -> Prompts:
+        """What is put before queries, and before documents."""
+
+    def tokenize(self, sentences: Sequence[str], prompt: str | None = None) -> list[list[int]]:
+        """As `TrainableEncoder.tokenize`, with another prompt than the query's."""
 
 
 class MaskedLanguageModel(Protocol):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from torch import nn
 
 from trainables.encoders.loading import quieten
 from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.prompts import Prompts
 from trainables.registry import load
 
 if TYPE_CHECKING:
@@ -29,9 +31,15 @@ MODULES, WEIGHTS = "modules.json", "*.safetensors"
 
 
 def save_transformer(
-    backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, pooling: str, max_length: int, folder: Path
+    backbone: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    pooling: str,
+    max_length: int,
+    prompts: Prompts,
+    folder: Path,
 ) -> None:
-    """Replace `folder` by the model with that pooling; half a model is never seen there."""
+    """Replace `folder` by the model with that pooling and those prompts, the query's by default; half a model is never
+    seen there."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
 
@@ -45,7 +53,13 @@ def save_transformer(
         states = {"output_hidden_states": entry.every_layer}
         transformer = Transformer(str(plain), max_seq_length=max_length, config_kwargs=states)
         pooled = load(entry.stock)(config.hidden_size, config.num_hidden_layers, tokenizer)
-        _write(SentenceTransformer(modules=[transformer, *pooled], device="cpu"), scratch, folder)
+        model = SentenceTransformer(
+            modules=[transformer, *pooled],
+            device="cpu",
+            prompts=dataclasses.asdict(prompts),
+            default_prompt_name="query" if prompts else None,
+        )
+        _write(model, scratch, folder)
 
 
 def save_pipeline(model: SentenceTransformer, folder: Path) -> None:

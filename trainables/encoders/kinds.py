@@ -52,7 +52,7 @@ class EncoderKind:
     pools: bool
     """Whether `pooling.mode` decides how token states become a vector; if not, it has a pooling of its own."""
     layers: bool
-    """Whether `encoder.layers` may be given."""
+    """Whether a transformer's settings may be given: `encoder.layers`, `encoder.dtype` and the prompts."""
     tokens: bool = False
     """Whether it is a `TokenEncoder`, so that spans and masked language modelling are possible."""
     adapter: bool = True
@@ -83,7 +83,7 @@ ENCODERS = Registry(
         f"{_PRESENCE}:missing_word_vectors",
         trainable=False,
         pools=False,
-        layers=True,  # it has none to cut, but a study that sets encoder.layers may have a row of word vectors
+        layers=True,  # it follows none, but a study that sets encoder.layers may have a row of word vectors
         untrained="evaluate",
         finished=f"{_PRESENCE}:is_word_vectors",
     ),

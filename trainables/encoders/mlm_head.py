@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.devices import moved
+from trainables.encoders.families import FAMILIES, family_of
 from trainables.encoders.loading import hub_errors, quieten, transformer_folder
 from trainables.encoders.passes import Passes, autocast, padded
 from trainables.errors import UserError
@@ -19,17 +20,6 @@ from trainables.recipe import SCENES_ENCODER
 CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 IGNORED = -100
 """The label of a token that need not be guessed."""
-
-# Where each architecture keeps the parts of its head, in the order in which states pass them.
-HEADS: dict[str, tuple[str, ...]] = {
-    "albert": ("predictions",),
-    "bert": ("cls",),
-    "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
-    "electra": ("generator_predictions", "generator_lm_head"),
-    "mpnet": ("lm_head",),
-    "roberta": ("lm_head",),
-    "xlm-roberta": ("lm_head",),
-}
 
 
 class MLMHead(nn.Module):
@@ -138,10 +128,16 @@ def mask_tokens(
 def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, ...]]:
     """The head of the masked language model `name`, tied to `backbone` instead of its own, and the names of its
     parameters that no checkpoint gave."""
-    family = backbone.config.model_type
-    if family not in HEADS:
+    family = family_of(backbone)
+    if not getattr(backbone.config, "legacy", True):  # DeBERTa's head in its newer form wants the embeddings, too
         raise UserError(
-            f"masked language modelling knows the heads of {', '.join(HEADS)}, but {name!r} is of the family {family!r}"
+            f"masked language modelling knows the older form of DeBERTa's head, and {name!r} has the newer one "
+            "(legacy=false in its config.json); set objective.mlm to 0, or name another encoder"
+        )
+    if not family.mlm_head:
+        known = ", ".join(family.name for family in FAMILIES.values() if family.mlm_head)
+        raise UserError(
+            f"masked language modelling knows the heads of {known}, but {name!r} is of the family {family.name!r}"
         )
     quieten()
     if name == SCENES_ENCODER:
@@ -158,7 +154,7 @@ def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, .
         missing = set(report["missing_keys"])
     setattr(model, model.base_model_prefix, backbone)
     model.tie_weights()
-    parts = {part: getattr(model, part) for part in HEADS[family]}
+    parts = {part: getattr(model, part) for part in family.mlm_head}
     head = nn.Sequential(*parts.values())
     own = {id(parameter) for parameter in backbone.parameters()}  # tied to it, and so none of the head's
     fresh = [

@@ -18,22 +18,11 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from trainables.devices import moved
 from trainables.encoders.dropout import dropout as quick_dropout
+from trainables.encoders.families import first_position
 from trainables.encoders.packing import Packing
 from trainables.encoders.varlen import Looks, fastest
 
 PACKED = "packed_sentences"
-
-
-def packs(backbone: PreTrainedModel) -> bool:
-    """Whether its attention goes through transformers' interface, so that it can be told about packed sentences."""
-    return bool(backbone._supports_attention_backend)
-
-
-def first_position(backbone: PreTrainedModel) -> int:
-    """The number of a sentence's first position: RoBERTa and its kin begin after that of padding."""
-    embeddings: Any = getattr(backbone, "embeddings", None)
-    after_padding = hasattr(embeddings, "create_position_ids_from_input_ids")
-    return int(embeddings.padding_idx) + 1 if after_padding else 0
 
 
 def packed_states(

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from trainables.devices import moved
 from trainables.encoders.dropout import quicken
-from trainables.encoders.packed import PACKED, packed_states, packs
+from trainables.encoders.families import packs
+from trainables.encoders.packed import PACKED, packed_states
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -29,6 +29,13 @@ def maximum(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
     return states[-1].masked_fill(~mask.bool().unsqueeze(-1), float("-inf")).amax(dim=1)
 
 
+def last(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
+    """The state of the last real token, the one that has seen all others in a decoder; padding may stand on either
+    side."""
+    place = mask.shape[1] - 1 - mask.int().flip(1).argmax(dim=1)  # of several largest, argmax gives the first
+    return states[-1][torch.arange(len(place), device=place.device), place]
+
+
 def first_last_mean(states: tuple[Tensor, ...], mask: Tensor) -> Tensor:
     """Mean over the real tokens of the average of the first layer's and the last layer's output."""
     return _masked_mean((states[1] + states[-1]) / 2, mask)

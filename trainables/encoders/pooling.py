@@ -49,8 +49,9 @@ POOLINGS = Registry(
         padded=f"{_POOL}:padded_mean_without_cls",
         stock=f"{_STOCK}:mean_without_cls",
     ),
-    Pooling("cls", f"{_POOL}:cls", stock=f"{_STOCK}:cls"),
+    Pooling("cls", f"{_POOL}:cls", needs_cls=True, stock=f"{_STOCK}:cls"),
     Pooling("max", f"{_POOL}:maximum", stock=f"{_STOCK}:maximum"),
+    Pooling("last", f"{_POOL}:last", stock=f"{_STOCK}:last"),
     Pooling("first_last_mean", f"{_POOL}:first_last_mean", every_layer=True, stock=f"{_STOCK}:first_last_mean"),
 )
 """The values of `pooling.mode`."""

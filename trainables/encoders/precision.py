@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
+from torch import nn
 
 from trainables.encoders.kinds import Precision
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+"""The values of `encoder.dtype`."""
 
 
 def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtype:
@@ -16,7 +23,7 @@ def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtyp
 def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisation.precision") -> str | None:
     """A warning, in a sentence, that bf16 would be emulated on this machine; None where it would not, or is not asked.
 
-    `key` is the key of the recipe that asks: `optimisation.precision` or `evaluation.precision`.
+    `key` is the key of the recipe that asks: `optimisation.precision`, `evaluation.precision` or `encoder.dtype`.
     """
     if precision != "bf16" or native_bf16(device):
         return None
@@ -35,3 +42,21 @@ def native_bf16(device: torch.device | str) -> bool:
         return True
     known = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
     return any(known.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+@contextlib.contextmanager
+def full_weights(model: nn.Module) -> Iterator[None]:
+    """Inside, weights kept in bf16 are fp32: in these a model is evaluated and saved. Afterwards they are what they
+    were, and still the optimiser's."""
+    low = [parameter for parameter in model.parameters() if parameter.dtype == torch.bfloat16]
+    _convert(low, torch.float32)
+    try:
+        yield
+    finally:
+        _convert(low, torch.bfloat16)
+
+
+def _convert(parameters: list[nn.Parameter], dtype: torch.dtype) -> None:
+    with torch.inference_mode(False):  # or they could not be trained any more
+        for parameter in parameters:
+            parameter.data = parameter.data.to(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from trainables.encoders.families import FAMILIES, named_family, unknown_family
 from trainables.encoders.kinds import Missing
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
@@ -35,7 +36,7 @@ def missing_transformer(config: EncoderConfig) -> Missing | None:
     if name == SCENES_ENCODER:
         return None
     if Path(name).exists():
-        return _no_model(Path(name))
+        return _no_model(Path(name)) or _foreign_family(name)
     return _no_folder(name) or _missing_on_hub(name, "config.json")
 
 
@@ -58,6 +59,12 @@ def _no_model(folder: Path) -> Missing | None:
     if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
         return None
     return f"{str(folder)!r} is no encoder", "a model folder holds config.json, weights and a tokenizer"
+
+
+def _foreign_family(name: str) -> Missing | None:
+    """Not of a folder with modules of its own, which may be evaluated as a pipeline."""
+    family = None if (Path(name) / "modules.json").is_file() else named_family(name)
+    return None if family is None or family in FAMILIES else unknown_family(name, family)
 
 
 def _no_folder(name: str) -> Missing | None:

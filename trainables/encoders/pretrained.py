@@ -6,16 +6,19 @@ import copy
 from pathlib import Path
 
 import torch
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+import transformers
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.encoders.builtin import build
 from trainables.encoders.contract import BaseEncoder, TokenEncoder
+from trainables.encoders.families import FAMILIES, family_of, layer_list, longest_input, unfit_pooling, unknown_family
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device, hub_errors, quieten, transformer_folder
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import POOLINGS
-from trainables.encoders.precision import resolve_precision
+from trainables.encoders.precision import DTYPES, resolve_precision
+from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.kept import KEPT, stamp
@@ -36,26 +39,26 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
 def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncoder:
     config = request.config
     # A head for masked language modelling is drawn from where loading leaves the random stream.
-    backbone, tokenizer, fresh = (_load if request.masked_lm else _pristine)(config.name)
-    if tokenizer.pad_token_id is None:
-        raise UserError(f"the tokenizer of {config.name!r} has no padding token; give one that has")
-    if POOLINGS[pooling.mode].needs_cls and tokenizer.cls_token_id is None:
-        raise UserError(f"pooling.mode {pooling.mode!r} needs a [CLS] token, which {config.name!r} has not")
+    backbone, tokenizer, fresh = (_load if request.masked_lm else _pristine)(config.name, DTYPES[config.dtype])
+    _give_padding(tokenizer, config.name)
+    if POOLINGS[pooling.mode].needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
+        raise UserError(unfit_pooling(pooling.mode, config.name))
     if config.layers is not None:
         _keep_layers(backbone, config)
-    # RoBERTa has two positions more than it can use; only its tokenizer knows.
-    longest = getattr(backbone.config, "max_position_embeddings", config.max_length)
+    lengths = (config.max_length, longest_input(backbone), tokenizer.model_max_length)
     device = chosen_device(request.device)
-    precision = resolve_precision(request.training_precision, device)
+    # Weights in bf16 cannot train in fp32; autocast still sums and normalises in fp32.
+    precision = resolve_precision("bf16" if config.dtype == "bf16" else request.training_precision, device)
     encoder = TransformerEncoder(
         backbone,
         tokenizer,
         pooling,
-        min(config.max_length, longest, tokenizer.model_max_length),
+        min(length for length in lengths if length is not None),
         training_precision=precision,
         evaluation_precision=resolve_precision(request.evaluation_precision, device),
         mlm_head=MLMHead(backbone, tokenizer, config.name, precision) if request.masked_lm else None,
         fresh=fresh,
+        prompts=Prompts(config.query_prompt or "", config.document_prompt or ""),
     )
     return encoder.to(device)
 
@@ -64,7 +67,7 @@ Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]
 """Backbone, tokenizer, and the names of the parameters that the checkpoint lacks."""
 
 
-def _pristine(name: str) -> Loaded:
+def _pristine(name: str, dtype: torch.dtype) -> Loaded:
     """What `_load` gives, as a copy of the trial's own; the next trial need not read the files again."""
 
     def without_draws(loaded: Loaded) -> bool:
@@ -73,25 +76,34 @@ def _pristine(name: str) -> Loaded:
 
     folder = Path(transformer_folder(name))
     files = stamp(folder) if folder.is_dir() else None  # a name of the hub
-    return copy.deepcopy(KEPT.get(("transformer", name, files), lambda: _load(name), without_draws))
+    return copy.deepcopy(KEPT.get(("transformer", name, dtype, files), lambda: _load(name, dtype), without_draws))
 
 
-def _load(name: str) -> Loaded:
+def _load(name: str, dtype: torch.dtype) -> Loaded:
+    if name != SCENES_ENCODER:
+        return _from_pretrained(name, dtype)
+    backbone, tokenizer = build()
     # The built-in weights are drawn, too, but always the same ones, as if they came from a checkpoint.
-    return (*build(), []) if name == SCENES_ENCODER else _from_pretrained(name)
+    return backbone.to(dtype), tokenizer, []
 
 
-def _from_pretrained(name: str) -> Loaded:
+def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
     quieten()
     folder = transformer_folder(name)
 
     def read() -> Loaded:
         # Said outright, for otherwise transformers would ask on the console whether to run a model's own code.
-        backbone, report = AutoModel.from_pretrained(
-            folder, dtype=torch.float32, trust_remote_code=False, output_loading_info=True
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        if config.model_type not in FAMILIES:
+            raise UserError("; ".join(unknown_family(name, config.model_type)))
+        loader = getattr(transformers, FAMILIES[config.model_type].loader)
+        backbone, report = loader.from_pretrained(
+            folder, dtype=dtype, trust_remote_code=False, output_loading_info=True
         )
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
+        if FAMILIES[config.model_type].causal:
+            backbone.config.use_cache = False  # it would keep keys and values, which only writing on needs
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         return backbone, tokenizer, sorted(report["missing_keys"])
 
@@ -101,13 +113,22 @@ def _from_pretrained(name: str) -> Loaded:
     return backbone, tokenizer, fresh
 
 
+def _give_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
+    """A decoder's tokenizer often has no padding token; padding is never attended to, so any token will do."""
+    if tokenizer.pad_token_id is not None:
+        return
+    if tokenizer.eos_token_id is None:
+        raise UserError(f"the tokenizer of {name!r} has no padding token, nor an end token to take its place")
+    tokenizer.pad_token = tokenizer.eos_token
+
+
 def _keep_layers(backbone: PreTrainedModel, config: EncoderConfig) -> None:
     assert config.layers is not None
-    stack = getattr(getattr(backbone, "encoder", backbone), "layer", None)
-    if stack is None:
-        stack = getattr(getattr(backbone, "transformer", None), "layer", None)
+    stack = layer_list(backbone)
     if stack is None or config.layers > len(stack):
-        has = f"{len(stack)} layers" if stack is not None else "layers that cannot be counted"
+        has = f"{len(stack)} layers" if stack is not None else "layers that cannot be cut"
         raise UserError(f"encoder.layers is {config.layers}, but {config.name!r} has {has}")
     del stack[config.layers :]
-    setattr(backbone.config, "n_layers" if hasattr(backbone.config, "n_layers") else "num_hidden_layers", config.layers)
+    backbone.config.num_hidden_layers = config.layers  # each configuration maps it to its own name
+    if getattr(backbone.config, "layer_types", None):  # of models that mix near and far attention
+        backbone.config.layer_types = backbone.config.layer_types[: config.layers]

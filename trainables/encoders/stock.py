@@ -25,6 +25,10 @@ def maximum(dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[n
     return [Pooling(dim, "max")]
 
 
+def last(dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Module]:
+    return [Pooling(dim, "lasttoken")]
+
+
 def mean_without_cls(dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Module]:
     """[CLS] is masked in queries and documents alike; a text that has no task counts as a document."""
     return [MultiVectorMask([tokenizer.cls_token], skiplist_tasks=["query", "document"]), Pooling(dim, "mean")]

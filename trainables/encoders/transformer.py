@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from trainables.encoders.fingerprint import digest, model_settings, tokenizer_se
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.passes import Passes, autocast
 from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.precision import full_weights
+from trainables.encoders.prompts import NO_PROMPTS, Prompts
 from trainables.encoders.tokens import token_ids
 from trainables.errors import UserError
 from trainables.recipe import PoolingConfig
@@ -38,6 +41,7 @@ class TransformerEncoder(nn.Module):
         evaluation_precision: torch.dtype = torch.float32,
         mlm_head: MLMHead | None = None,
         fresh: Sequence[str] = (),
+        prompts: Prompts = NO_PROMPTS,
     ) -> None:
         """`mlm_head` trains the same backbone, and is not saved with it. `fresh` names the backbone's parameters that
         no checkpoint gave. With `pooling.padding` at `count`, `encode`
@@ -48,6 +52,7 @@ class TransformerEncoder(nn.Module):
         self._passes = Passes(backbone, tokenizer.pad_token_id)
         self.mode = pooling.mode
         self.max_length = max_length
+        self.prompts = prompts
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
         self.mlm_head = mlm_head
         kept = {name for name, _ in backbone.named_parameters()}  # a layer may have been cut off
@@ -82,12 +87,19 @@ class TransformerEncoder(nn.Module):
             "precision": str(self.evaluation_precision),
             "model": model_settings(self.backbone),
             "tokenizer": tokenizer_settings(self.tokenizer),
+            **({"prompts": dataclasses.asdict(self.prompts)} if self.prompts else {}),
         }
         return digest(type(self), settings, self.backbone.state_dict().items())
 
-    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Token ids of each sentence, special tokens included, cut at `max_length`."""
-        return token_ids(self.tokenizer, sentences, self.max_length)
+    def tokenize(self, sentences: Sequence[str], prompt: str | None = None) -> list[list[int]]:
+        """Token ids of each sentence after a prompt, special tokens included, cut at `max_length`.
+
+        `prompt` is the query's unless another is given. Where there is nothing at all, one token of padding stands.
+        """
+        prompt = self.prompts.query if prompt is None else prompt
+        texts = [f"{prompt}{sentence}" for sentence in sentences] if prompt else sentences
+        found = token_ids(self.tokenizer, texts, self.max_length)
+        return [ids or [self.tokenizer.pad_token_id] for ids in found]
 
     @property
     def specials(self) -> int:
@@ -128,7 +140,7 @@ class TransformerEncoder(nn.Module):
         tokens = self.tokenize(sentences)
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
-        with bar, autocast(self.device, self.evaluation_precision):
+        with bar, full_weights(self.backbone), autocast(self.device, self.evaluation_precision):
             packed = not self.counts_padding  # without padding there is none to count
             for one in self._passes.cut([len(ids) for ids in tokens], packed=packed):
                 pooled = self.evaluation_pool(*self._states([tokens[i] for i in one], packed=packed))
@@ -141,7 +153,8 @@ class TransformerEncoder(nn.Module):
         """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings."""
         if self.unsavable:
             raise UserError(f"the model cannot be saved: {self.unsavable}")
-        save_transformer(self.backbone, self.tokenizer, self.mode, self.max_length, folder)
+        with full_weights(self.backbone):
+            save_transformer(self.backbone, self.tokenizer, self.mode, self.max_length, self.prompts, folder)
 
     def _states(self, tokens: Sequence[Sequence[int]], *, packed: bool = True) -> tuple[tuple[Tensor, ...], Tensor]:
         return self._passes.states(tokens, POOLINGS[self.mode].every_layer, packed=packed)

@@ -19,6 +19,7 @@ from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import HeadConfig, ObjectiveConfig
 from trainables.training.distributed import Workers
+from trainables.training.roles import tokenize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,8 @@ class TokenizedBatch(Pairs[Tensor]):
     @classmethod
     def of(cls, batch: Batch, encoder: TrainableEncoder) -> TokenizedBatch:
         if batch.tokens is None:
-            tokens, texts = encoder.tokenize(batch.sentences), [sentence.encode() for sentence in batch.sentences]
+            batch, tokens = tokenize(batch, encoder)
+            texts = [sentence.encode() for sentence in batch.sentences]
         else:
             tokens, texts = batch.tokens, [np.array(ids).tobytes() for ids in batch.tokens]
         return cls(

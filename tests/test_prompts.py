@@ -1,0 +1,149 @@
+"""Prompts: before queries and documents in training, before all that is evaluated, and in the saved model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import SENTENCES
+from trainables.corpora.batch import Batch
+from trainables.encoders import check_encoder, check_trainable, load_encoder
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.errors import UserError
+from trainables.objectives import OBJECTIVES
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, parse_assignment
+from trainables.training.distributed import Workers
+from trainables.training.model import TokenizedBatch
+from trainables.trial.build import build_model
+
+QUERY, DOCUMENT = "the dog ", "two women "
+
+
+def load(query: str | None = None, document: str | None = None, max_length: int = 128) -> TransformerEncoder:
+    config = EncoderConfig(name=SCENES_ENCODER, max_length=max_length, query_prompt=query, document_prompt=document)
+    encoder = load_encoder(config, PoolingConfig("mean"), device="cpu")
+    assert isinstance(encoder, TransformerEncoder)
+    return encoder.eval()
+
+
+def chain() -> Batch:
+    """Two pairs; the sentence in the middle is the hypothesis of one and the premise of the other."""
+    return Batch(
+        sentences=["a man sleeps", "a man rests", "a boy runs"],
+        premise=np.array([0, 1]),
+        hypothesis=np.array([1, 2]),
+        label=np.zeros(2, dtype=np.int8),
+        group=np.arange(2),
+    )
+
+
+def test_a_sentence_in_two_roles_becomes_two_items_of_one_text():
+    batch = TokenizedBatch.of(chain(), load(QUERY, DOCUMENT))
+    texts = ["the dog a man sleeps", "the dog a man rests", "two women a boy runs", "two women a man rests"]
+    assert batch.tokens == load().tokenize(texts)
+    assert batch.premise.tolist() == [0, 1]
+    assert batch.hypothesis.tolist() == [3, 2]
+    assert batch.text[1] == batch.text[3], "the same sentence, whatever stands before it"
+    assert len(set(batch.text.tolist())) == 3
+
+
+@pytest.mark.parametrize(("query", "document"), [(None, None), (QUERY, QUERY)])
+def test_one_prompt_leaves_the_items_as_they_are(query: Any, document: Any):
+    batch = TokenizedBatch.of(chain(), load(query, document))
+    assert batch.tokens == load().tokenize([f"{query or ''}{sentence}" for sentence in chain().sentences])
+    assert batch.hypothesis.tolist() == [1, 2]
+
+
+def test_a_document_prompt_alone_leaves_queries_bare():
+    batch = TokenizedBatch.of(chain(), load(None, DOCUMENT))
+    texts = ["a man sleeps", "a man rests", "two women a boy runs", "two women a man rests"]
+    assert batch.tokens == load().tokenize(texts)
+
+
+def test_what_is_evaluated_has_the_query_s(tmp_path: Path):
+    encoder = load(QUERY, DOCUMENT, max_length=12)
+    bare = load(max_length=12)
+    wanted = bare.encode([QUERY + sentence for sentence in SENTENCES])
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), wanted)
+    embedded = encoder.embed(encoder.tokenize(SENTENCES)).detach().numpy()
+    np.testing.assert_array_equal(embedded, wanted)
+    adapted = AdaptedEncoder(encoder, tmp_path / "kept")
+    np.testing.assert_array_equal(adapted.store.encode(SENTENCES), wanted)
+
+
+def test_prompts_are_saved(tmp_path: Path):
+    from sentence_transformers import SentenceTransformer
+
+    encoder = load(QUERY, DOCUMENT, max_length=12)
+    encoder.save(tmp_path / "model")
+    theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+    np.testing.assert_allclose(theirs.encode_query(list(SENTENCES)), encoder.encode(SENTENCES), atol=1e-6)
+    documents = encoder.embed(encoder.tokenize(SENTENCES, DOCUMENT)).detach().numpy()
+    np.testing.assert_allclose(theirs.encode_document(list(SENTENCES)), documents, atol=1e-6)
+    assert np.abs(documents - encoder.encode(SENTENCES)).max() > 0.01
+    own = load_encoder(EncoderConfig(name=str(tmp_path / "model")), device="cpu")
+    np.testing.assert_allclose(own.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+
+
+def test_prompts_are_part_of_the_fingerprint():
+    encoders = [load(), load(QUERY), load(None, QUERY), load(QUERY, DOCUMENT)]
+    assert len({encoder.fingerprint() for encoder in encoders}) == 4
+    assert load("", "").fingerprint() == load().fingerprint()
+
+
+def test_a_prompt_is_taken_as_it_is_written():
+    assert parse_assignment("encoder.query_prompt=query: ") == ("encoder.query_prompt", "query: ")
+    assert parse_assignment("encoder.query_prompt=Task:\nQuery:") == ("encoder.query_prompt", "Task:\nQuery:")
+    assert parse_assignment("encoder.query_prompt=none") == ("encoder.query_prompt", None)
+
+
+def test_every_objective_trains_with_two_prompts(tiny_pairs: Any):
+    """Two items of one text are no new case to any of them: the loss is finite and changes the encoder."""
+    tried = 0
+    for name, entry in OBJECTIVES.items():
+        if "rows" not in entry.layouts or entry.mlm_only:
+            continue
+        encoder = load(QUERY, DOCUMENT)
+        model = build_model(Recipe().override({"objective.name": name}), encoder)
+        sentences = list(dict.fromkeys([*tiny_pairs.premises, *tiny_pairs.hypotheses]))
+        number = {text: i for i, text in enumerate(sentences)}
+        premise = np.array([number[text] for text in tiny_pairs.premises])
+        batch = Batch(
+            sentences=sentences,
+            premise=premise,
+            hypothesis=np.array([number[text] for text in tiny_pairs.hypotheses]),
+            label=tiny_pairs.labels,
+            group=premise,
+        )
+        loss = model.loss(TokenizedBatch.of(batch, encoder), Workers(), torch.Generator().manual_seed(0)).value
+        loss.backward()
+        assert torch.isfinite(loss)
+        assert float(encoder.backbone.get_input_embeddings().weight.grad.abs().sum()) > 0
+        tried += 1
+    assert tried > 1
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        ({"encoder.query_prompt": "q: ", "corpus.layout": "spans"}, "'spans' cuts texts into tokens, and a prompt"),
+        ({"encoder.query_prompt": "q: ", "encoder.adapter": "mlp"}, "give encoder.document_prompt the text of"),
+    ],
+)
+def test_refused_together(overrides: dict[str, Any], sentence: str):
+    recipe = Recipe().override({"encoder.name": SCENES_ENCODER, **overrides})
+    with pytest.raises(UserError, match=sentence) as caught:
+        check_trainable(recipe)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("key", "value"), [("query_prompt", "q: "), ("document_prompt", "d: "), ("dtype", "bf16")])
+def test_a_pipeline_has_its_own(key: str, value: Any):
+    with pytest.raises(UserError, match=rf"encoder\.{key} is for transformers, not for a pipeline; leave it at"):
+        check_encoder(EncoderConfig("pipeline", "somewhere", **{key: value}))

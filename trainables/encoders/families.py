@@ -1,0 +1,134 @@
+"""The families of transformers, and in what they differ: an entry each, named by `model_type` in a model's config.json.
+
+To add one, write an entry here or in a plugin file, and a tiny model of it in `tests/families.py`. Importing this is
+light; the functions at the end answer for a loaded model.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainables.encoders.kinds import Missing
+from trainables.encoders.pooling import POOLINGS
+from trainables.errors import choices
+from trainables.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedModel
+
+
+@dataclass(frozen=True)
+class Family:
+    """An entry of `FAMILIES`."""
+
+    name: str
+    """`model_type` in config.json."""
+    layers: str | None
+    """The path of attributes from the model to its list of layers; None: it cannot be cut."""
+    loader: str = "AutoModel"
+    """The class of transformers that loads the model of token states."""
+    cls: bool = True
+    """Whether a text begins with a token that stands for the whole of it, [CLS] or <s>."""
+    causal: bool = False
+    """Whether a token sees only those before it."""
+    after_padding: bool = False
+    """Whether the first token's position is the one after the padding token's number, as in RoBERTa, and not 0."""
+    mlm_head: tuple[str, ...] = ()
+    """The parts of its masked language model's head, in the order in which states pass them; none: it has no head that
+    is known."""
+
+
+_ROBERTA = ("lm_head",)
+
+FAMILIES = Registry(
+    "family of transformers",
+    Family("albert", None, mlm_head=("predictions",)),
+    Family("bert", "encoder.layer", mlm_head=("cls",)),
+    Family("camembert", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
+    Family("deberta-v2", "encoder.layer", mlm_head=("cls",)),
+    Family(
+        "distilbert",
+        "transformer.layer",
+        mlm_head=("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
+    ),
+    Family("electra", "encoder.layer", mlm_head=("generator_predictions", "generator_lm_head")),
+    Family("modernbert", "layers", mlm_head=("head", "decoder")),
+    Family("mpnet", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
+    Family("roberta", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
+    Family("xlm-roberta", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
+    # Of T5 the encoder alone.
+    Family("t5", "encoder.block", "AutoModelForTextEncoding", cls=False),
+    Family("mt5", "encoder.block", "AutoModelForTextEncoding", cls=False),
+    Family("umt5", "encoder.block", "AutoModelForTextEncoding", cls=False),
+    # Decoder language models.
+    Family("llama", "layers", cls=False, causal=True),
+    Family("mistral", "layers", cls=False, causal=True),
+    Family("qwen2", "layers", cls=False, causal=True),
+    Family("qwen3", "layers", cls=False, causal=True),
+)
+"""The families that `encoder.kind=transformer` takes."""
+
+
+def named_family(name: str) -> str | None:
+    """What the config.json of a model's folder calls its family; None where there is no such folder or file, or the
+    file does not say."""
+    for file in (Path(name) / "config.json", Path(name) / "0_Transformer" / "config.json"):
+        if file.is_file():
+            try:
+                found = json.loads(file.read_text(encoding="utf-8")).get("model_type")
+            except ValueError:  # loading says what is wrong with it
+                return None
+            return None if found is None else str(found)
+    return None
+
+
+def unknown_family(name: str, family: str) -> Missing:
+    """That a model's family has no entry."""
+    return (
+        f"the encoder {name!r} is of the family {family!r}, which is not known here",
+        f"the families are {', '.join(FAMILIES)}, and a plugin can add one",
+    )
+
+
+def unfit_pooling(mode: str, name: str) -> str:
+    """Why a pooling that needs [CLS] does not go with a model whose texts begin with none, in a sentence."""
+    fitting = choices(repr(pooling.name) for pooling in POOLINGS.values() if not pooling.needs_cls)
+    return f"pooling.mode {mode!r} needs a [CLS] token, which {name!r} has not; take pooling.mode {fitting}"
+
+
+def family_of(backbone: PreTrainedModel) -> Family:
+    """The entry of a loaded model."""
+    return FAMILIES[backbone.config.model_type]
+
+
+def layer_list(backbone: PreTrainedModel) -> nn.ModuleList | None:
+    """The model's layers; None where they cannot be cut."""
+    path = family_of(backbone).layers
+    found: Any = backbone
+    for name in path.split(".") if path else ():
+        found = getattr(found, name)
+    return found if path else None
+
+
+def longest_input(backbone: PreTrainedModel) -> int | None:
+    """The most tokens of an input, special tokens included; None: any number, as in T5.
+
+    DeBERTa and decoders could take more than their configuration says, but sentence-transformers would cut there.
+    """
+    positions = getattr(backbone.config, "max_position_embeddings", None)
+    return None if positions is None else positions - first_position(backbone)
+
+
+def first_position(backbone: PreTrainedModel) -> int:
+    """The position of a sentence's first token."""
+    return int(backbone.embeddings.padding_idx) + 1 if family_of(backbone).after_padding else 0
+
+
+def packs(backbone: PreTrainedModel) -> bool:
+    """Whether its attention goes through transformers' attention interface, so that many sentences can stand in one
+    row; if not, it takes padded passes."""
+    return bool(backbone._supports_attention_backend)
