@@ -109,6 +109,7 @@ HEAVY = (
 WORTH_WAITING = {
     *HEAVY,
     "huggingface_hub",
+    "flash_attn",
     "mlflow",
     "nltk",
     "numpy",

@@ -15,6 +15,7 @@ from trainables.encoders.loading import hub_errors, quieten, transformer_folder
 from trainables.encoders.passes import Passes, autocast, padded
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
+from trainables.transfer import onto
 
 CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 IGNORED = -100
@@ -83,12 +84,13 @@ class MLMHead(nn.Module):
 
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
         with autocast(self.device, self.precision):
-            states, mask = self._passes.states(tokens)
-            wanted = padded(labels, IGNORED).to(mask.device)
-            hidden = wanted != IGNORED
-            logits = self.head(states[-1][hidden])  # (hidden tokens, vocabulary): the vocabulary is large
+            states, _ = self._passes.states(tokens)
+            wanted = padded(labels, IGNORED).flatten()
+            hidden = (wanted != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for
+            found = states[-1].flatten(0, 1)[onto(hidden, self.device)]
+            logits = self.head(found)  # (hidden tokens, vocabulary): the vocabulary is large
             logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-            return F.cross_entropy(logits, wanted[hidden], reduction="sum")
+            return F.cross_entropy(logits, onto(wanted[hidden], self.device), reduction="sum")
 
 
 def mask_tokens(

@@ -7,8 +7,6 @@ the name `PACKED`: it is told where each sentence lies. Positions begin anew wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import torch
@@ -20,64 +18,47 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from trainables.encoders.dropout import dropout as quick_dropout
 from trainables.encoders.families import first_position
+from trainables.encoders.packing import Packing
+from trainables.encoders.varlen import Looks, fastest
+from trainables.transfer import onto
 
 PACKED = "packed_sentences"
 
 
-@dataclass(frozen=True)
-class Packing:
-    """Where sentences lie in a packed row."""
-
-    lengths: tuple[int, ...]  # in tokens
-    runs: tuple[tuple[int, int], ...]
-    """Neighbours of one length: (how many, their length)."""
-
-    @classmethod
-    def of(cls, lengths: Sequence[int]) -> Packing:
-        return cls(tuple(lengths), tuple((len(list(same)), length) for length, same in groupby(lengths)))
-
-    def row(self, rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:  # (1, tokens) int64
-        """Numbers of each token, sentence by sentence."""
-        return torch.tensor([[number for row in rows for number in row]]).to(device)
-
-    def mask(self, device: torch.device) -> Tensor:  # (sentences, longest) boolean
-        """The tokens that are there once each sentence has a row of its own."""
-        lengths = torch.tensor(self.lengths)
-        return (torch.arange(max(self.lengths)) < lengths.unsqueeze(1)).to(device)
-
-
 def packed_states(
-    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], every_layer: bool
+    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], every_layer: bool, filler: int, *, rounded: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     """Token states of one packed pass, and the mask of real tokens, (sentences, longest).
 
     Each of the states is (sentences, longest, dim), 0 where a sentence has ended: those of the last layer, or with
-    `every_layer` of the embeddings and all layers.
+    `every_layer` of the embeddings and all layers. `rounded`: the row is filled up by sentences of the token `filler`
+    (`Packing.of`), of which no state is given.
     """
     device = next(backbone.parameters()).device
-    packing = Packing.of([len(row) for row in tokens])
-    first = first_position(backbone)
+    packing = Packing.of([len(row) for row in tokens], device, rounded=rounded)
     output = backbone(
-        input_ids=packing.row(tokens, device),
-        position_ids=packing.row([range(first, first + length) for length in packing.lengths], device),
+        input_ids=onto(packing.ids(tokens, filler), device),
+        position_ids=onto(packing.positions(first_position(backbone)), device),
         output_hidden_states=every_layer,
         packing=packing,
     )
     states = output.hidden_states if every_layer else (output.last_hidden_state,)
-    mask = packing.mask(device)
-    return tuple(_spread(state[0], mask) for state in states), mask
+    mask = packing.mask()
+    places = onto(mask.view(-1).nonzero().squeeze(1), device)
+    return tuple(_spread(state[0], places, mask.shape) for state in states), onto(mask, device)
 
 
-def _spread(states: Tensor, mask: Tensor) -> Tensor:  # (tokens, dim) -> (sentences, longest, dim)
+def _spread(states: Tensor, places: Tensor, shape: torch.Size) -> Tensor:  # (tokens, dim) -> (sentences, longest, dim)
     """A row for each sentence."""
-    sentences, longest = mask.shape
-    if len(states) == sentences * longest:
+    sentences, longest = shape
+    states = states[: len(places)]
+    if len(places) == sentences * longest:
         return states.view(sentences, longest, -1)
     spread = states.new_zeros(sentences * longest, states.shape[1])
-    where = mask.view(-1).nonzero().squeeze(1)
-    return spread.index_copy(0, where, states).view(sentences, longest, -1)
+    return spread.index_copy(0, places, states).view(sentences, longest, -1)
 
 
+@torch.compiler.disable  # compiled, it would be compiled anew for other lengths
 def attention(
     module: nn.Module,
     query: Tensor,  # (1, heads, tokens, size)
@@ -99,22 +80,30 @@ def attention(
     causal = more.get("is_causal")
     causal = getattr(module, "is_causal", False) if causal is None else causal
     window = more.get("sliding_window")
+    cuts = window is not None and window < packing.longest
+    looks = Looks(dropout, causal, window if cuts else None, scaling)
+    return fastest(value, looks, in_runs)(query, key, value, packing, looks).unsqueeze(0), None
+
+
+def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+    """One product for all neighbours of one length: on a CPU, and where no kernel does it; see `varlen`."""
     shared = query.shape[1] // key.shape[1]
     if shared > 1:
         key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
-    parts = [part[0].split([count * length for count, length in packing.runs], dim=1) for part in (query, key, value)]
+    runs = packing.runs
+    parts = [part[0].split([count * length for count, length in runs], dim=1) for part in (query, key, value)]
     attended = []
-    for (count, length), *run in zip(packing.runs, *parts, strict=True):
+    for (count, length), *run in zip(runs, *parts, strict=True):
         queries, keys, values = (part.unflatten(1, (count, length)) for part in run)  # (heads, sentences, length, size)
-        near = _near(length, causal, window, query.device)
-        if dropout:
-            scores = (queries * (scaling or queries.shape[-1] ** -0.5)) @ keys.transpose(-1, -2)
+        near = _near(length, looks.causal, looks.window, query.device)
+        if looks.dropout:
+            scores = (queries * (looks.scaling or queries.shape[-1] ** -0.5)) @ keys.transpose(-1, -2)
             weights = (scores if near is None else scores.masked_fill(~near, -torch.inf)).softmax(-1)
-            found = quick_dropout(weights, dropout) @ values
+            found = quick_dropout(weights, looks.dropout) @ values
         else:
-            found = F.scaled_dot_product_attention(queries, keys, values, near, scale=scaling)
+            found = F.scaled_dot_product_attention(queries, keys, values, near, scale=looks.scaling)
         attended.append(found.permute(1, 2, 0, 3).flatten(0, 1))
-    return torch.cat(attended).unsqueeze(0), None
+    return torch.cat(attended)
 
 
 def _near(length: int, causal: bool, window: int | None, device: torch.device) -> Tensor | None:  # (length, length)

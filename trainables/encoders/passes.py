@@ -12,6 +12,7 @@ from torch import Tensor
 from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
 from trainables.encoders.packed import PACKED, packed_states
+from trainables.transfer import onto
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -29,7 +30,7 @@ class Passes:
     """How token ids go through a transformer: packed where its attention can be told about it, else padded."""
 
     def __init__(self, backbone: PreTrainedModel, filler: int) -> None:
-        """`filler`: the token that fills short sentences up in a padded pass."""
+        """`filler`: the token that fills short sentences up in a padded pass, and on a GPU the row of a packed one."""
         self.backbone = backbone
         self.filler = filler
         self.packed = packs(backbone)
@@ -37,10 +38,14 @@ class Passes:
             backbone.set_attn_implementation(PACKED)
         quicken(backbone)
 
+    @property
+    def _device(self) -> torch.device:
+        return next(self.backbone.parameters()).device
+
     def cut(self, lengths: Sequence[int], most: int | None = None, *, packed: bool = True) -> list[list[int]]:
         """Indices of sentences by their lengths, longest first, in passes of at most `most` tokens, padding included,
         but for a sentence that is longer; None: as many as the device works on well at once."""
-        most = most or TOKENS_PER_PASS[next(self.backbone.parameters()).device.type]
+        most = most or TOKENS_PER_PASS[self._device.type]
         return full_passes(lengths, most) if self.packed and packed else length_buckets(lengths, most)
 
     def states(
@@ -53,7 +58,9 @@ class Passes:
         `packed=False` they are what the model makes of padding.
         """
         if self.packed and packed:
-            states, mask = packed_states(self.backbone, tokens, every_layer)
+            states, mask = packed_states(
+                self.backbone, tokens, every_layer, self.filler, rounded=self._device.type == "cuda"
+            )
         else:
             states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer)
         return tuple(state.float() if state.dtype == torch.bfloat16 else state for state in states), mask
@@ -63,8 +70,8 @@ def _padded_states(
     backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], filler: int, every_layer: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     device = next(backbone.parameters()).device
-    ids = padded(tokens, filler).to(device)
-    mask = padded([[1] * len(row) for row in tokens], 0).to(device)
+    ids = onto(padded(tokens, filler), device)
+    mask = onto(padded([[1] * len(row) for row in tokens], 0), device)
     output = backbone(input_ids=ids, attention_mask=mask, output_hidden_states=every_layer)
     return output.hidden_states if every_layer else (output.last_hidden_state,), mask
 

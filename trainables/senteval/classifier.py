@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import Fit
+from trainables.transfer import onto
 
 _BLOCK_ROWS = 16_384
 """Rows that are gathered at once; bounds the memory of a permuted copy."""
@@ -38,6 +39,10 @@ class Rows(Interface):
     """Feature rows that can be gathered by index; the last columns are a one for the bias and zero padding."""
 
     dim: int
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows are, and their classifiers."""
 
     def take(self, index: Tensor) -> Tensor:  # (n,) -> (n, width)
         ...
@@ -68,14 +73,17 @@ def hold_out(train: np.ndarray, seed: int, share: float = 0.05) -> Fold:
 
 @dataclass(frozen=True)
 class Classifiers:
-    """Fitted classifiers in the order fold 0 with each L2 value, fold 1 with each L2 value, ..."""
+    """Fitted classifiers, on the device of their rows.
+
+    Their order: fold 0 with each L2 value, fold 1 with each L2 value, ...
+    """
 
     weights: Tensor  # (classifiers, columns, width)
     dev_correct: np.ndarray  # (classifiers,) correct answers on the classifier's dev part
 
     def predict(self, rows: Tensor, classifiers: Sequence[int] | slice = slice(None)) -> np.ndarray:
         """Class numbers, (rows, classifiers)."""
-        return _classes(rows, self.weights[classifiers]).numpy()
+        return _classes(rows, self.weights[classifiers]).cpu().numpy()
 
 
 def fit_classifiers(
@@ -95,7 +103,7 @@ def fit_classifiers(
     `decays` has one L2 value a column, for all folds or one line for each fold: (L2,) or (folds, L2).
     With one fold the row order is that of the original toolkit, too. With `apart` it is so for several folds:
     each then reads its own rows, which costs more than one product for all. `precision` is that of the products of
-    a shared stack; weights, optimiser and scores are fp32 in any case.
+    a shared stack; weights, optimiser and scores are fp32 in any case. All of it is computed where the rows are.
     """
     per_fold = np.atleast_2d(np.asarray(decays)).shape[1]
     decay = np.broadcast_to(np.asarray(decays, dtype=np.float32), (len(folds), per_fold))
@@ -112,13 +120,15 @@ def fit_classifiers(
     classifiers = [fold * per_fold + i for group in alike.values() for fold in group for i in range(per_fold)]
     order = np.argsort(classifiers)
     return Classifiers(
-        torch.cat([stack.weights for stack in stacks])[torch.from_numpy(order)],
+        torch.cat([stack.weights for stack in stacks])[onto(torch.from_numpy(order), rows.device)],
         np.concatenate([stack.dev_correct for stack in stacks])[order],
     )
 
 
-def fast_precision() -> torch.dtype:
-    """bf16 where the processor multiplies it natively, else fp32."""
+def fast_precision(device: torch.device) -> torch.dtype:
+    """bf16 where the device multiplies it natively, else fp32."""
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32
     native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return torch.bfloat16 if native else torch.float32
 
@@ -133,23 +143,23 @@ def _fit(
     fit: Fit,
     seed: int,
 ) -> Classifiers:
-    target = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64))
+    device = rows.device
+    target = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64)).to(device)
     stack = reading(rows, target, classes, folds, fit.batch, seed)
-    dev = [rows.take(torch.from_numpy(fold.dev)) for fold in folds]
-    dev_target = [target[torch.from_numpy(fold.dev)] for fold in folds]
+    dev = [rows.take(onto(torch.from_numpy(fold.dev), device)) for fold in folds]
+    dev_target = [target[onto(torch.from_numpy(fold.dev), device)] for fold in folds]
 
     per_fold = decays.shape[1]
-    decay = torch.tensor(decays.reshape(-1, 1, 1))  # (classifiers, 1, 1)
+    decay = torch.tensor(decays.reshape(-1, 1, 1), device=device)  # (classifiers, 1, 1)
     classifiers = len(decay)
-    weights = initial_weights(classes, rows.dim, dev[0].shape[1], seed).repeat(
-        classifiers, 1, 1
-    )  # (classifiers, columns, width)
+    start = initial_weights(classes, rows.dim, dev[0].shape[1], seed).to(device)
+    weights = start.repeat(classifiers, 1, 1)  # (classifiers, columns, width)
     optimiser = Optimiser(fit.optimiser, weights)
 
-    stacked = torch.arange(classifiers)  # the classifiers that are still in the stack
+    stacked = torch.arange(classifiers, device=device)  # the classifiers that are still in the stack
     best = weights.clone()
-    best_correct = torch.full((classifiers,), -1, dtype=torch.long)
-    failures = torch.zeros(classifiers, dtype=torch.long)
+    best_correct = torch.full((classifiers,), -1, dtype=torch.long, device=device)
+    failures = torch.zeros(classifiers, dtype=torch.long, device=device)
     epochs = 0
     while len(stacked) and epochs <= fit.max_epochs:
         fold_of = stacked // per_fold
@@ -166,7 +176,7 @@ def _fit(
         if not keep.all():
             stacked, weights, decay = stacked[keep], weights[keep], decay[keep]
             optimiser.keep(keep)
-    return Classifiers(best, best_correct.numpy())
+    return Classifiers(best, best_correct.cpu().numpy())
 
 
 class _Shared:
@@ -184,22 +194,23 @@ class _Shared:
     ) -> None:
         self.precision, self.rows, self.target = precision, rows, target
         self.random = folds[0].generator(seed)
-        self.truth = _truth(classes)
+        self.truth = _truth(classes).to(rows.device)
         mask = torch.zeros(len(target), len(folds))
         for column, fold in enumerate(folds):
             mask[torch.from_numpy(fold.train), column] = 1.0
         # Rows that train no fold are never read; one fold keeps its own order.
         used = mask.any(dim=1).nonzero().squeeze(1)
         self.index = used if len(folds) > 1 else torch.from_numpy(folds[0].train)
-        self.mask = mask[self.index]  # (rows, folds)
+        self.mask = mask[self.index].to(rows.device)  # (rows, folds)
         own = sum(len(fold.train) for fold in folds) / len(folds)
         self.step = max(1, round(batch * len(self.index) / own))
+        self.index = self.index.to(rows.device)
 
     def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
         classifiers, columns, width = weights.shape
         flat = weights.view(-1, width)  # (classifiers * columns, width)
         decay = decay.expand(classifiers, columns, 1).reshape(-1, 1)
-        permutation = torch.from_numpy(self.random.permutation(len(self.index)))
+        permutation = onto(torch.from_numpy(self.random.permutation(len(self.index))), self.index.device)
         for order in permutation.split(self.step * max(1, _BLOCK_ROWS // self.step)):
             index = self.index[order]
             block = zip(
@@ -231,7 +242,7 @@ class _Apart:
 
     def __init__(self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int) -> None:
         self.rows, self.target, self.step = rows, target, batch
-        self.truth = _truth(classes)
+        self.truth = _truth(classes).to(rows.device)
         self.train = [torch.from_numpy(fold.train) for fold in folds]
         self.random = [fold.generator(seed) for fold in folds]
 
@@ -241,8 +252,10 @@ class _Apart:
         by_fold = weights.view(len(alive), -1, width)  # (folds, L2 * columns, width)
         # Short folds end with a row that has no share in the mean.
         own = [self.train[i][torch.from_numpy(self.random[i].permutation(len(self.train[i])))] for i in alive]
-        index = nn.utils.rnn.pad_sequence(own, batch_first=True)  # (folds, n)
-        mask = nn.utils.rnn.pad_sequence([torch.ones(len(part)) for part in own], batch_first=True)
+        ones = [torch.ones(len(part)) for part in own]
+        index, mask = (  # (folds, n)
+            onto(nn.utils.rnn.pad_sequence(part, batch_first=True), self.target.device) for part in (own, ones)
+        )
         truth = self.truth[self.target[index]]  # (folds, n, columns)
         steps = zip(*(part.split(self.step, dim=1) for part in (index, truth, mask)), strict=True)
         for chosen, y, used in steps:
@@ -281,7 +294,7 @@ def _probabilities(logits: Tensor) -> Tensor:
 
 def _dev_correct(dev: Sequence[Tensor], target: Sequence[Tensor], weights: Tensor, fold_of: Tensor) -> Tensor:
     """Correct answers of each classifier on its own fold's dev rows; classifiers are sorted by fold."""
-    correct = torch.empty(len(fold_of), dtype=torch.long)
+    correct = torch.empty_like(fold_of)
     first = 0
     for fold, count in zip(*(part.tolist() for part in fold_of.unique_consecutive(return_counts=True)), strict=True):
         last = first + count

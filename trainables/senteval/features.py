@@ -13,6 +13,10 @@ class Singles:
         self.dim = embeddings.shape[1]
         self.rows = _padded(embeddings[index])
 
+    @property
+    def device(self) -> torch.device:
+        return self.rows.device
+
     def take(self, index: Tensor) -> Tensor:  # (n,) -> (n, width)
         return self.rows.index_select(0, index)
 
@@ -21,10 +25,15 @@ class Pairs:
     """(|u - v|, u * v), or with `both` (u, v, u * v, |u - v|)."""
 
     def __init__(self, embeddings: Tensor, left: Tensor, right: Tensor, both: bool = False) -> None:
-        self.embeddings, self.left, self.right, self.both = embeddings, left, right, both
+        self.embeddings, self.both = embeddings, both
+        self.left, self.right = left.to(embeddings.device), right.to(embeddings.device)
         self.dim = embeddings.shape[1] * (4 if both else 2)
         # SNLI's 550,000 rows are four embeddings wide: built for each block of rows, never as a whole.
-        self.rows = None if both else self._build(torch.arange(len(left)))
+        self.rows = None if both else self._build(torch.arange(len(left), device=embeddings.device))
+
+    @property
+    def device(self) -> torch.device:
+        return self.embeddings.device
 
     def take(self, index: Tensor) -> Tensor:  # (n,) -> (n, width)
         return self._build(index) if self.rows is None else self.rows.index_select(0, index)

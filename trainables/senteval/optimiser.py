@@ -11,7 +11,7 @@ class Optimiser:
 
     def __init__(self, name: str, weights: Tensor) -> None:
         self.name = name
-        self.steps = torch.tensor(0.0)
+        self.steps = torch.tensor(0.0, device=weights.device)
         self.first = torch.zeros_like(weights)
         self.second = torch.zeros_like(weights)
 

@@ -1,0 +1,211 @@
+"""What only a GPU can show. `pytest -m gpu` runs these; without a GPU they are skipped."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from benchmarks._gpu_work import compile_layers
+from tests.conftest import ROWS, SENTENCES, pairs_of
+from trainables.corpora.samplers import RowSampler
+from trainables.encoders import load_encoder
+from trainables.encoders.packed import in_runs
+from trainables.encoders.packing import Packing
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.encoders.varlen import Looks, flash, jagged
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
+from trainables.senteval.classifier import Fold, fit_classifiers
+from trainables.senteval.features import Singles
+from trainables.senteval.protocol import Fit
+from trainables.training.checkpoint import Progress
+from trainables.training.chunks import FITTED
+from trainables.training.distributed import Workers
+from trainables.training.loop import Watcher, build_optimiser, train
+from trainables.trial.build import build_model
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU, and this machine has none"),
+]
+DEVICE = "cuda"
+# Of the largest absolute value: bf16 keeps eight bits, and a gradient is a sum of many such products.
+TOLERANCES = {"fp32": 1e-4, "bf16": 5e-2}
+
+
+def encoder_in(precision: Any) -> TransformerEncoder:
+    """The built-in one, without dropout."""
+    encoder = load_encoder(
+        EncoderConfig(name=SCENES_ENCODER),
+        PoolingConfig("mean"),
+        device=DEVICE,
+        training_precision=precision,
+        evaluation_precision=precision,
+    )
+    assert isinstance(encoder, TransformerEncoder)
+    return encoder.eval()
+
+
+def state_and_gradients(encoder: TransformerEncoder, tokens: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Embeddings, and all gradients as one vector: some are 0 but for rounding, and have no size of their own."""
+    encoder.zero_grad()
+    embedded = encoder.embed(tokens)
+    (embedded * torch.linspace(-1, 1, embedded.numel(), device=DEVICE).view_as(embedded)).sum().backward()
+    gradients = [parameter.grad for parameter in encoder.parameters() if parameter.grad is not None]
+    assert len(gradients) > 10
+    return embedded.detach(), torch.cat([gradient.flatten() for gradient in gradients])
+
+
+def close(mine: Tensor, right: Tensor, tolerance: float) -> None:
+    torch.testing.assert_close(mine, right, atol=tolerance * float(right.abs().max()) + 1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_packed_equals_padded_in_value_and_gradient(precision: str):
+    encoder, exact = encoder_in(precision), encoder_in("fp32")
+    tokens = encoder.tokenize([*SENTENCES] * 3)
+    exact._passes.packed = False
+    found, wanted = state_and_gradients(encoder, tokens), state_and_gradients(exact, tokens)
+    for mine, right in zip(found, wanted, strict=True):
+        close(mine, right, TOLERANCES[precision])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("way", [jagged, flash])
+def test_a_kernel_equals_the_runs(way: Any, precision: torch.dtype, causal: bool):
+    if way is flash and (precision == torch.float32 or importlib.util.find_spec("flash_attn") is None):
+        pytest.skip("flash_attn is not installed, or knows no fp32")
+    lengths, looks = (60, 33, 33, 7, 1), Looks(causal=causal)
+    packing = Packing.of(lengths, torch.device(DEVICE), rounded=True)
+    torch.manual_seed(0)
+    exact = [torch.randn(1, 4, sum(packing.lengths), 32, device=DEVICE, requires_grad=True) for _ in range(3)]
+    given = [part.detach().to(precision).requires_grad_() for part in exact]
+    found, wanted = way(*given, packing, looks), in_runs(*exact, packing, looks)
+    tolerance = 1e-4 if precision == torch.float32 else 5e-2
+    close(found.float(), wanted, tolerance)
+    weights = torch.randn_like(wanted)
+    for mine, right in zip(
+        torch.autograd.grad((found.float() * weights).sum(), given),
+        torch.autograd.grad((wanted * weights).sum(), exact),
+        strict=True,
+    ):
+        close(mine.float(), right, tolerance)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_attention_is_dropped_at_random_and_scaled(precision: torch.dtype):
+    packing = Packing.of([64] * 32, torch.device(DEVICE))
+    query, key = (torch.randn(1, 4, 2048, 32, device=DEVICE, dtype=precision) for _ in "qk")
+    found = jagged(query, key, torch.ones_like(query), packing, Looks(dropout=0.25)).float()
+    assert found.std() > 0.01
+    assert float(found.mean()) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_step_waits_for_nothing(precision: str):
+    encoder = encoder_in(precision).train()
+    optimiser = torch.optim.AdamW(encoder.parameters(), lr=1e-4, fused=True)
+    tokens = encoder.tokenize(SENTENCES)
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        encoder.embed(tokens).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+        optimiser.step()
+
+    step()  # kernels are loaded, memory is taken
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        step()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_compiled_layers_equal_plain_ones():
+    encoder, plain = encoder_in("fp32"), encoder_in("fp32")
+    compile_layers(encoder.backbone, "inductor")
+    for count in (2, 4, len(SENTENCES)):
+        tokens = encoder.tokenize(SENTENCES[:count])
+        for mine, right in zip(state_and_gradients(encoder, tokens), state_and_gradients(plain, tokens), strict=True):
+            close(mine, right, 1e-3)
+
+
+def test_encoding_gives_the_embeddings_of_the_cpu():
+    here = load_encoder(EncoderConfig(name=SCENES_ENCODER), PoolingConfig("mean"), device="cpu")
+    np.testing.assert_allclose(encoder_in("fp32").encode(SENTENCES), here.encode(SENTENCES), atol=1e-4)
+
+
+def training(copies: int = 1, dropout: bool = True) -> Progress:
+    """A short training of the built-in encoder on cross-entropy, all pairs in each of four batches."""
+    pairs = [(f"{p} {number}", f"{h} {number}", label) for number in range(copies) for p, h, label in ROWS]
+    size = {"optimisation.batch_size": len(pairs), "optimisation.epochs": 4, "optimisation.learning_rate": 1e-3}
+    recipe = Recipe().override({"encoder.name": SCENES_ENCODER, "objective.name": "ce", **size})
+    encoder = encoder_in("bf16")
+    torch.manual_seed(1)
+    model = build_model(recipe, encoder)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout) and not dropout:
+            module.p = 0.0
+    assert model.encoder.device.type == DEVICE
+    return train(model, RowSampler(pairs_of(pairs), len(pairs)), recipe.optimisation, 1, Watcher(), Workers())
+
+
+def test_the_optimiser_is_one_kernel_for_all_parameters():
+    optimiser = build_optimiser(encoder_in("bf16"), Recipe().optimisation)
+    assert all(group["fused"] for group in optimiser.param_groups)
+
+
+def test_two_trainings_after_each_other_leave_no_memory_and_give_the_same():
+    first = training().last_loss
+    gc.collect()
+    before = torch.cuda.memory_allocated()
+    second = training().last_loss
+    gc.collect()
+    assert torch.cuda.memory_allocated() <= before + 2**20
+    assert second == pytest.approx(first, rel=1e-3)
+
+
+def test_a_step_that_does_not_fit_is_done_in_smaller_passes():
+    training(copies=100, dropout=False)  # kernels are loaded
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_reserved()
+    plain = training(copies=100, dropout=False)
+    needed = torch.cuda.max_memory_reserved() - before
+    gc.collect()
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(DEVICE).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 0.6 * needed) / total)
+    FITTED.clear()
+    try:
+        chunked = training(copies=100, dropout=False)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        FITTED.clear()
+    assert plain.chunk is None
+    assert chunked.chunk is not None
+    assert chunked.last_loss == pytest.approx(plain.last_loss, rel=1e-2)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_classifiers_are_those_of_the_cpu(apart: bool):
+    random = np.random.RandomState(0)
+    labels = random.randint(0, 2, 200)
+    vectors = torch.from_numpy((random.randn(200, 20) + labels[:, None]).astype(np.float32))
+    folds = [Fold(np.delete(np.arange(200), part), part) for part in np.split(np.arange(200), 4)]
+    fit, decays = Fit("adam", batch=64, tenacity=2, epoch_size=2, max_epochs=8), (1e-4, 1e-2)
+    here, there = (
+        fit_classifiers(
+            Singles(vectors.to(device), torch.arange(200, device=device)), labels, 2, folds, decays, fit, 1, apart=apart
+        )
+        for device in ("cpu", DEVICE)
+    )
+    torch.testing.assert_close(there.weights.cpu(), here.weights, atol=1e-3, rtol=1e-3)
+    assert np.abs(there.dev_correct - here.dev_correct).max() <= 1

@@ -1,0 +1,263 @@
+"""Packed rows as a GPU gets them: attention in every way, filling, compiled layers."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+import types
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nested._internal import sdpa
+from torch.nn.attention import SDPBackend
+
+from tests.conftest import SENTENCES
+from trainables.encoders import passes, varlen
+from trainables.encoders.packed import in_runs, packed_states
+from trainables.encoders.packing import Packing, few_sizes
+from trainables.encoders.varlen import Looks, fastest, flash, jagged
+
+CPU = torch.device("cpu")
+LENGTHS = (7, 5, 5, 3, 1)
+
+
+def parts(shared: int = 1) -> list[Tensor]:
+    """Queries, keys and values of a row, (1, heads, tokens, size)."""
+    torch.manual_seed(0)
+    heads = (4, 4 // shared, 4 // shared)
+    return [torch.randn(1, count, sum(LENGTHS), 8, requires_grad=True) for count in heads]
+
+
+def alone(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Sentence by sentence and head by head, from the definition."""
+    found = []
+    start = 0
+    for length in LENGTHS:
+        heads = []
+        for head in range(query.shape[1]):
+            other = head * key.shape[1] // query.shape[1]
+            q, k, v = (
+                part[0, number, start : start + length]
+                for part, number in ((query, head), (key, other), (value, other))
+            )
+            scores = q @ k.T * (looks.scaling or q.shape[1] ** -0.5)
+            for i in range(length):
+                for j in range(length):
+                    ahead = looks.causal and j > i
+                    far = looks.window is not None and abs(i - j) >= looks.window
+                    if ahead or far:
+                        scores[i, j] = -torch.inf
+            heads.append(scores.softmax(1) @ v)
+        found.append(torch.stack(heads, dim=1))
+        start += length
+    return torch.cat(found)
+
+
+def of_flash_attn(
+    q: Tensor,  # (tokens, heads, size)
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+) -> Tensor:
+    """What the function of this name is documented to give: a token at i looks at those from i - left to i + right."""
+    assert cu_seqlens_q.dtype == cu_seqlens_k.dtype == torch.int32
+    assert dropout_p == 0
+    left, right = window_size
+    times = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(times, dim=1), v.repeat_interleave(times, dim=1)
+    found = []
+    for start, end in zip(cu_seqlens_q.tolist(), cu_seqlens_q.tolist()[1:], strict=False):
+        assert end - start <= max_seqlen_q == max_seqlen_k
+        ahead = torch.arange(end - start) - torch.arange(end - start).unsqueeze(1)
+        seen = (
+            ((ahead <= right) | (right < 0)) & ((-ahead <= left) | (left < 0)) & (~torch.tensor(causal) | (ahead <= 0))
+        )
+        own = (part[start:end].transpose(0, 1) for part in (q, k, v))
+        found.append(
+            torch.nn.functional.scaled_dot_product_attention(*own, attn_mask=seen, scale=softmax_scale).transpose(0, 1)
+        )
+    return torch.cat(found)
+
+
+@pytest.fixture
+def flash_attn(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("flash_attn")
+    module.__spec__ = importlib.machinery.ModuleSpec("flash_attn", None)
+    module.flash_attn_varlen_func = of_flash_attn  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "flash_attn", module)
+
+
+@pytest.mark.parametrize("shared", [1, 2])
+@pytest.mark.parametrize(
+    ("way", "looks"),
+    [
+        (in_runs, Looks()),
+        (in_runs, Looks(scaling=0.3, causal=True)),
+        (in_runs, Looks(window=2)),
+        (in_runs, Looks(window=3, causal=True)),
+        (jagged, Looks()),  # its causal mask is for GPUs alone: `test_gpu.py`
+        (jagged, Looks(scaling=0.3)),
+        (flash, Looks()),
+        (flash, Looks(scaling=0.3, causal=True)),
+        (flash, Looks(window=2)),
+        (flash, Looks(window=3, causal=True)),
+    ],
+)
+def test_a_way_of_attention_is_that_of_each_sentence_alone(way: Any, looks: Looks, shared: int, flash_attn: None):
+    given = parts(shared)
+    found, wanted = way(*given, Packing.of(LENGTHS, CPU), looks), alone(looks, *given)
+    torch.testing.assert_close(found, wanted)
+    weights = torch.randn(wanted.shape)
+    for mine, right in zip(
+        torch.autograd.grad((found * weights).sum(), given),
+        torch.autograd.grad((wanted * weights).sum(), given),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, right)
+
+
+class TestTheFastestWay:
+    @pytest.fixture
+    def choose(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        def chosen(
+            dtype: torch.dtype, looks: Looks, *, device: str, capability: tuple[int, int], installed: bool
+        ) -> Any:
+            monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+            monkeypatch.setattr(varlen, "_flash_installed", lambda: installed)
+            values = types.SimpleNamespace(device=torch.device(device), dtype=dtype)
+            return fastest(values, looks, in_runs)  # type: ignore[arg-type]
+
+        return chosen
+
+    @pytest.mark.parametrize(
+        ("dtype", "looks", "device", "capability", "installed", "wanted"),
+        [
+            (torch.bfloat16, Looks(), "cpu", (9, 0), True, in_runs),
+            (torch.bfloat16, Looks(), "cuda", (9, 0), True, flash),
+            (torch.bfloat16, Looks(window=4), "cuda", (9, 0), True, flash),
+            (torch.bfloat16, Looks(), "cuda", (9, 0), False, jagged),
+            (torch.bfloat16, Looks(window=4), "cuda", (9, 0), False, in_runs),
+            (torch.float32, Looks(), "cuda", (9, 0), True, jagged),
+            (torch.float32, Looks(window=4), "cuda", (9, 0), True, in_runs),
+            (torch.float32, Looks(), "cuda", (7, 0), True, jagged),
+            (torch.bfloat16, Looks(), "cuda", (7, 5), True, in_runs),
+        ],
+    )
+    def test_it_is(
+        self,
+        choose: Any,
+        dtype: torch.dtype,
+        looks: Looks,
+        device: str,
+        capability: tuple[int, int],
+        installed: bool,
+        wanted: Any,
+    ):
+        assert choose(dtype, looks, device=device, capability=capability, installed=installed) is wanted
+
+
+class TestARoundedRow:
+    def test_sizes_are_few_and_little_is_lost(self):
+        sizes = {few_sizes(tokens) for tokens in range(1, 65_537)}
+        assert all(tokens <= few_sizes(tokens) <= max(64, tokens * 9 / 8 + 64) for tokens in range(1, 65_537))
+        assert len({size for size in sizes if 32_768 < size <= 65_536}) == 8
+        assert len(sizes) < 70
+        assert max(sizes) == 65_536, "a full pass stays within its bound"
+
+    @pytest.mark.parametrize("lengths", [(3, 2), (64,), (60, 4), (63,), (40, 1)])
+    def test_its_filling_is_made_of_short_sentences(self, lengths: tuple[int, ...]):
+        packing = Packing.of(lengths, CPU, rounded=True)
+        assert sum(packing.lengths) == few_sizes(sum(lengths))
+        assert packing.lengths[: packing.sentences] == lengths
+        assert all(0 < length <= max(lengths) for length in packing.lengths)
+        assert packing.offsets.tolist() == [0, *torch.tensor(packing.lengths).cumsum(0).tolist()]
+        assert packing.mask().sum(1).tolist() == list(lengths)
+
+    def test_it_changes_neither_states_nor_gradients(self, make_encoder: Any):
+        encoder = make_encoder()
+        tokens = encoder.tokenize(SENTENCES)
+        found = []
+        for rounded in (False, True):
+            encoder.zero_grad()
+            states, mask = packed_states(
+                encoder.backbone, tokens, True, encoder.tokenizer.pad_token_id, rounded=rounded
+            )
+            (states[-1] ** 2).sum().backward()
+            gradients = [parameter.grad.clone() for parameter in encoder.backbone.parameters()]
+            found.append([*states, mask, *gradients])
+        for plain, filled in zip(*found, strict=True):
+            torch.testing.assert_close(filled, plain, atol=2e-5, rtol=1e-4)
+
+    def test_its_ids_and_positions(self):
+        packing = Packing.of((3, 2), CPU, rounded=True)
+        ids, positions = packing.ids([[7, 8, 9], [5, 6]], filler=1), packing.positions(first=2)
+        assert ids.shape == positions.shape == (1, 64)
+        assert ids[0, :6].tolist() == [7, 8, 9, 5, 6, 1]
+        assert set(ids[0, 5:].tolist()) == {1}
+        assert positions[0, :8].tolist() == [2, 3, 4, 2, 3, 2, 3, 4]
+
+
+def test_compiled_layers_equal_plain_ones_and_are_compiled_for_sizes_not_for_lengths(make_encoder: Any):
+    encoder, plain = make_encoder(), make_encoder()
+    for layer in encoder.backbone.encoder.layer:
+        layer.compile(backend="aot_eager", dynamic=False)
+    torch._dynamo.reset()
+    graphs = torch._dynamo.utils.counters["stats"]
+    graphs.clear()
+    sizes, compiled = [], []
+    for lengths in ((9, 2), (6, 5, 1), (60, 20), (50, 30, 30)):
+        tokens = encoder.tokenize([" ".join(["man"] * length) for length in lengths])
+        sizes.append(few_sizes(sum(map(len, tokens))))
+        found = []
+        for one in (encoder, plain):
+            one.zero_grad()
+            states, _ = packed_states(one.backbone, tokens, False, encoder.tokenizer.pad_token_id, rounded=True)
+            (states[0] ** 2).sum().backward()
+            found.append([states[0].detach(), *(parameter.grad for parameter in one.backbone.parameters())])
+        for mine, right in zip(*found, strict=True):
+            torch.testing.assert_close(mine, right, atol=1e-4, rtol=1e-4)
+        compiled.append(graphs["unique_graphs"])
+    torch._dynamo.reset()
+    assert sizes[0] == sizes[1] != sizes[2] == sizes[3]
+    # The parts of a layer before, around and after attention, the same for all layers.
+    assert compiled == [4, 4, 8, 8]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "precision"),
+    [(SDPBackend.FLASH_ATTENTION, torch.bfloat16), (SDPBackend.EFFICIENT_ATTENTION, torch.float32)],
+)
+def test_the_kernels_of_a_gpu_take_what_they_are_given(
+    kernel: SDPBackend, precision: torch.dtype, causal: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """On tensors without numbers, which nobody can wait for: forwards and backwards, with dropout."""
+    monkeypatch.setattr(sdpa, "_select_sdp_backend", lambda *_: kernel)
+    monkeypatch.setattr(sdpa, "_autocast", lambda *tensors: tensors)
+    given = [torch.randn(1, 4, 18, 8, device="meta", dtype=precision, requires_grad=True) for _ in range(3)]
+    packing = Packing((9, 7, 2), 3, torch.zeros(4, dtype=torch.int32, device="meta"))
+    found = jagged(*given, packing, Looks(dropout=0.1, causal=causal))
+    assert (found.shape, found.dtype) == ((18, 4, 8), precision)
+    gradients = torch.autograd.grad(found.sum(), given)
+    assert [gradient.shape for gradient in gradients] == [part.shape for part in given]
+
+
+def test_a_packed_pass_reads_nothing_back(make_encoder: Any, monkeypatch: pytest.MonkeyPatch):
+    """Tensors of the device "meta" have no numbers: to read one, or to ask which are not 0, is an error."""
+    encoder = make_encoder().train()
+    tokens = encoder.tokenize(SENTENCES)
+    monkeypatch.setitem(passes.TOKENS_PER_PASS, "meta", 50)
+    encoder.to("meta")
+    embedded = encoder.embed(tokens)
+    embedded.square().mean().backward()
+    assert embedded.shape == (len(SENTENCES), encoder.dim)
+    assert all(parameter.grad is not None for parameter in encoder.parameters())

@@ -1,0 +1,76 @@
+"""Where sentences lie in a packed row."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainables.transfer import onto
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Where sentences lie in a packed row. All of it is computed on the CPU, so that a device is not waited for."""
+
+    lengths: tuple[int, ...]
+    """Of the sentences, in tokens; then those of the filling."""
+    sentences: int
+    """Without the filling."""
+    offsets: Tensor  # (all sentences + 1,) int32, where each begins, and the row's end; on the device
+
+    @classmethod
+    def of(cls, lengths: Sequence[int], device: torch.device, *, rounded: bool = False) -> Packing:
+        """`rounded`: sentences of filling, none longer than the others, make the row as long as `few_sizes` says."""
+        fill, longest = few_sizes(sum(lengths)) - sum(lengths) if rounded else 0, max(lengths)
+        filling = [longest] * (fill // longest) + [fill % longest] * (fill % longest > 0)
+        row = (*lengths, *filling)
+        offsets = torch.from_numpy(np.cumsum([0, *row], dtype=np.int32))
+        return cls(row, len(lengths), onto(offsets, device))
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """In tokens."""
+        return max(self.lengths)
+
+    @functools.cached_property
+    def shortest(self) -> int:
+        """In tokens, the filling included."""
+        return min(self.lengths)
+
+    @functools.cached_property
+    def runs(self) -> list[tuple[int, int]]:
+        """Neighbours of one length: (how many, their length)."""
+        return [(len(list(same)), length) for length, same in groupby(self.lengths)]
+
+    def ids(self, rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (1, tokens) int64
+        """The sentences' tokens, one sentence after the other; `filler` is the token of the filling."""
+        row = np.full((1, sum(self.lengths)), filler, dtype=np.int64)
+        real = sum(map(len, rows))
+        row[0, :real] = np.fromiter(chain.from_iterable(rows), np.int64, real)
+        return torch.from_numpy(row)
+
+    def positions(self, first: int) -> Tensor:  # (1, tokens) int64
+        """Of each token in its sentence, counted from `first`."""
+        begins = np.cumsum([0, *self.lengths[:-1]])
+        return torch.from_numpy(np.arange(first, first + sum(self.lengths)) - np.repeat(begins, self.lengths))[None]
+
+    def mask(self) -> Tensor:  # (sentences, longest) boolean
+        """The tokens that are there once each sentence has a row of its own."""
+        lengths = torch.tensor(self.lengths[: self.sentences])
+        return torch.arange(self.longest) < lengths.unsqueeze(1)
+
+
+def few_sizes(tokens: int) -> int:
+    """The next number of tokens at which a row may end: a multiple of an eighth of the power of two below, and of 64.
+
+    Kernels that are made for one size of row (`torch.compile`, CUDA graphs, the choice of a matrix product) then meet
+    few: eight for each doubling. On average a row grows by a twenty-fourth, at most by an eighth.
+    """
+    step = max(64, 2 ** (tokens.bit_length() - 4))
+    return -(-tokens // step) * step
