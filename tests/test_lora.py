@@ -15,6 +15,7 @@ from peft import PeftModel
 from safetensors import safe_open
 
 from tests.conftest import SENTENCES
+from tests.families import write_model
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.transformer import TransformerEncoder
@@ -193,6 +194,22 @@ class TestSaving:
         np.testing.assert_allclose(reloaded.encode(SENTENCES), embedded, atol=1e-5)
         encoder.embed(encoder.tokenize(SENTENCES)).sum().backward()  # it can be trained further
         assert all(parameter.grad is not None for parameter in encoder.parameters())
+
+
+@pytest.mark.parametrize("family", ["modernbert", "deberta-v2", "t5", "qwen3"])
+def test_other_families_are_adapted_and_merged(family: str, tmp_path: Path) -> None:
+    """With weights in bf16, which are merged in fp32."""
+    config = EncoderConfig(name=str(write_model(family, tmp_path / family)), dtype="bf16", adapter="lora")
+    base = load_encoder(config, PoolingConfig("mean"), device="cpu")
+    assert isinstance(base, TransformerEncoder)
+    before = base.encode(SENTENCES)
+    encoder = LoraEncoder(base, config)
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), before)
+    embedded = moved(encoder).encode(SENTENCES)
+    assert not np.allclose(embedded, before, atol=1e-2)
+    encoder.save(tmp_path / "model")
+    reloaded = load_encoder(EncoderConfig("pipeline", str(tmp_path / "model")), device="cpu")
+    np.testing.assert_allclose(reloaded.encode(SENTENCES), embedded, atol=1e-5)
 
 
 class Halting(Reporter):
