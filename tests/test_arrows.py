@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
 SHARED = tuple(
-    f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "devices")
+    f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "transfer")
 )
 
 # What a module may import of the project; the longest matching name decides.
@@ -61,7 +61,6 @@ MAY_IMPORT = {
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
     "trainables.files": (),
-    "trainables.devices": (),
     "trainables.kept": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),

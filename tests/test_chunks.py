@@ -17,6 +17,7 @@ from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
 from trainables.errors import UserError
 from trainables.fidelity import resolve
+from trainables.objectives import OBJECTIVES, contrastive
 from trainables.recipe import Recipe, parse_assignment
 from trainables.training import chunks, memory
 from trainables.training.checkpoint import Progress
@@ -122,6 +123,25 @@ class TestEquality:
         wanted, found = steps(plain, None, batches=batches), steps(cached, 50, batches=batches)
         same(found, wanted)
         assert (found["bank"]["vectors"] != 0).any()
+
+    @pytest.mark.parametrize(
+        "case", [n for n, changes in enumerate(CASES) if OBJECTIVES[changes["objective.name"]].bank]
+    )
+    def test_scores_of_some_anchors_at_a_time(self, case: int, monkeypatch: pytest.MonkeyPatch):
+        """Value and gradients are those of all scores at once, whose anchors are not divided evenly."""
+        whole, parted, plain = (model_of(CASES[case]) for _ in range(3))
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        wanted = steps(whole, 40)
+        calls: list[int] = []
+        kernel = contrastive.contrastive
+        monkeypatch.setattr(
+            contrastive, "contrastive", lambda scores, *masks: calls.append(len(scores)) or kernel(scores, *masks)
+        )
+        monkeypatch.setattr(contrastive, "SCORES_AT_ONCE", 100)
+        same(steps(parted, 40), wanted)
+        same(steps(plain, None), wanted)
+        assert len(calls) > 2
+        assert max(calls) <= 100 // 20
 
     def test_counted_padding(self):
         changes = {"objective.name": "scl", "objective.fidelity": "released"}

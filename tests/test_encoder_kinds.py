@@ -120,6 +120,7 @@ from torch import nn
 
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import ENCODERS, EncoderKind
+from trainables.encoders.passes import full_passes
 
 
 class Letters(nn.Module):
@@ -138,6 +139,9 @@ class Letters(nn.Module):
 
     def tokenize(self, sentences):
         return [list(sentence.encode()) for sentence in sentences]
+
+    def passes(self, lengths, most=None):
+        return full_passes(lengths, most or sum(lengths))
 
     def embed(self, tokens):
         return torch.stack([self.table(torch.tensor(row, device=self.device)).mean(0) for row in tokens])

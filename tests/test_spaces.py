@@ -281,13 +281,13 @@ def test_the_console_shows_of_each_space_what_it_did():
 
 def test_only_a_paper_that_names_a_time_has_one():
     timed = {name for name, space in SPACES.items() if space.trial_seconds}
-    assert timed == {name for name in SPACES if name.startswith("scl_")}
+    assert timed == {name for name in SPACES if name.startswith("scl_")} - {"scl_batch_size"}
 
 
 def test_the_order_of_the_spaces():
     """By paper, as the list of spaces has them."""
     words = [name.partition("_")[0] for name in SPACES]
-    assert len(words) == 20
+    assert len(words) == 21
     assert list(dict.fromkeys(words)) == sorted(set(words)) == ["clsr", "contrastive", "declutr", "scl", "supmpn"]
 
 

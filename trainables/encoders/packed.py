@@ -16,11 +16,11 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-from trainables.devices import moved
 from trainables.encoders.dropout import dropout as quick_dropout
 from trainables.encoders.families import first_position
 from trainables.encoders.packing import Packing
 from trainables.encoders.varlen import Looks, fastest
+from trainables.transfer import onto
 
 PACKED = "packed_sentences"
 
@@ -37,15 +37,15 @@ def packed_states(
     device = next(backbone.parameters()).device
     packing = Packing.of([len(row) for row in tokens], device, rounded=rounded)
     output = backbone(
-        input_ids=moved(packing.ids(tokens, filler), device),
-        position_ids=moved(packing.positions(first_position(backbone)), device),
+        input_ids=onto(packing.ids(tokens, filler), device),
+        position_ids=onto(packing.positions(first_position(backbone)), device),
         output_hidden_states=every_layer,
         packing=packing,
     )
     states = output.hidden_states if every_layer else (output.last_hidden_state,)
     mask = packing.mask()
-    places = moved(mask.view(-1).nonzero().squeeze(1), device)
-    return tuple(_spread(state[0], places, mask.shape) for state in states), moved(mask, device)
+    places = onto(mask.view(-1).nonzero().squeeze(1), device)
+    return tuple(_spread(state[0], places, mask.shape) for state in states), onto(mask, device)
 
 
 def _spread(states: Tensor, places: Tensor, shape: torch.Size) -> Tensor:  # (tokens, dim) -> (sentences, longest, dim)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from trainables.devices import moved
 from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
 from trainables.encoders.packed import PACKED, packed_states
+from trainables.transfer import onto
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -70,8 +70,8 @@ def _padded_states(
     backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], filler: int, every_layer: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     device = next(backbone.parameters()).device
-    ids = moved(padded(tokens, filler), device)
-    mask = moved(padded([[1] * len(row) for row in tokens], 0), device)
+    ids = onto(padded(tokens, filler), device)
+    mask = onto(padded([[1] * len(row) for row in tokens], 0), device)
     output = backbone(input_ids=ids, attention_mask=mask, output_hidden_states=every_layer)
     return output.hidden_states if every_layer else (output.last_hidden_state,), mask
 

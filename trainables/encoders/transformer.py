@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from trainables.devices import moved
 from trainables.encoders.export import save_transformer
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.mlm_head import MLMHead
@@ -25,6 +24,7 @@ from trainables.encoders.tokens import token_ids
 from trainables.errors import UserError
 from trainables.recipe import PoolingConfig
 from trainables.registry import load
+from trainables.transfer import onto
 
 
 class TransformerEncoder(nn.Module):
@@ -126,7 +126,7 @@ class TransformerEncoder(nn.Module):
         with autocast(self.device, self.training_precision):
             embedded = torch.cat([self.pool(*self._states([tokens[i] for i in one])) for one in passes])
         order = torch.tensor([i for one in passes for i in one])
-        return embedded[moved(torch.argsort(order), self.device)]
+        return embedded[onto(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
         """Sentences that `embed` has in one pass; see `Passes.cut`."""

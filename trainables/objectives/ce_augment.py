@@ -9,6 +9,7 @@ from trainables.objectives.liao_pairs import choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
+from trainables.transfer import onto
 
 
 class AugmentedCrossEntropy(Objective):
@@ -27,9 +28,9 @@ class AugmentedCrossEntropy(Objective):
         rows, pairs = torch.nonzero(contrast.positives | contrast.negatives, as_tuple=True)  # (augmented,) twice
         mine = batch.share(len(rows))
         device = batch.embeddings.device
-        anchors, chosen = contrast.anchors[rows[mine]].to(device), pairs[mine].to(device)
+        anchors, chosen = onto(contrast.anchors[rows[mine]], device), onto(pairs[mine], device)
         own = batch.premise[chosen] == anchors
         label = torch.where(own, batch.label[chosen], CONTRADICTION)
-        label = torch.where(contrast.positives[rows[mine], pairs[mine]].to(device), ENTAILMENT, label)
+        label = torch.where(onto(contrast.positives[rows[mine], pairs[mine]], device), ENTAILMENT, label)
         u, v = batch.embeddings[anchors], batch.embeddings[batch.hypothesis[chosen]]
         return Loss(self.classifier(u, v, label) / max(len(rows), 1), counts_of(contrast.positives, contrast.negatives))

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from trainables.objectives.groups import Groups
 from trainables.objectives.kernel import contrastive
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
+
+SCORES_AT_ONCE = 2**24
+"""Of a batch with more scores than that, so many are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,9 @@ class Contrastive(Objective):
             positives = torch.cat([positives, torch.zeros_like(known)], dim=1)
             shared = torch.cat([shared, ~known], dim=1)
         mine = batch.share(len(comparison.anchors))
-        losses = contrastive(
-            self._similarity(comparison.anchors[mine], candidates) / self.config.temperature,
+        losses = self._losses(
+            comparison.anchors[mine],
+            candidates,
             positives[mine],
             shared[mine],
             None if comparison.ones is None else comparison.ones[mine],
@@ -68,9 +73,22 @@ class Contrastive(Objective):
         if self.config.bank:
             used = (comparison.positives | comparison.shared).any(dim=0)  # by some anchor; neutral rows are not
             contrasted = (comparison.candidates[used].detach(), comparison.text[used])
-        return Loss(losses.sum() / max(counts["anchors"], 1), counts, contrasted)
+        return Loss(losses.sum() / counts["anchors"].clamp(min=1), counts, contrasted)
 
-    def _similarity(self, anchors: Tensor, candidates: Tensor) -> Tensor:  # (anchors, candidates)
+    def _losses(
+        self, anchors: Tensor, candidates: Tensor, positives: Tensor, shared: Tensor, ones: Tensor | None
+    ) -> Tensor:  # (anchors,)
+        """The kernel's loss of each anchor. Of a large batch some anchors at a time, whose scores are not kept for the
+        backward pass but computed again: they grow with the square of the batch."""
         if self.cosine:
             anchors, candidates = F.normalize(anchors, dim=1), F.normalize(candidates, dim=1)
-        return anchors @ candidates.T
+
+        def losses(part: slice) -> Tensor:
+            scores = anchors[part] @ candidates.T / self.config.temperature
+            return contrastive(scores, positives[part], shared[part], None if ones is None else ones[part])
+
+        together = max(1, SCORES_AT_ONCE // max(1, len(candidates)))
+        if len(anchors) <= together:
+            return losses(slice(None))
+        parts = [slice(start, start + together) for start in range(0, len(anchors), together)]
+        return torch.cat([checkpoint(losses, part, use_reentrant=False, preserve_rng_state=False) for part in parts])

@@ -42,25 +42,25 @@ class Loss:
     """This worker's part of the batch's loss, counts over the whole batch, and what a memory bank may keep of it."""
 
     value: Tensor  # ()
-    counts: Mapping[str, float] = field(default_factory=dict)
-    """See `counts_of`. An objective may count other things, too: they are summed over the batches for the record."""
+    counts: Mapping[str, float | Tensor] = field(default_factory=dict)
+    """See `counts_of`. An objective may count other things, too: they are summed over the batches for the record. A
+    count that is a tensor, (), is read once the device has come so far, and no step waits for it."""
     contrasted: tuple[Tensor, Tensor] | None = None
     """For a memory bank: (candidates, head dim) without gradient, and (candidates,) their fingerprints."""
 
 
-def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, float]:
-    """What every report counts, from boolean masks over the whole batch, (anchors, candidates) each.
+def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, Tensor]:
+    """What every report counts, from boolean masks over the whole batch, (anchors, candidates) each; () each.
 
     An anchor is a row with a positive; rows without one, and their negatives, are not counted.
     """
     anchors = positives.any(dim=1)
-    sums = [anchors.sum(), positives.sum(), (negatives & anchors.unsqueeze(1)).sum()]
-    count, with_it, against = torch.stack(sums).tolist()
+    count = anchors.sum()
     return {
         "anchors": count,
-        "positives": with_it,
-        "negatives": against,
-        "batches_without_anchor": int(count == 0),
+        "positives": positives.sum(),
+        "negatives": (negatives & anchors.unsqueeze(1)).sum(),
+        "batches_without_anchor": (count == 0).long(),
     }
 
 

@@ -12,6 +12,7 @@ from trainables.objectives.groups import Groups
 from trainables.objectives.liao_pairs import choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import ObjectiveConfig
+from trainables.transfer import onto
 
 
 class SCL(Contrastive):
@@ -38,7 +39,7 @@ class SCL(Contrastive):
         contrast = choose_contrast(batch, self.config)
         device = batch.projected.device
         anchors, positives, negatives = (
-            t.to(device) for t in (contrast.anchors, contrast.positives, contrast.negatives)
+            onto(t, device) for t in (contrast.anchors, contrast.positives, contrast.negatives)
         )
         premises = Groups.of_batch(dataclasses.replace(batch, group=batch.premise))
         return Comparison(

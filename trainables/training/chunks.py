@@ -16,7 +16,6 @@ from typing import Literal
 
 import torch
 
-from trainables.devices import moved
 from trainables.objectives.objective import Loss
 from trainables.training.checkpoint import Chunk
 from trainables.training.distributed import Workers
@@ -24,6 +23,7 @@ from trainables.training.gradients import GradientSum
 from trainables.training.memory import available_bytes, held_bytes
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.training.streams import RandomState
+from trainables.transfer import onto
 
 MEASURED_TOKENS = 4096
 """An encoder's memory is measured on about so many tokens."""
@@ -117,7 +117,7 @@ class Chunks:
         loss = Loss(local.new_zeros(()))
         if model.objective.needs_embeddings:
             order = torch.tensor([i for one in passes for i in one], dtype=torch.long).argsort()
-            loss = model.contrast(local[moved(order, local.device)], batch, self.workers, generator)
+            loss = model.contrast(local[onto(order, local.device)], batch, self.workers, generator)
             self.gradients.add(loss.value)
         value = loss.value.detach()
         if model.mlm_weight:

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainables.devices import moved
+from trainables.transfer import onto
 
 
 @dataclass
@@ -49,8 +49,8 @@ class Workers:
         """Everyone's embeddings in the order of the batch; gradients flow back to the worker that made them."""
         sizes = [len(share) for share in shares]
         stacked = local if self.count == 1 else _Gather.apply(local, sizes, self)
-        order = torch.tensor([i for share in shares for i in share])
-        return stacked[moved(torch.argsort(order), local.device)]
+        order = torch.tensor([i for share in shares for i in share]).argsort()
+        return stacked[onto(order, local.device)]
 
     def total(self, value: Tensor) -> Tensor:
         """The sum of a tensor over the workers, without gradient."""

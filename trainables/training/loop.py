@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from trainables.corpora.batch import Sampler
 from trainables.objectives.objective import Loss
@@ -25,6 +25,7 @@ from trainables.training.later import Later
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.pace import Pace
 from trainables.training.streams import RandomState
+from trainables.transfer import onto
 
 MOMENTUM = 0.9
 RUNGS = 8
@@ -161,10 +162,10 @@ class _Step:
     """A step that the device may still be at work on."""
 
     number: int  # counted from 1
-    told: Later  # the loss over all workers, and whether the first one wants a checkpoint
+    told: Later  # the loss over all workers, whether the first one wants a checkpoint, and the counts that are tensors
     rate: float
     sums: dict[str, int]  # of the batch
-    counts: dict[str, float]  # of the objective
+    counts: dict[str, float | Tensor]  # of the objective
 
 
 class _Account:
@@ -187,7 +188,9 @@ class _Account:
         value = loss.value.detach()
         # The wish for a checkpoint travels with the loss, so that all workers learn of it in the same step.
         numbers = torch.stack([value, torch.full_like(value, self._asked)])
-        told = Later(self.workers.total(numbers))
+        counts = [onto(count, value.device).view(1) for count in loss.counts.values() if isinstance(count, Tensor)]
+        # float64 holds every count exactly.
+        told = Later(torch.cat([part.double() for part in (self.workers.total(numbers), *counts)]))
         self.settle()
         sums = {"pairs": len(batch.label), "sentences": len(batch.tokens), "tokens": sum(map(len, batch.tokens))}
         self._last = _Step(number, told, rate, sums, dict(loss.counts))
@@ -197,21 +200,30 @@ class _Account:
         step, self._last = self._last, None
         if step is None:
             return
-        loss, asked = step.told.read()
+        loss, asked, *read = step.told.read()
         if not math.isfinite(loss):
             raise TrainingDivergedError(f"the loss is {loss} at step {step.number - 1}")
         progress = self.progress
         progress.step, progress.last_loss = step.number, loss
         progress.seconds = time.perf_counter() - self._began
-        progress.add(loss=loss, **step.sums, **step.counts)
+        late = iter(read)
+        counts = {name: _number(count, late) for name, count in step.counts.items()}
+        progress.add(loss=loss, **step.sums, **counts)
         self.due = asked > 0
         if self.workers.rank == 0:
             pace = self._pace.after(step.number, progress.sums["tokens"])
-            self.watcher.step(step.number, {"loss": loss, "learning_rate": step.rate, **step.counts, **pace})
+            self.watcher.step(step.number, {"loss": loss, "learning_rate": step.rate, **counts, **pace})
 
     def taken(self) -> None:
         """The checkpoint that was due was taken."""
         self.due = self._asked = False
+
+
+def _number(count: float | Tensor, late: Iterator[float]) -> float:
+    """A count; of a tensor the next number that was read."""
+    if not isinstance(count, Tensor):
+        return count
+    return next(late) if count.is_floating_point() else int(next(late))
 
 
 def _tokenized(model: StudyModel, sampler: Sampler, steps: range) -> Iterator[TokenizedBatch]:

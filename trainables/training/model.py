@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Pairs
-from trainables.devices import moved
 from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
 from trainables.encoders.project import build_projection, projected_size
 from trainables.objectives import build_objective
@@ -20,6 +19,7 @@ from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import HeadConfig, ObjectiveConfig
 from trainables.training.distributed import Workers
 from trainables.training.roles import tokenize
+from trainables.transfer import onto
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,17 +113,17 @@ class StudyModel(nn.Module):
         device = self.encoder.device
         embeddings = workers.gather(local, batch.shares(workers))  # (items, dim)
         if self.count_padding:
-            embeddings = embeddings * moved(_padding_share(batch).to(embeddings.dtype), device)
+            embeddings = embeddings * onto(_padding_share(batch).to(embeddings.dtype), device)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         loss = self.objective(
             EmbeddedBatch(
                 embeddings=embeddings,
                 projected=self.head(embeddings),
-                text=moved(batch.text, device),
-                premise=moved(batch.premise, device),
-                hypothesis=moved(batch.hypothesis, device),
-                label=moved(batch.label, device),
-                group=moved(batch.group, device),
+                text=onto(batch.text, device),
+                premise=onto(batch.premise, device),
+                hypothesis=onto(batch.hypothesis, device),
+                label=onto(batch.label, device),
+                group=onto(batch.group, device),
                 generator=generator,
                 bank=bank,
                 bank_text=bank_text,
@@ -175,7 +175,7 @@ class MemoryBank(nn.Module):
         """Put a batch's candidates in, in place of the oldest entries."""
         added, batches = self._counts()
         size = len(self.texts)
-        order = moved(torch.randperm(len(texts), generator=generator)[:size], texts.device)
+        order = onto(torch.randperm(len(texts), generator=generator)[:size], texts.device)
         vectors, texts = vectors[order], texts[order]
         places = (self.added + torch.arange(len(texts), device=texts.device)) % size
         self.vectors[places] = vectors.to(self.vectors.dtype)
