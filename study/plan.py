@@ -361,7 +361,8 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
     if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}
     finished = available(EncoderConfig(kind="pipeline", name=model)) is None
-    asked = row.overrides.get("encoder.kind") == "transformer" or row.overrides.get("encoder.adapter") == "mlp"
+    adapted = row.overrides.get("encoder.adapter", "none") != "none"
+    asked = row.overrides.get("encoder.kind") == "transformer" or adapted
     kind = "pipeline" if finished and not asked else "transformer"
     return {"encoder.kind": kind, "encoder.name": model}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -29,11 +30,13 @@ from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
 from trainables.recipe import Recipe, Value
-from trainables.trial import population_key
+from trainables.trial import population_key, takes_turns
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 """Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
 batch 512 has 64 members. Further trials go to the next free place in the cluster."""
+MOST_TURNS = 8
+"""Trials that take turns in a population at most: together they save memory, but no time."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
 
@@ -59,6 +62,8 @@ class StudySearcher(Searcher):
         self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any] | None] | None = None
         """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
         cluster is there."""
+        self.places = 1
+        """Tasks that run at once. Set once the cluster is there."""
         self.scheduled = SCHEDULERS[plan.request.scheduler].stops
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
@@ -124,11 +129,15 @@ class StudySearcher(Searcher):
         key = self._population(self.queue[0])
         if key is None:
             return [self.queue.popleft()]
-        while len(self.queue) < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
+        turns = takes_turns(self.queue[0].recipe)
+        while not turns and len(self.queue) < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
             self._ask()
         first = self.queue.popleft()
+        alike = [trial for trial in self.queue if self._population(trial) == key]
         largest = min(LARGEST_POPULATION, max(1, ANCHORS_TOGETHER // first.recipe.optimisation.batch_size))
-        beside = [trial for trial in self.queue if self._population(trial) == key][: largest - 1]
+        if turns:  # no place in the cluster should be idle for that
+            largest = min(MOST_TURNS, math.ceil((1 + len(alike)) / self.places))
+        beside = alike[: largest - 1]
         self.queue = deque(trial for trial in self.queue if trial not in beside)
         return [first, *beside]
 
@@ -149,8 +158,10 @@ class StudySearcher(Searcher):
         return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
 
     def _population(self, trial: PlannedTrial) -> str | None:
-        """Trials of one key may train together. A scheduler needs a trial by itself."""
-        return None if self.scheduled and not trial.row else population_key(trial.recipe)
+        """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,
+        so where each trial has several, those that would only take turns are quicker by themselves."""
+        apart = takes_turns(trial.recipe) and self.plan.request.most_workers > 1
+        return None if apart or (self.scheduled and not trial.row) else population_key(trial.recipe)
 
     # --- Optuna
 

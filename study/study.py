@@ -223,7 +223,7 @@ def _tune(
         config = to_config(files_key(members), specs, done) | more
         return config if keeper.begin(config) else None
 
-    searcher.task_of = task_of
+    searcher.task_of, searcher.places = task_of, allotment.concurrent
     scratch = tempfile.mkdtemp(prefix="tune-")
     tuner = tune.Tuner(
         tune.with_resources(Driver, resources),

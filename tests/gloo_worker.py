@@ -27,7 +27,7 @@ from trainables.training import gradients
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
-from trainables.trial.build import build_model
+from trainables.trial.build import build_encoder, build_model
 from trainables.trial.evaluation import by_all
 from trainables.trial.reporter import Reporter
 from trainables.trial.rungs import Rungs
@@ -160,6 +160,42 @@ def steps(workers: Workers) -> dict[str, Any]:
         "sums": progress.sums,
         "told": watcher.told,
         "rungs": watcher.rungs,
+    }
+
+
+def low_rank(workers: Workers) -> dict[str, Any]:
+    """Training of LoRA in the built-in encoder, which starts from pristine weights and ends with them; no dropout."""
+    from tests.conftest import ROWS, pairs_of
+    from trainables.encoders.lora import LoraEncoder
+
+    recipe = resolve(
+        Recipe().override(
+            {
+                "encoder.name": "scenes-small",
+                "encoder.adapter": "lora",
+                "encoder.lora_rank": 2,
+                "objective.mlm": 0.5,
+                "optimisation.batch_size": 5,
+                "optimisation.learning_rate": 0.01,
+                "optimisation.warmup": 0.0,
+                "optimisation.clip_norm": 0.5,
+            }
+        )
+    )
+    encoder = build_encoder(recipe, 1, None)
+    assert isinstance(encoder, LoraEncoder)
+    for module in encoder.base.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    frozen = {name: value.clone() for name, value in encoder.base.state_dict().items() if "base_layer" in name}
+    model = build_model(recipe, encoder)
+    first = [p.detach().clone() for p in model.parameters()]
+    train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, Watcher(), workers)
+    after = encoder.base.state_dict()
+    return {
+        "first": first,
+        "parameters": [p.detach() for p in model.parameters()],
+        "frozen": bool(frozen) and all(torch.equal(value, after[name]) for name, value in frozen.items()),
     }
 
 
@@ -449,10 +485,8 @@ def chunked(workers: Workers) -> dict[str, Any]:
     return on_workers(workers)
 
 
-JOBS = {
-    job.__name__: job
-    for job in (losses, halves, steps, exchanges, buckets, resumes, elastic, evaluations, keeps, chunked)
-}
+ALL = (losses, halves, steps, low_rank, exchanges, buckets, resumes, elastic, evaluations, keeps, chunked)
+JOBS = {job.__name__: job for job in ALL}
 
 
 def run(job: str, workers: Workers) -> dict[str, Any]:

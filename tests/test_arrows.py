@@ -114,6 +114,7 @@ WORTH_WAITING = {
     "nltk",
     "numpy",
     "optuna",
+    "peft",
     "pooch",
     "pyarrow",
     "safetensors",

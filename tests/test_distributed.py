@@ -30,7 +30,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """What each worker of a workers of 2 and of a workers of 3 found."""
     found, running = {}, {}
     for workers, jobs in (
-        (2, "losses,halves,steps,exchanges,buckets,resumes,elastic,evaluations,keeps"),
+        (2, "losses,halves,steps,low_rank,exchanges,buckets,resumes,elastic,evaluations,keeps"),
         (3, "losses,exchanges,buckets,evaluations"),
     ):
         folder = tmp_path_factory.mktemp(f"workers-{workers}")
@@ -57,7 +57,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
-    return {job: run(job, Workers()) for job in ("losses", "steps", "buckets", "resumes", "keeps")}
+    return {job: run(job, Workers()) for job in ("losses", "steps", "low_rank", "buckets", "resumes", "keeps")}
 
 
 def test_every_objective_is_tried():
@@ -99,6 +99,15 @@ def test_three_steps_of_training_end_at_the_same_parameters(answers: Answers, al
         assert ours["sums"] == pytest.approx(wanted["sums"], rel=1e-10)
         assert ours["told"] == (3 if rank == 0 else 0)
         assert ours["rungs"] == wanted["rungs"] == 3
+
+
+def test_lora_is_trained_alike(answers: Answers, alone: dict[str, Any]):
+    wanted = alone["low_rank"]
+    moved = [not torch.equal(now, was) for now, was in zip(wanted["parameters"], wanted["first"], strict=True)]
+    assert sum(moved) > 2 * 12
+    for ours in (alone["low_rank"], *(answer["low_rank"] for answer in answers[2])):
+        assert ours["frozen"]
+        torch.testing.assert_close(ours["parameters"], wanted["parameters"], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", ["1", "300", str(BUCKET_BYTES)])

@@ -16,6 +16,7 @@ from tests.conftest import SENTENCES
 from trainables.encoders import ENCODERS, check_encoder, check_trainable, finished_kind, load_encoder, trainable
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
+from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.project import build_projection
 from trainables.encoders.projection import PROJECTIONS
@@ -71,6 +72,18 @@ class TestAdapter(TrainableEncoderContract):
         return AdaptedEncoder(base, tmp_path / "embeddings")
 
 
+class TestLora(TrainableEncoderContract):
+    protocol = TokenEncoder
+
+    @pytest.fixture
+    def encoder(self, make_encoder: Any) -> LoraEncoder:
+        torch.manual_seed(0)
+        encoder = LoraEncoder(make_encoder("mean"), EncoderConfig(name=SCENES_ENCODER, adapter="lora"))
+        for parameter in encoder.parameters():
+            torch.nn.init.normal_(parameter, std=0.05)
+        return encoder
+
+
 def test_every_kind_is_held_to_the_contract():
     """An entry without a class above is added untested."""
     assert list(ENCODERS) == ["transformer", "word_vectors", "pipeline"]
@@ -100,7 +113,7 @@ class TestCombinations:
         ("overrides", "sentence"),
         [
             ({"pooling.padding": "count", "pooling.mode": "cls"}, "is for pooling.mode 'mean_without_cls'"),
-            ({"pooling.padding": "count", "encoder.adapter": "mlp"}, "encoder.adapter freezes"),
+            ({"pooling.padding": "count", "encoder.adapter": "mlp"}, "encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
             ({"encoder.kind": "pipeline"}, "or take encoder.kind 'transformer'"),
         ],

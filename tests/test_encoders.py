@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, load_encoder
-from trainables.encoders.passes import length_buckets
+from trainables.encoders.passes import full_passes, length_buckets
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.project import build_projection
 from trainables.encoders.projection import PROJECTIONS
@@ -236,6 +236,24 @@ class TestLengthBuckets:
             long_enough = [n for n in members if n >= 0.75 * members[0]]
             small = members[0] * len(long_enough) < budget // 8
             assert small or members[-1] >= 0.75 * members[0]
+
+
+class TestFullPasses:
+    @given(st.lists(st.integers(1, 200), max_size=80), st.integers(1, 2000))
+    def test_properties(self, lengths: list[int], most: int):
+        passes = full_passes(lengths, most)
+        assert [lengths[i] for one in passes for i in one] == sorted(lengths, reverse=True)
+        assert sorted(i for one in passes for i in one) == list(range(len(lengths)))
+        sums = [sum(lengths[i] for i in one) for one in passes]
+        assert all(len(one) == 1 or total <= most for one, total in zip(passes, sums, strict=True))
+        for total, following in zip(sums, passes[1:], strict=False):  # each is as full as it can be
+            assert total + lengths[following[0]] > most
+
+    @given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(60, 500))
+    def test_the_sentences_of_a_pass_are_one_pass(self, lengths: list[int], most: int):
+        """So that passes done one by one draw the random numbers that all at once would draw."""
+        for one in full_passes(lengths, most):
+            assert full_passes([lengths[i] for i in one], most) == [list(range(len(one)))]
 
 
 class TestHeads:

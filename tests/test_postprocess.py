@@ -258,8 +258,8 @@ class TestTrainable:
             ({"encoder.kind": "pipeline"}, r"encoder\.kind 'pipeline' is for evaluation only"),
             ({"pooling.after": "whiten"}, r"pooling\.after 'whiten' is for evaluation only"),
             ({"encoder.kind": "pipeline", "encoder.adapter": "mlp", "pooling.after": "center"}, r"pooling\.after"),
-            ({"encoder.adapter": "mlp", "objective.mlm": 0.1}, "which encoder.adapter freezes"),
-            ({"encoder.adapter": "mlp", "objective.name": "mlm"}, "which encoder.adapter freezes"),
+            ({"encoder.adapter": "mlp", "objective.mlm": 0.1}, "which encoder.adapter 'mlp' freezes"),
+            ({"encoder.adapter": "mlp", "objective.name": "mlm"}, "which encoder.adapter 'mlp' freezes"),
         ],
     )
     def test_what_can_only_be_evaluated(self, overrides: dict[str, Any], sentence: str):

@@ -46,10 +46,11 @@ class EncoderConfig:
     max_length: int = key(
         128, "Longest input in tokens, special tokens included; the rest of a sentence is cut.", at_least(4)
     )
-    adapter: Literal["none", "mlp"] = key(
+    adapter: Literal["none", "mlp", "lora"] = key(
         "none",
         "mlp freezes the encoder and trains a perceptron with one hidden layer on its output; what it gives is the "
-        "sentence embedding (CLSR).",
+        "sentence embedding (CLSR). lora freezes the encoder's weights and trains two small matrices beside each of "
+        "its linear layers (Hu 2022); it needs the package peft.",
         since=1,
     )
     query_prompt: str | None = key(
@@ -70,6 +71,21 @@ class EncoderConfig:
         "fp32",
         "Of the encoder's weights while it is trained, their gradients and the optimiser's state. bf16 takes half the "
         "memory, trains in bf16, and loses small changes; evaluated and saved in fp32.",
+        since=3,
+    )
+    lora_rank: int = key(
+        8, "Of encoder.adapter=lora: the rank of what is added to a layer's weights.", at_least(1), since=3
+    )
+    lora_alpha: float | None = key(
+        None,
+        "Of encoder.adapter=lora: what is added is multiplied by alpha / rank. None: twice the rank.",
+        above(0.0),
+        since=3,
+    )
+    lora_targets: tuple[str, ...] = key(
+        (),
+        "Of encoder.adapter=lora: names of linear layers, as query,value; a name stands for all layers whose full name "
+        "ends in it. Empty: all linear layers.",
         since=3,
     )
 
@@ -424,8 +440,9 @@ class Recipe:
 
     @property
     def uses_seed(self) -> bool:
-        """Whether another seed can give other scores: something is trained, or an adapter is left as it was drawn."""
-        return self.trains or self.encoder.adapter != "none"
+        """Whether another seed can give other scores: something is trained, or an adapter is left as it was drawn.
+        LoRA without training adds nothing to the encoder."""
+        return self.trains or self.encoder.adapter == "mlp"
 
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> Recipe:

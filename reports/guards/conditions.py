@@ -232,7 +232,8 @@ def _groups(results: Results, same: Callable[[Mapping[str, Any]], object]) -> li
 def _of_encoder(recipe: Mapping[str, Any]) -> tuple[object, ...]:
     """What an encoder's fingerprint follows from besides its weights: `trainables.encoders.contract.BaseEncoder`."""
     counted = recipe.get("pooling.padding") == "count" or recipe.get("objective.fidelity") == "released"
-    asked = [(key, recipe[key]) for key in sorted(recipe) if key.startswith("encoder.") and key != "encoder.adapter"]
+    on_top = ("encoder.adapter", "encoder.lora_")
+    asked = [(k, recipe[k]) for k in sorted(recipe) if k.startswith("encoder.") and not k.startswith(on_top)]
     pooled = recipe.get("pooling.mode"), recipe.get("evaluation.precision")
     return (*asked, *pooled, counted and bool(recipe.get("optimisation.epochs")))
 

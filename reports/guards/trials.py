@@ -128,7 +128,7 @@ def _untrained(records: list[Record]) -> str:
         # An adapter freezes what it stands on, and is fresh itself, but trained.
         fresh = [name for name in _fresh(records) if recipe.encoder.adapter != "none" and name.startswith("backbone.")]
         return f"{_parameters(fresh)} made fresh under an adapter, which freezes them" if fresh else ""
-    if recipe.encoder.adapter != "none":
+    if recipe.encoder.adapter == "mlp":
         return f"the adapter {verbatim(recipe.encoder.adapter)} was never trained"
     fresh = [name for name in _fresh(records) if not name.startswith("mlm_head.")]
     return f"{_parameters(fresh)} made fresh and never trained" if fresh else ""

@@ -111,8 +111,10 @@ def _trained(results: Results) -> list[str]:
         return []
     [(name, layers)] = encoders
     which = f"the first {layers} layers of " if layers else ""
-    if all(record.recipe["encoder.adapter"] not in (None, "none") for record in trained):
-        which = f"an adapter on the frozen {which.removeprefix('the ')}"
+    adapters = {record.recipe["encoder.adapter"] for record in trained}
+    if not adapters & {None, "none"}:
+        what = "low-rank matrices (LoRA) in" if adapters == {"lora"} else "an adapter on"
+        which = f"{what} the frozen {which.removeprefix('the ')}"
     steps = sorted({int(found) for record in trained if (found := record.training.get("steps"))})
     took = f" for {' to '.join(dict.fromkeys(f'{end:,}' for end in (steps[0], steps[-1])))} steps" if steps else ""
     return [f"Trained here: {which}{code(Path(name).name if Path(name).is_absolute() else name)}{took}."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ def check_trainable(recipe: Recipe) -> None:
     kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
     _check_padding(recipe)
     _check_pooling(recipe)
+    if encoder.adapter == "lora":
+        _check_lora(encoder)
     if not recipe.optimisation.epochs or (not recipe.trains and kind.untrained == "evaluate"):
         return
     _check_bank(recipe)
@@ -63,7 +66,7 @@ def check_trainable(recipe: Recipe) -> None:
         )
     masked = recipe.objective.mlm > 0 or _entry(recipe, "objective.name").mlm_only
     _check_prompts(recipe)
-    if encoder.adapter != "none":
+    if encoder.adapter == "mlp":
         _check_adapter(recipe, masked)
     elif (masked or _cuts_tokens(recipe)) and not kind.tokens:
         what = "masked language modelling" if masked else f"corpus.layout {recipe.corpus.layout!r}"
@@ -77,14 +80,24 @@ def _check_adapter(recipe: Recipe, masked: bool) -> None:
         raise UserError(f"no adapter fits on encoder.kind {recipe.encoder.kind!r}; set encoder.adapter to 'none'")
     if masked:
         raise UserError(
-            "masked language modelling trains the encoder, which encoder.adapter freezes; set objective.mlm to 0, "
-            "or encoder.adapter to 'none'"
+            "masked language modelling trains the encoder, which encoder.adapter 'mlp' freezes; set objective.mlm to "
+            "0, or encoder.adapter to 'none' or 'lora'"
         )
     if _cuts_tokens(recipe):
         raise UserError(
-            f"corpus.layout {recipe.corpus.layout!r} cuts texts into tokens, and an adapter keeps one embedding for "
-            "each text; set encoder.adapter to 'none', or take another layout"
+            f"corpus.layout {recipe.corpus.layout!r} cuts texts into tokens, and the adapter 'mlp' keeps one "
+            "embedding for each text; set encoder.adapter to 'none' or 'lora', or take another layout"
         )
+
+
+def _check_lora(encoder: EncoderConfig) -> None:
+    if not ENCODERS[encoder.kind].lora:
+        raise UserError(
+            f"encoder.adapter 'lora' goes into the linear layers of a transformer, and encoder.kind {encoder.kind!r} "
+            "has none; set encoder.adapter to 'none' or 'mlp'"
+        )
+    if importlib.util.find_spec("peft") is None:
+        raise UserError("encoder.adapter 'lora' needs the package peft; install it with pip install peft")
 
 
 def _cuts_tokens(recipe: Recipe) -> bool:
@@ -156,10 +169,10 @@ def _check_padding(recipe: Recipe) -> None:
             f"pooling.padding 'count' is for encoders whose token states are pooled here, and encoder.kind "
             f"{recipe.encoder.kind!r} has a pooling of its own; set pooling.padding to 'ignore'"
         )
-    if recipe.encoder.adapter != "none":
+    if recipe.encoder.adapter == "mlp":
         raise UserError(
-            "pooling.padding 'count' shrinks the embeddings that are trained, and encoder.adapter freezes them; "
-            "set pooling.padding to 'ignore', or encoder.adapter to 'none'"
+            "pooling.padding 'count' shrinks the embeddings that are trained, and encoder.adapter 'mlp' freezes them; "
+            "set pooling.padding to 'ignore', or encoder.adapter to 'none' or 'lora'"
         )
 
 

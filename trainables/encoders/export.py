@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-MODULES, WEIGHTS = "modules.json", "*.safetensors"
+MODULES, WEIGHTS, ADAPTER = "modules.json", "*.safetensors", "adapter"
 
 
 def save_transformer(
@@ -93,6 +93,15 @@ def save_adapted(
             layer.save(str(finished / path))
             modules.append({"idx": number, "name": str(number), "path": path, "type": kind})
         (finished / MODULES).write_text(json.dumps(modules, indent=2))
+        _replace(folder, finished)
+
+
+def save_with_adapter(save_merged: Callable[[Path], None], save_adapter: Callable[[Path], None], folder: Path) -> None:
+    """Replace `folder` by a model, and beside its modules, in `adapter/`, the adapter that was merged into it."""
+    with _scratch_beside(folder) as scratch:
+        finished = scratch / "finished"
+        save_merged(finished)
+        save_adapter(finished / ADAPTER)
         _replace(folder, finished)
 
 

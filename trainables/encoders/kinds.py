@@ -56,7 +56,9 @@ class EncoderKind:
     tokens: bool = False
     """Whether it is a `TokenEncoder`, so that spans and masked language modelling are possible."""
     adapter: bool = True
-    """Whether an adapter (`encoder.adapter`) may be put on top of it."""
+    """Whether an adapter (`encoder.adapter=mlp`) may be put on top of it."""
+    lora: bool = False
+    """Whether it is a `TransformerEncoder`, into whose linear layers `encoder.adapter=lora` can be put."""
     untrained: Literal["evaluate", "refuse"] = "refuse"
     """What a recipe with epochs means for one that is not trainable: it is evaluated as it is, or refused."""
     finished: Callable[[str], bool] | str | None = None
@@ -76,6 +78,7 @@ ENCODERS = Registry(
         pools=True,
         layers=True,
         tokens=True,
+        lora=True,
     ),
     EncoderKind(
         "word_vectors",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,8 +104,37 @@ def train(
     workers: Workers,
     resume: Path | None = None,
 ) -> Progress:
-    """Train in place; returns how far it came, with sums over all batches. At the end the encoder has the weights that
-    `optimisation.keep` names; the rest of the model, which does not outlive training, those of the last step.
+    """Train in place; returns how far it came, with sums over all batches. See `stepwise`."""
+    steps, batches = total_steps(sampler, config), functools.partial(_tokenized, model, sampler)
+    for pause in stepwise(model, batches, steps, config, seed, watcher, workers, resume):
+        progress = pause.progress
+    return progress
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A training between two steps."""
+
+    progress: Progress
+    """How far it is; a step late until `settle` is called."""
+    settle: Callable[[], None]
+    save: Callable[[Path], None]
+    """Write a checkpoint into a folder; call `settle` first."""
+
+
+def stepwise(
+    model: StudyModel,
+    batches: Callable[[range], Iterable[TokenizedBatch]],
+    steps: int,
+    config: OptimisationConfig,
+    seed: int,
+    watcher: Watcher,
+    workers: Workers,
+    resume: Path | None = None,
+) -> Generator[Pause, None, None]:
+    """Train in place over the batches of all steps, with a pause before the first step and after each one. At the
+    end the encoder has the weights that `optimisation.keep` names; the rest of the model, which does not outlive
+    training, those of the last step.
 
     Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one exactly. What all
     workers must agree about (drawn positives, hidden tokens, the memory bank) is drawn from one stream that they have
@@ -117,7 +146,6 @@ def train(
     checkpoint; both on every worker.
     """
     optimiser = build_optimiser(model, config)
-    steps = total_steps(sampler, config)
     keeping = keeping_of(config, steps, model.encoder, watcher.score)
     progress = load_state(resume, model, optimiser, keeping.tensors) if resume else Progress()
     rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)} if watcher.wants_rungs else {}
@@ -127,7 +155,8 @@ def train(
     with GradientSum(model.parameters(), workers) as gradients:
         chunks = Chunks(model, config.chunk, config.batch_size, workers, gradients, progress.chunk)
         first = progress.step
-        for done, batch in enumerate(_tokenized(model, sampler, range(first, steps)), start=first + 1):
+        yield Pause(progress, account.settle, save)
+        for done, batch in enumerate(batches(range(first, steps)), start=first + 1):
             rate = learning_rate(done - 1, steps, config)
             for group in optimiser.param_groups:
                 group["lr"] = rate
@@ -152,9 +181,9 @@ def train(
                 if not watcher.checkpoint(done, save):
                     raise Interrupted(f"training goes on elsewhere from its checkpoint after step {done}")
                 account.taken()
+            yield Pause(progress, account.settle, save)
         else:  # a training that a rung ended keeps nothing
             keeping.put_back()
-    return progress
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ MEMINFO = Path("/proc/meminfo")
 
 
 def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> int:
-    """Bytes that embedding those sentences holds for the backward pass, parameters left out. It is done for that, and
-    thrown away."""
-    parameters = {parameter.untyped_storage().data_ptr() for parameter in encoder.parameters()}
+    """Bytes that embedding those sentences holds for the backward pass, parameters and a base that is `frozen` under
+    them left out. It is done for that, and thrown away."""
+    lasting = (*encoder.parameters(), *getattr(encoder, "frozen", ()))
+    parameters = {parameter.untyped_storage().data_ptr() for parameter in lasting}
     held: dict[int, int] = {}
 
     def note(tensor: Tensor) -> Tensor:

@@ -43,7 +43,8 @@ SCORES_AT_ONCE = {"cpu": 2**20, "cuda": 2**28}
 
 @dataclass
 class Member:
-    """One trial of a population. `model` is trained in place; its encoder is an `AdaptedEncoder`."""
+    """One trial of a population. `model` is trained in place; here its encoder is an `AdaptedEncoder`, and in
+    `trainables.training.turns` a `LoraEncoder`."""
 
     model: StudyModel
     optimisation: OptimisationConfig
@@ -51,6 +52,8 @@ class Member:
     """Resolved: what `objective.fidelity` sets is written out."""
     sampler: Sampler
     """Members with the same object share their batches, and of one store their base embeddings."""
+    seed: int = 0
+    """Where a LoRA trial draws its dropout from."""
     progress: Progress = field(default_factory=Progress)
     """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
     diverged: str | None = None
@@ -97,16 +100,17 @@ def train_population(members: Sequence[Member], watcher: Watcher | None = None, 
             continue
         for stack in stacks:
             stack.settle()
-        _share_seconds(members, began)
+        share_seconds(members, began)
         if not watcher.step(step + 1, functools.partial(_save, step=step + 1, members=members, stacks=stacks)):
             raise Interrupted(f"training goes on elsewhere from its checkpoint after step {step + 1}")
     for stack in stacks:
         stack.settle()
         stack.unstack()
-    _share_seconds(members, began)
+    share_seconds(members, began)
 
 
-def _share_seconds(members: Sequence[Member], began: float) -> None:
+def share_seconds(members: Sequence[Member], began: float) -> None:
+    """All seconds since then, evenly among the members."""
     for member in members:
         member.progress.seconds = (time.perf_counter() - began) / len(members)
 

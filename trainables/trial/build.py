@@ -14,7 +14,9 @@ from trainables.corpora.layouts import LAYOUTS, make_sampler, training_sentences
 from trainables.encoders import load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
+from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.postprocess import Postprocessed
+from trainables.encoders.transformer import TransformerEncoder
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
 from trainables.trial.places import sampler_request
@@ -39,7 +41,12 @@ def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> BaseEncoder
     `shared` is a folder where trials leave embeddings of frozen encoders for each other.
     """
     base = load_base(recipe, seed)
-    return base if recipe.encoder.adapter == "none" else AdaptedEncoder(base, shared)
+    if recipe.encoder.adapter == "mlp":
+        return AdaptedEncoder(base, shared)
+    if recipe.encoder.adapter == "lora" and recipe.trains:  # untrained it adds nothing
+        assert isinstance(base, TransformerEncoder), "the entry of a kind with lora=True loads one"
+        return LoraEncoder(base, recipe.encoder)
+    return base
 
 
 def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
@@ -81,6 +88,8 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
 def base_fingerprint(encoder: BaseEncoder) -> str:
     """Of the encoder without an adapter. Ask before training, which changes its weights; an adapter's base stays as it
     is, and its digits are taken once for all who share it."""
+    if isinstance(encoder, LoraEncoder):
+        return encoder.base_fingerprint
     return encoder.store.fingerprint if isinstance(encoder, AdaptedEncoder) else encoder.fingerprint()
 
 

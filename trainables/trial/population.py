@@ -1,4 +1,4 @@
-"""Many trials over one frozen encoder, trained together (CLSR), and their results.
+"""Many trials over one frozen encoder, trained together (CLSR, LoRA), and their results.
 
 for result in run_population(recipes, seeds, model_folders=folders, shared=Path("embeddings")): ...
 """
@@ -13,8 +13,10 @@ from typing import Any
 import torch
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layouts import make_sampler
+from trainables.corpora.layouts import LAYOUTS, make_sampler
 from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.contract import on_tokens
+from trainables.encoders.lora import LoraEncoder
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import PoolingConfig, Recipe
@@ -22,12 +24,13 @@ from trainables.training.distributed import Workers
 from trainables.training.loop import total_steps
 from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
-from trainables.trial.build import base_fingerprint, build_model, describe_encoder, load_base
+from trainables.training.turns import train_in_turns
+from trainables.trial.build import base_fingerprint, build_encoder, build_model, describe_encoder
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, forget_peak, measured
 from trainables.trial.places import sampler_request
-from trainables.trial.population_key import population_key
+from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.rungs import Checkpoints
@@ -61,10 +64,11 @@ def run_population(
     members, descriptions = build_members(recipes, seeds, shared)
     evaluators = [Evaluator(recipe.evaluation, workers) for recipe in recipes]
     for member, evaluator in zip(members, evaluators, strict=True):
-        evaluator.before_training(member.encoder)
-    fingerprints = [base_fingerprint(member.encoder) for member in members]
+        evaluator.before_training(member.model.encoder)
+    fingerprints = [base_fingerprint(member.model.encoder) for member in members]
     training_began = time.perf_counter()
-    train_population(members, _Watch(members, reporter or Reporter()), resume)
+    train = train_in_turns if takes_turns(recipes[0]) else train_population
+    train(members, _Watch(members, reporter or Reporter()), resume)
     resumed = max(0.0, members[0].progress.seconds - (time.perf_counter() - training_began) / len(members))
     share = (time.perf_counter() - began) / len(members)
     for number, (member, description, evaluator) in enumerate(zip(members, descriptions, evaluators, strict=True)):
@@ -72,7 +76,7 @@ def run_population(
             yield None
             continue
         clock = Clock(already=share, resumed=resumed)
-        encoder = describe_encoder(recipes[number], fingerprints[number], member.encoder, member.model)
+        encoder = describe_encoder(recipes[number], fingerprints[number], member.model.encoder, member.model)
         data = {"encoder": encoder, "corpus": dict(description)}
         if member.diverged:
             yield TrialResult(f"diverged: {member.diverged}", cost=clock.cost(workers), data=data)
@@ -80,12 +84,12 @@ def run_population(
         yield finish(
             resolve(recipes[number]),
             seeds[number],
-            member.encoder,
+            member.model.encoder,
             evaluator,
             clock,
             training=measured(member.progress, resumed, population=len(members)),
             data=data,
-            model=save_model(member.encoder, model_folders[number]),
+            model=save_model(member.model.encoder, model_folders[number]),
             hand_over=hand_over,
         )
 
@@ -97,21 +101,29 @@ def build_members(
     batches are shared where they can be."""
     if len(keys := {population_key(recipe) for recipe in recipes}) != 1 or None in keys:
         raise UserError("these recipes cannot train together, as population_key says; run each by run_trial")
-    firsts: dict[PoolingConfig, AdaptedEncoder] = {}  # by pooling, the first adapter over a base
+    firsts: dict[PoolingConfig, AdaptedEncoder | LoraEncoder] = {}  # by pooling, the first over a base
     samplers: dict[int, tuple[Sampler, dict[str, Any]]] = {}
     members, descriptions = [], []
     for recipe, seed in zip(map(resolve, recipes), seeds, strict=True):
         first = firsts.get(recipe.pooling)
-        base = first.base if first else load_base(recipe, seed)
-        torch.manual_seed(seed)
-        encoder = AdaptedEncoder(base, shared, store=first.store if first else None)
+        encoder = build_encoder(recipe, seed, shared) if first is None else _beside(first, recipe, seed)
+        assert isinstance(encoder, AdaptedEncoder | LoraEncoder), "only recipes with an adapter have a population_key"
         firsts.setdefault(recipe.pooling, encoder)
         if seed not in samplers:
-            samplers[seed] = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed))
+            tokens = on_tokens(encoder) if LAYOUTS[recipe.corpus.layout].tokens else None
+            samplers[seed] = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed, tokens))
         sampler, description = samplers[seed]
-        members.append(Member(build_model(recipe, encoder), recipe.optimisation, recipe.objective, sampler))
+        members.append(Member(build_model(recipe, encoder), recipe.optimisation, recipe.objective, sampler, seed))
         descriptions.append(description)
     return members, descriptions
+
+
+def _beside(first: AdaptedEncoder | LoraEncoder, recipe: Recipe, seed: int) -> AdaptedEncoder | LoraEncoder:
+    """Another encoder over the base of the first, drawn from the seed as if it were alone."""
+    torch.manual_seed(seed)
+    if isinstance(first, LoraEncoder):
+        return LoraEncoder(first.base, recipe.encoder, beside=first)
+    return AdaptedEncoder(first.base, store=first.store)
 
 
 class _Watch:

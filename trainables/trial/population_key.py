@@ -15,14 +15,22 @@ def population_key(recipe: Recipe) -> str | None:
     """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
 
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
-    a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated. A trial that
-    keeps other weights than the last trains alone.
+    a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated. Those that
+    take turns also share the pooling. A trial that keeps other weights than the last trains alone.
     """
     objective = recipe.objective
     parts = OBJECTIVES[objective.name], LAYOUTS[recipe.corpus.layout], PROJECTIONS[recipe.head.kind]
-    stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts)
-    further = objective.bank or objective.mlm or recipe.pooling.after != "none"
-    if not recipe.optimisation.epochs or not stacks or further or recipe.optimisation.keep != "last":
+    stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts) and not objective.bank
+    # A head for masked language modelling belongs to the base, and so to one trial.
+    masked = objective.mlm or parts[0].mlm_only
+    further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last"
+    if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
-    shared = {name: value for name, value in recipe.flat().items() if not keys()[name].together}
+    apart = "pooling.mode" if takes_turns(recipe) else None
+    shared = {name: value for name, value in recipe.flat().items() if name == apart or not keys()[name].together}
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def takes_turns(recipe: Recipe) -> bool:
+    """Whether the members of a population of such recipes take turns: they share memory, but save no time."""
+    return recipe.encoder.adapter == "lora"

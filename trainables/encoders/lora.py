@@ -1,0 +1,160 @@
+"""LoRA (Hu 2022): a frozen transformer, and two small trained matrices beside each of its linear layers, by `peft`."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from trainables.encoders.export import save_with_adapter
+from trainables.encoders.fingerprint import digest
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.errors import UserError, choices
+from trainables.recipe import EncoderConfig
+
+if TYPE_CHECKING:
+    from peft import LoraConfig, PeftModel
+    from transformers import PreTrainedModel
+
+ALL = "all-linear"
+"""What peft calls all linear layers."""
+
+
+class LoraEncoder(nn.Module):
+    """A linear layer of the base gives `W x + c + (alpha / rank) B A x`, where only A (rank, in) and B (out, rank) are
+    trained. A `TokenEncoder`.
+
+    A is drawn here and B is 0, so the first embeddings are the base's, and neither counts as `fresh`. Of this module's
+    own are A and B alone, and a head for masked language modelling: the base is in no state dict and gets no gradient.
+    Several of these may share one base; each puts its own matrices to work before it computes.
+    """
+
+    def __init__(self, base: TransformerEncoder, config: EncoderConfig, *, beside: LoraEncoder | None = None) -> None:
+        """The base's layers are replaced by peft's, which have the same weights. `beside`: another one over this base,
+        of the same rank, alpha and targets. Raises `UserError` where a target is no linear layer."""
+        super().__init__()
+        self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
+        if beside is None:
+            _check_targets(config, base.backbone)
+            self.base_fingerprint = base.fingerprint()
+            self._name = "member_0"
+            self._peft = (_injected(base.backbone, _settings(config), self._name),)
+        else:
+            self.base_fingerprint = beside.base_fingerprint
+            self._name = f"member_{len(beside.peft.peft_config)}"
+            self._peft = beside._peft
+            self.peft.add_adapter(self._name, _settings(config))
+        self.adapter = nn.ModuleDict(
+            {
+                place.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[self._name], "B": layer.lora_B[self._name]})
+                for place, layer in base.backbone.named_modules()
+                if hasattr(layer, "lora_A")
+            }
+        )
+        self.mlm_head = base.mlm_head
+        self.activate()
+
+    @property
+    def base(self) -> TransformerEncoder:
+        """The frozen encoder, with peft's layers in it."""
+        return self._base[0]
+
+    @property
+    def peft(self) -> PeftModel:
+        """The base's backbone, as peft has it."""
+        return self._peft[0]
+
+    @property
+    def frozen(self) -> Iterator[nn.Parameter]:
+        """All that lies in the base, which a backward pass goes through."""
+        return self.base.parameters()
+
+    def __getattr__(self, name: str) -> Any:
+        """Of all else that is asked of an encoder (its size, its tokens, its passes) the base knows the answer."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            (base,) = self.__dict__.get("_base", (None,))  # a copy is asked before it has one
+            return getattr(base, name)
+
+    def fingerprint(self) -> str:
+        """Sixteen digits of the base's fingerprint, the matrices, and the factor before them."""
+        used = self.peft.peft_config[self._name]
+        settings = {"base": self.base_fingerprint, "scale": used.lora_alpha / used.r}
+        return digest(type(self), settings, self.adapter.state_dict().items())
+
+    def activate(self) -> TransformerEncoder:
+        """The base, with these matrices at work and to be trained, and those of no other."""
+        if self.peft.active_adapter != self._name:
+            self.peft.set_adapter(self._name)
+        return self.base
+
+    def train(self, mode: bool = True) -> LoraEncoder:
+        """With the base's dropout (True) or without."""
+        self.base.train(mode)
+        return super().train(mode)
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
+        """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
+        return self.activate().embed(tokens)
+
+    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
+        """Float32 embeddings, in the order of the sentences; in evaluation precision."""
+        return self.activate().encode(sentences, progress=progress)
+
+    def save(self, folder: Path) -> None:
+        """Write a `SentenceTransformer` folder with equal embeddings: the base with B A added to its weights. Beside
+        it, in `adapter/`, lies the adapter alone, for `PeftModel.from_pretrained`. Takes the memory of another base
+        meanwhile, and leaves this one as it is."""
+        if self.unsavable:
+            raise UserError(f"the model cannot be saved: {self.unsavable}")
+        save_with_adapter(self._merged().save, self._save_adapter, folder)
+
+    def _merged(self) -> TransformerEncoder:
+        """A copy of the base, whose layers are its own again, with these matrices in their weights."""
+        base, peft = copy.deepcopy((self.base, self.peft))
+        peft.float()  # bf16 weights would lose some of what is added
+        base.backbone = peft.merge_and_unload(adapter_names=[self._name])
+        return base
+
+    def _save_adapter(self, folder: Path) -> None:
+        folder.mkdir()
+        self.peft.save_pretrained(str(folder), selected_adapters=[self._name], save_embedding_layers=False)
+        (folder / "README.md").unlink()  # peft's, with blanks to fill in; the model has a card of its own
+        for file in (folder / self._name).iterdir():
+            file.rename(folder / file.name)
+        (folder / self._name).rmdir()
+
+
+def _settings(config: EncoderConfig) -> LoraConfig:
+    from peft import LoraConfig
+
+    alpha = 2 * config.lora_rank if config.lora_alpha is None else config.lora_alpha
+    targets = list(config.lora_targets) or ALL
+    return LoraConfig(r=config.lora_rank, lora_alpha=alpha, target_modules=targets)
+
+
+def _injected(backbone: PreTrainedModel, settings: LoraConfig, name: str) -> PeftModel:
+    """peft's model around the backbone, which it changes in place."""
+    from peft import get_peft_model
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers for what has a new name there
+        return get_peft_model(backbone, settings, adapter_name=name)
+
+
+def _check_targets(config: EncoderConfig, backbone: PreTrainedModel) -> None:
+    """Each target must be the name of a linear layer, or the end of one: peft would take other layers, too, and leave
+    out a name that it does not find."""
+    linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
+    for target in config.lora_targets:
+        if not any(name == target or name.endswith(f".{target}") for name in linear):
+            known = choices(sorted({repr(name.rpartition(".")[2]) for name in linear}))
+            raise UserError(
+                f"encoder.lora_targets names {target!r}, which is no linear layer of {config.name!r}; it has {known}"
+            )
