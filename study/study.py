@@ -196,6 +196,7 @@ def _tune(
     import ray
     from ray import tune
 
+    from study.actors import survive_full_memory
     from study.courier import courier_for
     from study.desk import open_desk
     from study.driver import Driver, resources
@@ -246,6 +247,7 @@ def _tune(
     )
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # trials that die are begun again, and the console says so
     end_live = show_live(plan.results)
+    survive_full_memory()
     try:
         tuner.fit()
         keeper.finish()
