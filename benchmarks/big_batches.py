@@ -2,7 +2,7 @@
 
 A step is forward and backward of multiple negatives ranking on triples of random tokens, whose lengths are alike to
 those of SNLI, in training precision. Each measurement is a process of its own, so that its peak memory is its own. A
-plain step that is expected to take more than the free memory is left out on a CPU, which would kill the process.
+plain step that is expected to take more than half of the free memory is left out on a CPU: the process would be killed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _measure(asked: argparse.Namespace, size: int, chunk: Chunk, wire: Connectio
 
     from trainables.fidelity import resolve
     from trainables.recipe import Recipe
-    from trainables.training.chunks import Chunks
+    from trainables.training.chunks import USABLE, Chunks
     from trainables.training.distributed import Workers
     from trainables.training.gradients import GradientSum
     from trainables.training.memory import available_bytes, held_bytes
@@ -97,7 +97,7 @@ def _measure(asked: argparse.Namespace, size: int, chunk: Chunk, wire: Connectio
     if chunk is None and device.type == "cpu" and free is not None:
         sample = batch.tokens[:64]
         each = held_bytes(encoder, sample) / sum(map(len, sample))
-        if each * sum(map(len, batch.tokens)) > 0.8 * free:
+        if each * sum(map(len, batch.tokens)) > USABLE * free:
             wire.send(None)
             return
     with GradientSum(model.parameters(), Workers()) as gradients:
