@@ -1,6 +1,6 @@
 """Tune's own care for its actors, but for one death that it does not know.
 
-Where a machine's memory is full, Ray kills an actor to keep the machine. Tune takes the error of that for a fault of its
+Where the memory of a machine is full, Ray kills an actor to keep it. Tune takes the error of that for a fault of its
 own and ends the whole study; here it is a dead actor like any other, and its trial is begun again.
 """
 
