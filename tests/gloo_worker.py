@@ -164,7 +164,9 @@ def steps(workers: Workers) -> dict[str, Any]:
 
 
 def low_rank(workers: Workers) -> dict[str, Any]:
-    """Training of LoRA in the built-in encoder, which starts from pristine weights and ends with them; no dropout."""
+    """Training of LoRA in the built-in encoder, which starts from pristine weights and ends with them; no dropout. In
+    fp32, as the encoder is."""
+    torch.set_default_dtype(torch.float32)
     from tests.conftest import ROWS, pairs_of
     from trainables.encoders.lora import LoraEncoder
 

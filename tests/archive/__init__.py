@@ -1,4 +1,4 @@
-"""Results folders of all twenty spaces, and the reports that are expected of them.
+"""Results folders of the twenty spaces that there were then, and the reports that are expected of them.
 
 `ledgers.tar.xz` holds forty folders, `SPACE-laptop` and `SPACE-paper`: made-up scores in records as the code wrote them
 before recipes described themselves, so with averages stored in them and without the keys that came later.
