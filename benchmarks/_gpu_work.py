@@ -24,7 +24,7 @@ from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.score import Embedded, nested_cv
 from trainables.senteval.tasks import TASKS
-from trainables.training.chunks import FITTED
+from trainables.training.chunks import TIGHT
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, train
 from trainables.training.model import StudyModel
@@ -101,7 +101,7 @@ def our_training(folder: str, way: str, batch: int, machine: Machine) -> Timed:
         config = OptimisationConfig(batch_size=batch, precision=machine.precision)
         sampler = Triples(batch, machine.steps)
 
-        FITTED.clear()  # what did not fit for another way
+        TIGHT.clear()  # what did not fit for another way
         chunks: list[object] = []
 
         def run() -> None:

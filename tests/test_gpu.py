@@ -24,7 +24,7 @@ from trainables.senteval.classifier import Fold, fit_classifiers
 from trainables.senteval.features import Singles
 from trainables.senteval.protocol import Fit
 from trainables.training.checkpoint import Progress
-from trainables.training.chunks import FITTED
+from trainables.training.chunks import TIGHT
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, build_optimiser, train
 from trainables.trial.build import build_model
@@ -183,12 +183,12 @@ def test_a_step_that_does_not_fit_is_done_in_smaller_passes():
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(DEVICE).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 0.6 * needed) / total)
-    FITTED.clear()
+    TIGHT.clear()
     try:
         chunked = training(copies=100, dropout=False)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-        FITTED.clear()
+        TIGHT.clear()
     assert plain.chunk is None
     assert chunked.chunk is not None
     assert chunked.last_loss == pytest.approx(plain.last_loss, rel=1e-2)

@@ -1,4 +1,4 @@
-"""Sentences to token ids; those of an evaluation, which the next trial asks for too, are kept."""
+"""Sentences to token ids; those of an evaluation, which the next trial asks for too, may be kept."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 MANY = 1000
-"""From so many sentences on their tokens are kept: a batch of a training has fewer, and does not come again."""
+"""From so many sentences on their tokens are kept; fewer are tokenized as fast as they are found."""
 
 
-def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
-    """Token ids of each sentence, special tokens included, cut at `longest`."""
+def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
+    """What `token_ids` gives, from an earlier call where there was one: for sentences that come again."""
     if len(sentences) < MANY:
-        return _tokenize(tokenizer, sentences, longest)
+        return token_ids(tokenizer, sentences, longest)
 
     def flat() -> tuple[
         np.ndarray, np.ndarray
     ]:  # much smaller than the lists, and not to be changed by whom they reach
-        ids = _tokenize(tokenizer, sentences, longest)
+        ids = token_ids(tokenizer, sentences, longest)
         numbers = np.array([token for row in ids for token in row], dtype=np.int32)
         return numbers, np.cumsum([0, *map(len, ids)])
 
@@ -40,7 +40,8 @@ def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], long
     return [ids[start:end] for start, end in pairwise(places)]
 
 
-def _tokenize(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
+def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
+    """Token ids of each sentence, special tokens included, cut at `longest`."""
     if not sentences:
         return []
     ids: list[list[int]] = tokenizer(list(sentences), truncation=True, max_length=longest, add_special_tokens=True)[

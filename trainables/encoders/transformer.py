@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from trainables.encoders.passes import Passes, autocast
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.precision import full_weights
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
-from trainables.encoders.tokens import token_ids
+from trainables.encoders.tokens import kept_token_ids, token_ids
 from trainables.errors import UserError
 from trainables.recipe import PoolingConfig
 from trainables.registry import load
@@ -96,10 +96,11 @@ class TransformerEncoder(nn.Module):
 
         `prompt` is the query's unless another is given. Where there is nothing at all, one token of padding stands.
         """
-        prompt = self.prompts.query if prompt is None else prompt
+        return self._tokenized(token_ids, sentences, self.prompts.query if prompt is None else prompt)
+
+    def _tokenized(self, how: Callable[..., list[list[int]]], sentences: Sequence[str], prompt: str) -> list[list[int]]:
         texts = [f"{prompt}{sentence}" for sentence in sentences] if prompt else sentences
-        found = token_ids(self.tokenizer, texts, self.max_length)
-        return [ids or [self.tokenizer.pad_token_id] for ids in found]
+        return [ids or [self.tokenizer.pad_token_id] for ids in how(self.tokenizer, texts, self.max_length)]
 
     @property
     def specials(self) -> int:
@@ -137,7 +138,7 @@ class TransformerEncoder(nn.Module):
         """Float32 embeddings, longest sentences first through the model, without dropout; in evaluation precision."""
         was_training = self.training
         self.eval()
-        tokens = self.tokenize(sentences)
+        tokens = self._tokenized(kept_token_ids, sentences, self.prompts.query)
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
         with bar, full_weights(self.backbone), autocast(self.device, self.evaluation_precision):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from trainables.labels import CONTRADICTION, ENTAILMENT
+from trainables.objectives.kernel import in_parts
 from trainables.objectives.liao_pairs import choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.pair_classifier import PairClassifier
@@ -26,11 +28,18 @@ class AugmentedCrossEntropy(Objective):
     def forward(self, batch: EmbeddedBatch) -> Loss:
         contrast = choose_contrast(batch, self.config)
         rows, pairs = torch.nonzero(contrast.positives | contrast.negatives, as_tuple=True)  # (augmented,) twice
-        mine = batch.share(len(rows))
+        count = len(rows)
+        mine = batch.share(count)
+        rows, pairs = rows[mine], pairs[mine]
         device = batch.embeddings.device
-        anchors, chosen = onto(contrast.anchors[rows[mine]], device), onto(pairs[mine], device)
+        anchors, chosen = onto(contrast.anchors[rows], device), onto(pairs, device)
         own = batch.premise[chosen] == anchors
         label = torch.where(own, batch.label[chosen], CONTRADICTION)
-        label = torch.where(onto(contrast.positives[rows[mine], pairs[mine]], device), ENTAILMENT, label)
-        u, v = batch.embeddings[anchors], batch.embeddings[batch.hypothesis[chosen]]
-        return Loss(self.classifier(u, v, label) / max(len(rows), 1), counts_of(contrast.positives, contrast.negatives))
+        label = torch.where(onto(contrast.positives[rows, pairs], device), ENTAILMENT, label)
+
+        def summed(part: slice) -> Tensor:  # (1,)
+            u, v = batch.embeddings[anchors[part]], batch.embeddings[batch.hypothesis[chosen[part]]]
+            return self.classifier(u, v, label[part]).unsqueeze(0)
+
+        losses = in_parts(summed, len(rows), 3 * batch.embeddings.shape[1])
+        return Loss(losses.sum() / max(count, 1), counts_of(contrast.positives, contrast.negatives))

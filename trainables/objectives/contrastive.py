@@ -7,14 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 from trainables.objectives.groups import Groups
-from trainables.objectives.kernel import contrastive
+from trainables.objectives.kernel import contrastive, in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
-
-SCORES_AT_ONCE = 2**24
-"""Of a batch with more scores than that, so many are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +74,7 @@ class Contrastive(Objective):
     def _losses(
         self, anchors: Tensor, candidates: Tensor, positives: Tensor, shared: Tensor, ones: Tensor | None
     ) -> Tensor:  # (anchors,)
-        """The kernel's loss of each anchor. Of a large batch some anchors at a time, whose scores are not kept for the
-        backward pass but computed again: they grow with the square of the batch."""
+        """The kernel's loss of each anchor."""
         if self.cosine:
             anchors, candidates = F.normalize(anchors, dim=1), F.normalize(candidates, dim=1)
 
@@ -87,8 +82,4 @@ class Contrastive(Objective):
             scores = anchors[part] @ candidates.T / self.config.temperature
             return contrastive(scores, positives[part], shared[part], None if ones is None else ones[part])
 
-        together = max(1, SCORES_AT_ONCE // max(1, len(candidates)))
-        if len(anchors) <= together:
-            return losses(slice(None))
-        parts = [slice(start, start + together) for start in range(0, len(anchors), together)]
-        return torch.cat([checkpoint(losses, part, use_reentrant=False, preserve_rng_state=False) for part in parts])
+        return in_parts(losses, len(anchors), len(candidates))

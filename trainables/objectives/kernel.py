@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+NUMBERS_AT_ONCE = 2**24
+"""A loss works on so many of its numbers, those of an anchor and a candidate, at a time."""
 
 
 def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor | None = None) -> Tensor:  # (anchors,)
@@ -25,6 +31,19 @@ def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor 
     denominators = torch.where(shared, common, torch.logaddexp(common, scores))  # (anchors, candidates)
     losses = (denominators - scores).masked_fill(~positives, 0.0)
     return losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)
+
+
+def in_parts(of: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
+    """What `of` gives for each row, some rows at a time where all together have more than `NUMBERS_AT_ONCE` numbers.
+
+    A row has `width` numbers, as an anchor has a score for each candidate; with the batch they grow by its square. Of a
+    part they are not kept for the backward pass but computed again. `of` gives a row, or several, for each part.
+    """
+    together = max(1, NUMBERS_AT_ONCE // max(1, width))
+    if rows <= together:
+        return of(slice(0, rows))
+    parts = [slice(start, min(start + together, rows)) for start in range(0, rows, together)]
+    return torch.cat([checkpoint(of, part, use_reentrant=False, preserve_rng_state=False) for part in parts])
 
 
 def draw(allowed: Tensor, most: int | None, generator: torch.Generator) -> Tensor:

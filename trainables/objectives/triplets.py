@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from trainables.objectives.groups import Groups
+from trainables.objectives.kernel import in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 
 
@@ -31,7 +32,12 @@ class Triplet(Objective):
         mine = batch.share(len(own))
         # (pairs,): of each row to its own anchor, which is all that the masks ask for
         distances = torch.linalg.vector_norm(batch.projected[batch.premise] - batch.projected[batch.hypothesis], dim=1)
-        hinges = _hinges(distances.expand(own.shape)[mine], positives[mine], negatives[mine], self.config.margin)
+
+        def summed(part: slice) -> Tensor:  # (1,)
+            masks = positives[mine][part], negatives[mine][part]
+            return _hinges(distances.expand(own.shape)[mine][part], *masks, self.config.margin).sum().unsqueeze(0)
+
+        hinges = in_parts(summed, mine.stop - mine.start, _each(positives) * own.shape[1])
         return Loss(hinges.sum() / triplets, counts_of(positives, negatives))
 
 
@@ -50,16 +56,24 @@ class BatchAll(Objective):
     def forward(self, batch: EmbeddedBatch) -> Loss:
         classes = Classes.of(batch, self.config.false_negatives == "mask")
         mine = batch.share(len(classes.members))
-        hinges = self._hinges(batch, classes, mine)
+        hinges, violating = self._summed(batch, classes, mine)
         with torch.no_grad():  # the violations of the whole batch are the divisor of every worker's part
-            others = [self._hinges(batch, classes, part) for part in (slice(mine.start), slice(mine.stop, None))]
-            violating = sum((part > 0).sum() for part in (hinges, *others))
-        loss = hinges.sum() / torch.as_tensor(violating).clamp(min=1)
+            others = (slice(0, mine.start), slice(mine.stop, len(classes.members)))
+            violating = violating + sum(self._summed(batch, classes, part)[1] for part in others)
+        loss = (hinges / violating.clamp(min=1)).to(batch.projected.dtype)
         return Loss(loss, counts_of(classes.positives, classes.negatives))
 
-    def _hinges(self, batch: EmbeddedBatch, classes: Classes, part: slice) -> Tensor:
-        distances = classes.distances(batch, part)
-        return _hinges(distances, classes.positives[part], classes.negatives[part], self.config.margin)
+    def _summed(self, batch: EmbeddedBatch, classes: Classes, members: slice) -> Tensor:  # (2,)
+        """Of some members the sum of the hinges, and how many are above 0; in float64, which counts beyond 2**24."""
+
+        def summed(part: slice) -> Tensor:  # (1, 2)
+            some = slice(members.start + part.start, members.start + part.stop)
+            masks = classes.positives[some], classes.negatives[some]
+            hinges = _hinges(classes.distances(batch, some), *masks, self.config.margin)
+            return torch.stack([hinges.sum().double(), (hinges > 0).sum().double()]).unsqueeze(0)
+
+        width = _each(classes.positives) * len(classes.candidates)
+        return in_parts(summed, members.stop - members.start, width).sum(dim=0)
 
 
 class BatchHard(Objective):
@@ -74,11 +88,16 @@ class BatchHard(Objective):
         classes = Classes.of(batch, self.config.false_negatives == "mask")
         complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
         mine = batch.share(len(classes.members))
-        distances = classes.distances(batch, mine)[complete[mine]]
-        positives, negatives = (mask[mine][complete[mine]] for mask in (classes.positives, classes.negatives))
-        hardest = distances.masked_fill(~positives, -torch.inf).max(dim=1).values
-        nearest = distances.masked_fill(~negatives, torch.inf).min(dim=1).values
-        losses = (hardest - nearest + self.config.margin).relu()
+
+        def hardest(part: slice) -> Tensor:  # (members of the part that have both,)
+            some = slice(mine.start + part.start, mine.start + part.stop)
+            distances = classes.distances(batch, some)[complete[some]]
+            positives, negatives = (mask[some][complete[some]] for mask in (classes.positives, classes.negatives))
+            farthest = distances.masked_fill(~positives, -torch.inf).max(dim=1).values
+            nearest = distances.masked_fill(~negatives, torch.inf).min(dim=1).values
+            return (farthest - nearest + self.config.margin).relu()
+
+        losses = in_parts(hardest, mine.stop - mine.start, len(classes.candidates))
         return Loss(losses.sum() / complete.sum().clamp(min=1), counts_of(classes.positives, classes.negatives))
 
 
@@ -138,6 +157,11 @@ class _Distance(torch.autograd.Function):
         of_a = weights.sum(dim=1, keepdim=True) * a - weights @ b
         of_b = weights.sum(dim=0).unsqueeze(1) * b - weights.T @ a
         return of_a, of_b
+
+
+def _each(positives: Tensor) -> int:
+    """How many positives a row has on average, rounded up: as many times its candidates are held at once."""
+    return -(-int(positives.sum()) // max(1, len(positives)))
 
 
 def _hinges(distances: Tensor, positives: Tensor, negatives: Tensor, margin: float) -> Tensor:

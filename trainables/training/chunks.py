@@ -10,6 +10,7 @@ costs a second forward pass.
 from __future__ import annotations
 
 import copy
+import math
 import sys
 from collections.abc import Hashable, Sequence
 from typing import Literal
@@ -32,8 +33,12 @@ USABLE = 0.5
 SLACK = 1.1
 """A batch of so many times the tokens of one that fits is taken to fit, too."""
 
-FITTED: dict[Hashable, Chunk] = {}
-"""Where trials of this process ran out of memory, what fitted then, for the next one of that kind."""
+BYTES_TO_COME = 12
+"""For each trained number, before the first step: its gradient, and what AdamW keeps of it."""
+
+TIGHT: set[Hashable] = set()
+"""Kinds of trials of this process that ran out of memory by the plain step. The next of that kind begins with the
+encoder's own passes, whose random draws are the plain step's; smaller ones, which draw others, it finds for itself."""
 
 
 class Chunks:
@@ -58,8 +63,8 @@ class Chunks:
             getattr(model.encoder, "training_precision", None),
             batch_size,
         )
-        known = FITTED.get(self._kind) if workers.count == 1 else None  # other workers may know other things
-        self.chunk: Chunk = (found or known) if wish == "auto" else wish
+        tight = workers.count == 1 and self._kind in TIGHT  # other workers may know other things
+        self.chunk: Chunk = (found or ("passes" if tight else None)) if wish == "auto" else wish
         self._fitting, self._longest = 0.0, 0  # tokens of a batch that fits, and of its longest sentence
 
     def step(self, batch: TokenizedBatch, seed: int) -> Loss:
@@ -90,14 +95,14 @@ class Chunks:
             if self.model.bank is not None and bank is not None:
                 self.model.bank.load_state_dict(bank)
             streams.restore()
-            FITTED[self._kind] = smaller
+            TIGHT.add(self._kind)
             self._take(smaller, "a step ran out of memory and is done again")
 
     def _attempt(self, batch: TokenizedBatch, seed: int) -> Loss:
         self.model.zero_grad(set_to_none=True)
         generator = torch.Generator().manual_seed(seed)
         most = None if self.chunk == "passes" else self.chunk
-        if self.chunk is not None and (self.chunk == "passes" or self._passes(self._largest_share(batch), most) > 1):
+        if self.chunk is not None and self._passes(self._largest_share(batch), most) > 1:
             return self._cached(batch, generator, most)
         loss = self.model.loss(batch, self.workers, generator)
         self.gradients.backward(loss.value)
@@ -140,16 +145,16 @@ class Chunks:
         """Decide before the step whether it fits; on all workers alike, when a batch is larger than those before."""
         share = self._largest_share(batch)
         lengths = [len(ids) for ids in share]
-        known = sum(lengths) <= self._fitting and max(lengths) <= self._longest
-        if self.chunk is not None or known or self._passes(share, None) == 1:
+        if sum(lengths) <= self._fitting and max(lengths) <= self._longest:
             return
+        fits = self.workers.from_first(self._expected(batch, share) if self.workers.rank == 0 else None)
         self._fitting, self._longest = SLACK * sum(lengths), max(lengths)
-        fits = self.workers.from_first(self._expected(share) if self.workers.rank == 0 else None)
-        if fits is not None:
+        if _size(fits) < _size(self.chunk):
             self._take(fits, "a batch is expected to take more than half of the free memory")
 
-    def _expected(self, share: Sequence[Sequence[int]]) -> Chunk:
-        """What fits, by the memory that a pass with the longest sentences holds."""
+    def _expected(self, batch: TokenizedBatch, share: Sequence[Sequence[int]]) -> Chunk:
+        """What fits, by the memory that a pass with the longest sentences holds. With masked language modelling the
+        anchors are held once more."""
         encoder = self.model.encoder
         lengths = [len(ids) for ids in share]
         own = encoder.passes(lengths)
@@ -158,7 +163,13 @@ class Chunks:
         each = held_bytes(encoder, [share[own[0][i]] for i in sample]) / sum(lengths[own[0][i]] for i in sample)
         streams.restore()
         free = available_bytes(encoder.device)
-        if free is None or each * sum(lengths) <= (room := USABLE * free / self.workers.count):
+        if free is None:
+            return None
+        if not self._fitting:
+            free -= BYTES_TO_COME * sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        room = USABLE * free / self.workers.count
+        again = sum(len(batch.tokens[i]) for i in batch.premise.unique().tolist()) if self.model.mlm_weight else 0
+        if each * (sum(lengths) + again / self.workers.count) <= room:
             return None
         largest = max(sum(lengths[i] for i in one) for one in own)
         return "passes" if each * largest <= room else max(1, int(room / each))
@@ -185,3 +196,8 @@ class Chunks:
 
     def _passes(self, tokens: Sequence[Sequence[int]], most: int | None) -> int:
         return len(self.model.encoder.passes([len(ids) for ids in tokens], most))
+
+
+def _size(chunk: Chunk) -> float:
+    """In tokens, to compare: the plain step is the largest, the encoder's own passes come next."""
+    return math.inf if chunk is None else sys.maxsize if chunk == "passes" else chunk

@@ -94,7 +94,10 @@ class Average(Keeping):
 
     def put_back(self) -> None:
         count = self.steps - self.first + 1
-        _fill(_trained(self.encoder), {name: summed / count for name, summed in self.tensors.items()})
+        for name, parameter in _trained(self.encoder).items():
+            # Not in bf16, which would lose what the mean has won: nothing is trained any more.
+            precision = torch.promote_types(parameter.dtype, torch.float32)
+            parameter.data = (self.tensors[name] / count).to(parameter.device, precision)
 
 
 def keeping_of(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trainables.encoders.contract import TrainableEncoder
 
@@ -16,7 +16,9 @@ MEMINFO = Path("/proc/meminfo")
 
 def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> int:
     """Bytes that embedding those sentences holds for the backward pass, parameters and a base that is `frozen` under
-    them left out. It is done for that, and thrown away."""
+    them left out. It is done for that, and thrown away. Buffers that it changed are put back."""
+    assert isinstance(encoder, nn.Module)
+    buffers = [(buffer, buffer.clone()) for buffer in encoder.buffers()]
     lasting = (*encoder.parameters(), *getattr(encoder, "frozen", ()))
     parameters = {parameter.untyped_storage().data_ptr() for parameter in lasting}
     held: dict[int, int] = {}
@@ -29,6 +31,8 @@ def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> in
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         embedded = encoder.embed(tokens)
+    for buffer, before in buffers:
+        buffer.copy_(before)
     del embedded  # until here nothing was freed, so that no two had the same address
     return sum(held.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ class TokenizedBatch(Pairs[Tensor]):
 
     tokens: list[list[int]]  # one list for each item
     text: Tensor  # (items,) int64, equal exactly where the texts are
+    _shares: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)  # by the number of workers
 
     @classmethod
     def of(cls, batch: Batch, encoder: TrainableEncoder) -> TokenizedBatch:
@@ -47,7 +48,9 @@ class TokenizedBatch(Pairs[Tensor]):
 
     def shares(self, workers: Workers) -> list[list[int]]:
         """Which items each worker embeds."""
-        return workers.share([len(ids) for ids in self.tokens])
+        if workers.count not in self._shares:
+            self._shares[workers.count] = workers.share([len(ids) for ids in self.tokens])
+        return self._shares[workers.count]
 
     def own(self, workers: Workers) -> list[list[int]]:
         """The tokens of this worker's items."""
