@@ -1,4 +1,4 @@
-"""Batches of 64 to 16,384: the plain step and the gradient cache side by side, seconds and peak memory.
+"""Batches of 64 to 4,096: the plain step and the gradient cache side by side, seconds and peak memory.
 
 A step is forward and backward of multiple negatives ranking on triples of random tokens, whose lengths are alike to
 those of SNLI, in training precision. Each measurement is a process of its own, so that its peak memory is its own. A
@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Literal
+
+from benchmarks._asked import check_numbers
+from trainables.errors import UserError
 
 LONGEST_WARM_UP = 1024
 """A larger batch is not done once before it is timed."""
@@ -33,6 +37,7 @@ class Measured:
 def main(arguments: Sequence[str]) -> None:
     """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
+    check_numbers(asked, sizes=2, chunk=1, steps=1, threads=1)
     print(f"{asked.encoder}, {asked.threads} thread(s), MNRL on triples; the cache in passes of {asked.chunk} tokens\n")
     print("| triples | plain, s a step | plain, peak MB | cache, s a step | cache, peak MB | auto takes |")
     print("|---" * 6 + "|")
@@ -57,6 +62,11 @@ def _alone(asked: argparse.Namespace, size: int, chunk: Chunk) -> Measured | Non
     other.close()
     try:
         measured: Measured | None = wire.recv()
+    except EOFError:
+        process.join()
+        if process.exitcode != -signal.SIGKILL:
+            raise UserError("a measurement broke off; what it says above is why") from None
+        measured = None  # killed, for the machine's memory was full
     finally:
         process.join(10)
         process.terminate()
@@ -149,8 +159,10 @@ def _triples(size: int, words: int) -> Any:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks big_batches", description=__doc__)
     parser.add_argument("--encoder", default="scenes-small", help="a model folder (default: scenes-small)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[64, 256, 1024, 4096, 16384])
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[64, 256, 1024, 4096], help="triples a step (default: 64 256 1024 4096)"
+    )
     parser.add_argument("--chunk", type=int, default=4096, help="tokens of a pass of the cache (default: 4096)")
-    parser.add_argument("--steps", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=1, help="steps that are timed (default: 1)")
+    parser.add_argument("--threads", type=int, default=1, help="default: 1")
     return parser

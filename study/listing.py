@@ -39,7 +39,9 @@ def list_keys(plugins: Sequence[Path] = ()) -> int:
 
 def describe(item: Key) -> str:
     """A key in a few lines: `objective.temperature = 1.0` and below it type, other name and meaning."""
-    default = ",".join(item.default) if isinstance(item.default, tuple) else item.default
+    default = item.default
+    if isinstance(default, tuple):
+        default = ",".join(default) or "(an empty list)"
     alias = f"; or {item.alias}" if item.alias else ""
     said = textwrap.wrap(f"{item.kind}{alias}", WIDTH - 6, break_on_hyphens=False)
     meaning = textwrap.wrap(item.meaning, WIDTH - 6, break_on_hyphens=False)

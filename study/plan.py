@@ -27,6 +27,7 @@ from study.schedulers import SCHEDULERS
 from study.spec import SourceFile
 from trainables.corpora.augment import check_augmentation
 from trainables.encoders import available
+from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
@@ -191,6 +192,12 @@ def decide(draft: Draft, gpus: float) -> Plan:
             rows[row.label], missing[row.label] = None, found
             continue
         recipe = rows[row.label] = base.override({**row.overrides, **found})
+        own_kind = "encoder.kind" in {**row.overrides, **found}
+        if recipe.encoder.adapter == "lora" and own_kind and not ENCODERS[recipe.encoder.kind].lora:
+            raise UserError(
+                f"encoder.adapter=lora cannot be put into the row {row.label!r}, whose encoder.kind is "
+                f"{recipe.encoder.kind!r}; leave out --word-vectors, or choose rows with --only"
+            )
         # A model that is given is not what the row varies; a row that is evaluated only stays what it is.
         own = set(row.overrides) - (NEED_KEYS["checkpoint"] if row.needs == "checkpoint" else set())
         clash = sorted(set(draft.fixed) & own) if recipe.trains else []

@@ -12,12 +12,12 @@ from study.cluster import Allotment, Cluster
 from study.plan import Plan, PlannedTrial
 from study.terminal import printable
 from study.watchers.time_left import makespan
-from trainables.recipe import SCENES
+from trainables.recipe import SCENES, SCENES_ENCODER
 
 START_SECONDS = 15.0
 """Processes until the first trial's first step, once for all, on the machines that this was measured on."""
 SCENES_SECONDS = 15.0
-"""A trial on the built-in corpus, on two cores."""
+"""A trial of the built-in encoder on the built-in corpus, on two cores."""
 
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
@@ -92,8 +92,10 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
     seconds = [record.cost["seconds"] for record in ledger.read() if record.cost.get("seconds")]
     if seconds:
         return fmean(seconds), f"mean of {count(len(seconds), 'finished trial')}"
-    if plan.base.evaluation.senteval == SCENES:
-        return SCENES_SECONDS, "as measured for the built-in corpus on two cores"
+    base = plan.base
+    built_in = base.encoder.name == SCENES_ENCODER and base.encoder.adapter != "lora"
+    if base.evaluation.senteval == SCENES and built_in:
+        return SCENES_SECONDS, "as measured for the built-in encoder and corpus on two cores"
     if plan.space.trial_seconds is not None and plan.scale == "paper" and cluster.gpus:
         return plan.space.trial_seconds, plan.space.trial_seconds_source
     return None, "nothing is known of such trials here; there is one once a trial has finished"

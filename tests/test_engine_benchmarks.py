@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from benchmarks import _engine, _processes, idle_share, trial_overhead
+from benchmarks import _engine, _processes, big_batches, idle_share, trial_overhead
 from benchmarks._simulated_gpu import simulated
 from reports.ledger import Record
 from trainables.errors import UserError
@@ -94,6 +98,37 @@ class TestMeasuredCommand:
         command = [sys.executable, "-c", "import os; print(os.environ.get('RAY_ADDRESS'))"]
         assert _engine.run_quietly(command, tmp_path / "log") == "None"
         assert _engine.run_quietly(command, tmp_path / "log", address="here:2") == "here:2"
+
+
+def be_killed(*_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(*_: Any) -> None:
+    raise SystemExit("no such luck")
+
+
+class TestBigBatches:
+    def test_a_step_that_is_killed_does_not_fit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(big_batches, "_measure", be_killed)
+        assert big_batches._alone(Namespace(), 64, None) is None
+
+    def test_another_failure_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(big_batches, "_measure", fail)
+        with pytest.raises(UserError, match="a measurement broke off"):
+            big_batches._alone(Namespace(), 64, None)
+
+    def test_a_plain_step_that_may_not_fit_is_not_tried(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("trainables.training.memory.available_bytes", lambda device: 1_000_000)
+        monkeypatch.setattr("trainables.training.chunks.Chunks.step", fail)
+        sent: list[Any] = []
+        asked = big_batches._parser().parse_args([])
+        big_batches._measure(asked, 64, None, SimpleNamespace(send=sent.append))  # type: ignore[arg-type]
+        assert sent == [None]
+        with pytest.raises(SystemExit):  # passes are
+            big_batches._measure(asked, 64, 512, SimpleNamespace(send=sent.append))  # type: ignore[arg-type]
 
 
 class TestTasks:

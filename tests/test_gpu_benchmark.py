@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
-from benchmarks import gpu
+from benchmarks import gpu, training
 from benchmarks._arithmetic import forward_flops
 from benchmarks._gpu_models import Triples, sentences
 from trainables.errors import UserError
@@ -50,6 +53,36 @@ def test_an_hour_needs_data():
         gpu.main(["--smoke", "--hour"])
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "arguments", "sentence"),
+    [
+        (gpu, "--smoke --model nope", "--model 'nope' is no model folder"),
+        (gpu, "--smoke --out nowhere/x.md", "lies in a folder that is not there"),
+        (gpu, "--smoke --out .", "'.' is a folder"),
+        (gpu, "--smoke --batches 2 0", "--batches must be at least 1, not 0"),
+        (gpu, "--smoke --hour --nli scenes --senteval scenes --encoder ./nope", "no encoder at './nope'"),
+        (training, "--steps 0", "--steps must be at least 1, not 0"),
+        (training, "--batch-size 1", "--batch-size must be at least 2, not 1"),
+        (training, "--encoder nope", "--encoder 'nope' is no model folder"),
+        (training, "--encoder . --data empty.jsonl", "no labelled pair in 'empty.jsonl'"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_measured(
+    benchmark: ModuleType,
+    arguments: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.jsonl").write_text('{"premise": "a", "hypothesis": "b", "label": "-"}')
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        benchmark.main(arguments.split())
+    assert capsys.readouterr().out == ""
+
+
 def test_what_does_not_fit_is_a_row_too():
     def full() -> gpu.Timed:
         raise torch.OutOfMemoryError("no room")
@@ -77,6 +110,59 @@ def test_the_arithmetic_by_hand():
     one_token = 2 * (4 * 2 * 2 + 2 * 2 * 5) + 4 * 2
     assert forward_flops(config, [1]) == 3 * one_token
     assert forward_flops(config, [3, 1]) == 3 * (3 * 2 * (4 * 2 * 2 + 2 * 2 * 5) + 4 * 2 * 9 + one_token)
+
+
+def run_script(
+    folder: Path, *arguments: str, gpu: bool = True, tests: int = 0, measuring: int = 0
+) -> tuple[int, str, str]:
+    """Exit status, what was run and what was said, with a Python that only notes its arguments."""
+    python = folder / "python"
+    python.write_text(
+        f"#!/bin/sh\necho $1 $2 $3 $4 $5 $6 >> {folder}/ran\n"
+        f"case $2 in pytest) exit {tests};; benchmarks) exit {measuring};; *) exit {0 if gpu else 1};; esac\n"
+    )
+    python.chmod(0o755)
+    environment = {**os.environ, "PYTHON": str(python)}
+    done = subprocess.run(
+        ["bash", SCRIPT, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, (folder / "ran").read_text(), done.stdout + done.stderr
+
+
+class TestScript:
+    def test_tests_then_the_table(self, tmp_path: Path):
+        code, ran, said = run_script(tmp_path, "table.md", "--steps", "3")
+        assert (code, said) == (0, "")
+        assert [line.split()[:2] for line in ran.splitlines()[-2:]] == [["-m", "pytest"], ["-m", "benchmarks"]]
+        assert ran.endswith("-m benchmarks gpu --out table.md --steps\n")
+
+    def test_help_does_nothing_else(self, tmp_path: Path):
+        code, ran, said = run_script(tmp_path, "table.md", "--help", gpu=False)
+        assert (code, ran) == (0, "-m benchmarks gpu --help\n")
+        assert said.startswith("usage: benchmarks/gpu.sh [TABLE]")
+
+    def test_without_a_gpu(self, tmp_path: Path):
+        code, ran, said = run_script(tmp_path, gpu=False)
+        assert code == 2
+        assert "-m" not in ran
+        assert said.count("\n") == 1
+        assert "there is no GPU here" in said
+        assert run_script(tmp_path, "--smoke", gpu=False)[0] == 0
+
+    def test_it_measures_though_a_test_failed(self, tmp_path: Path):
+        code, ran, said = run_script(tmp_path, tests=1)
+        assert code == 1
+        assert ran.endswith("-m benchmarks gpu --out gpu.md\n")
+        assert "the tests that ran before it did not pass" in said
+
+    def test_the_benchmarks_own_mistake_is_the_exit_status(self, tmp_path: Path):
+        assert run_script(tmp_path, "--batches", "0", measuring=2)[0] == 2
 
 
 def test_the_script_is_sound_shell():

@@ -15,13 +15,16 @@ from peft import PeftModel
 from safetensors import safe_open
 
 from tests.conftest import SENTENCES
-from tests.families import write_model
+from tests.families import SIZES, write_model
 from trainables.encoders import check_trainable, load_encoder
+from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.lora import LoraEncoder
+from trainables.encoders.lora_targets import BUILT_IN
+from trainables.encoders.pretrained import load_transformer
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.fidelity import resolve
-from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
 from trainables.training.checkpoint import TENSORS
 from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
@@ -326,6 +329,41 @@ class TestRefused:
         sentence = f"names '{target}', which is no linear layer of 'scenes-small'; it has 'dense', 'key', 'query' or"
         with pytest.raises(UserError, match=sentence):
             make(targets=("query", target))
+
+    @pytest.mark.parametrize("target", ["foo", "word_embeddings", "uery", "layer.0"])
+    def test_a_target_is_refused_before_a_study_starts(self, target: str, tmp_path: Path) -> None:
+        for name in (SCENES_ENCODER, str(write_model("bert", tmp_path / "bert"))):
+            recipe = RECIPE.override({"encoder.name": name, "encoder.lora_targets": ("self.query", target)})
+            with pytest.raises(
+                UserError, match=f"names '{target}', which is no linear layer of .*'dense', 'key', 'query'"
+            ):
+                check_trainable(recipe)
+
+    @pytest.mark.parametrize("family", [*SIZES, SCENES_ENCODER])
+    def test_no_linear_layer_is_refused_before_a_study_starts(self, family: str, tmp_path: Path) -> None:
+        """Each layer under its full name, and under the end of it; also with files that say nothing."""
+        name = family if family == SCENES_ENCODER else str(write_model(family, tmp_path / family))
+        backbone = load_transformer(EncoderRequest(EncoderConfig(name=name), PoolingConfig("mean"))).backbone  # type: ignore[attr-defined]
+        linear = [place for place, module in backbone.named_modules() if isinstance(module, torch.nn.Linear)]
+        assert linear
+        targets = tuple({*linear, *(place.rpartition(".")[2] for place in linear)})
+        check_trainable(
+            RECIPE.override({"encoder.name": name, "encoder.lora_targets": targets, "pooling.mode": "mean"})
+        )
+        if family == SCENES_ENCODER:
+            assert sorted(linear) == sorted(BUILT_IN)
+        else:
+            (tmp_path / family / "model.safetensors").write_text("version https://git-lfs")
+            check_trainable(
+                RECIPE.override({"encoder.name": name, "encoder.lora_targets": ("foo",), "pooling.mode": "mean"})
+            )
+
+    def test_weights_in_bf16_train_in_bf16(self) -> None:
+        both = {"encoder.dtype": "bf16", "optimisation.precision": "fp32"}
+        with pytest.raises(UserError, match=r"set encoder.dtype to 'fp32', or optimisation.precision to 'auto'"):
+            check_trainable(RECIPE.override(both))
+        check_trainable(RECIPE.override({**both, "optimisation.precision": "auto"}))
+        check_trainable(RECIPE.override({**both, "optimisation.epochs": 0}))
 
     @pytest.mark.parametrize(("key", "value"), [("rank", 0), ("alpha", 0.0), ("rank", 1.5), ("targets", "query")])
     def test_bad_values(self, key: str, value: Any) -> None:

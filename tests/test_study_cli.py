@@ -146,7 +146,7 @@ def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     assert out.startswith("scale laptop (asked for with --scale laptop)")
     assert "50 trials (36 of 18 rows, 14 of 7 recipes from Optuna, 2 seeds), 0 of them done" in out
     assert "not run, because no word vectors were given (`--word-vectors`): Avg. GloVe embeddings" in out
-    assert "estimate: 15 s per trial (as measured for the built-in corpus on two cores)" in out
+    assert "estimate: 15 s per trial (as measured for the built-in encoder and corpus on two cores)" in out
     assert "objective.weight=0.3" in out
     assert list(elsewhere.iterdir()) == []
 

@@ -364,9 +364,22 @@ def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tu
         check_plan(plan_of("--space", "supmpn_main", "--only", "SupMPN-BERT-base", "--scale", "laptop", *filled))
 
 
+def test_lora_is_not_put_into_word_vectors(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_ablation", "--scale", "laptop", "--set", "encoder.adapter=lora")
+    assert plan_of(*arguments).base.encoder.adapter == "lora"
+    with pytest.raises(
+        UserError, match=r"row 'Avg. GloVe .* leave out --word-vectors, or choose rows with --only"
+    ) as caught:
+        plan_of(*arguments, "--word-vectors", str(tmp_path / "glove.txt"))
+    assert "\n" not in str(caught.value)
+    plan_of(*arguments, "--word-vectors", str(tmp_path / "glove.txt"), "--only", "SBERT baseline")
+
+
 @pytest.mark.parametrize(
     ("space", "scale", "gpus", "said"),
     [
+        ("scl_tau --set encoder.name=mine", "laptop", 0, "no estimate: nothing is known of such trials here"),
+        ("scl_tau --set encoder.adapter=lora", "laptop", 0, "no estimate: nothing is known of such trials here"),
         ("scl_tau", "paper", 1, "estimate: 61 min per trial (the paper's figures"),
         ("scl_tau", "paper", 0, "no estimate: nothing is known of such trials here"),
         ("scl_tau", "laptop", 0, "estimate: 15 s per trial (as measured"),
@@ -375,7 +388,7 @@ def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tu
     ],
 )
 def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, gpus: int, said: str) -> None:
-    plan = plan_of("--space", space, "--scale", scale, "--results", str(tmp_path / "results"))
+    plan = plan_of("--space", *space.split(), "--scale", scale, "--results", str(tmp_path / "results"))
     cluster = cluster_of((2, gpus))
     assert said in preview(plan, cluster, allot(cluster, plan.request))
 

@@ -63,29 +63,31 @@ class EncoderConfig:
     document_prompt: str | None = key(
         None,
         "Text put before what is compared with an anchor in training (hypotheses, positives, negatives); none puts "
-        "nothing there. Saved with the model, as encoder.query_prompt is.",
+        "nothing there. It is saved with the model, as encoder.query_prompt is.",
         since=3,
         exact=True,
     )
     dtype: Literal["fp32", "bf16"] = key(
         "fp32",
-        "Of the encoder's weights while it is trained, their gradients and the optimiser's state. bf16 takes half the "
-        "memory, trains in bf16, and loses small changes; evaluated and saved in fp32.",
+        "In which numbers the encoder's weights are kept while it is trained, their gradients and the optimiser's "
+        "state. bf16 takes half the memory, trains in bf16, and loses small changes. With encoder.adapter=lora only "
+        "the frozen weights are bf16. The encoder is evaluated and saved in fp32, with 4 bytes for each weight.",
         since=3,
     )
     lora_rank: int = key(
-        8, "Of encoder.adapter=lora: the rank of what is added to a layer's weights.", at_least(1), since=3
+        8, "With encoder.adapter=lora: the rank of what is added to a layer's weights.", at_least(1), since=3
     )
     lora_alpha: float | None = key(
         None,
-        "Of encoder.adapter=lora: what is added is multiplied by alpha / rank. None: twice the rank.",
+        "With encoder.adapter=lora: what is added is multiplied by alpha / rank; none takes twice the rank.",
         above(0.0),
         since=3,
     )
     lora_targets: tuple[str, ...] = key(
         (),
-        "Of encoder.adapter=lora: names of linear layers, as query,value; a name stands for all layers whose full name "
-        "ends in it. Empty: all linear layers.",
+        "With encoder.adapter=lora: names of linear layers; a name stands for all layers whose full name ends in it, "
+        "and an empty list for all linear layers. BERT: query,value; Llama, Qwen: q_proj,v_proj; T5: q,v; "
+        "DistilBERT: q_lin,v_lin.",
         since=3,
     )
 
@@ -96,7 +98,9 @@ class PoolingConfig:
 
     mode: str = key(
         "mean_without_cls",
-        "How token states become one vector.",
+        "How token states become one vector. mean: the mean over all tokens; mean_without_cls: over all but the first, "
+        "[CLS]; cls: the state of [CLS]; max: the largest value of each dimension; last: the state of the last token, "
+        "for decoders; first_last_mean: the mean over the tokens of the first layer's and the last layer's states.",
         together=True,
         registry="trainables.encoders.pooling:POOLINGS",
         label="pooling",
@@ -110,7 +114,7 @@ class PoolingConfig:
     padding: Literal["ignore", "count"] | None = key(
         None,
         "count: padding counts in the mean, as in Liao's released code: training divides by the padded length, "
-        "inference averages padded positions in. For pooling.mode mean_without_cls. None: as objective.fidelity says.",
+        "inference averages padded positions in. For pooling.mode mean_without_cls. none: as objective.fidelity says.",
         since=2,
     )
 
@@ -225,7 +229,7 @@ class SpansConfig:
     places: Literal["apart", "blocks"] | None = key(
         None,
         "Where anchors lie: apart, anywhere at least l_max tokens from each other; blocks, each within a block of "
-        "l_max tokens, as in DeCLUTR's released code. None: as objective.fidelity says.",
+        "l_max tokens, as in DeCLUTR's released code. none: as objective.fidelity says.",
         since=2,
     )
 
@@ -267,26 +271,26 @@ class ObjectiveConfig:
     false_negatives: Literal["mask", "keep"] | None = key(
         None,
         "mask: a candidate whose text is the anchor's own or one of its positives' is no negative; keep: it is one. "
-        "None: as objective.fidelity says.",
+        "none: as objective.fidelity says.",
         since=2,
     )
     anchors: Literal["premises", "rows"] | None = key(
         None,
         "Of Liao's objectives. premises: each premise with a positive is an anchor once; rows: each entailed row is, "
         "its own hypothesis is among its positives, and objective.negatives has no effect, as in the released code. "
-        "None: as objective.fidelity says.",
+        "none: as objective.fidelity says.",
         since=2,
     )
     own_positives: Literal["leave_out", "score_zero"] | None = key(
         None,
         "Of SupMPN: an anchor's other positives are left out of the denominator, or each adds exp(0) = 1 to it, as in "
-        "the released code. None: as objective.fidelity says.",
+        "the released code. none: as objective.fidelity says.",
         since=2,
     )
     workers: Literal["sum", "mean"] | None = key(
         None,
         "sum: several workers give the loss of one; mean: the contrastive loss is divided by their number, as in "
-        "DeCLUTR's released code. None: as objective.fidelity says.",
+        "DeCLUTR's released code. none: as objective.fidelity says.",
         since=2,
     )
     margin: float = key(
@@ -343,19 +347,23 @@ class OptimisationConfig:
         label="weights kept",
     )
     keep_every: int = key(
-        125, "With keep=best: score after every so many steps, and after the last one.", at_least(1), since=3
+        125,
+        "With optimisation.keep=best the encoder is scored after every so many steps, and after the last one.",
+        at_least(1),
+        since=3,
     )
     keep_share: float = key(
         0.25,
-        "With keep=average: the mean is over this last share of the steps, at least over one.",
+        "With optimisation.keep=average the mean is over this last share of the steps, at least over one.",
         between(0.0, 1.0),
         since=3,
     )
     chunk: Literal["auto"] | int | None = key(
         "auto",
-        "The most tokens, padding included, that are in memory at once: a batch with more is embedded twice, pass by "
-        "pass, with the gradients of the whole batch (gradient cache). none: the whole batch stays in memory; auto: it "
-        "does where it fits, else what fits is found.",
+        "Tokens, padding included, of one pass of a worker, at least one sentence. A batch with more is embedded "
+        "twice, pass by pass, and has the gradients of the whole batch (gradient cache). auto: the whole batch at once "
+        "where it fits in memory; else smaller passes, chosen by itself. none: always the whole batch at once. It is "
+        "part of the recipe: a study that was begun with another value begins anew.",
         at_least(1),
         since=3,
         measures=False,

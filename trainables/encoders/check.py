@@ -9,6 +9,7 @@ from typing import Any
 
 from trainables.encoders.families import FAMILIES, named_family, unfit_pooling
 from trainables.encoders.kinds import ENCODERS, Missing
+from trainables.encoders.lora_targets import check_named_targets
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, choices
 from trainables.recipe import EncoderConfig, Recipe, keys
@@ -64,6 +65,11 @@ def check_trainable(recipe: Recipe) -> None:
             f"pooling.after {recipe.pooling.after!r} is for evaluation only; set optimisation.epochs to 0, "
             "or pooling.after to 'none'"
         )
+    if encoder.dtype == "bf16" and recipe.optimisation.precision == "fp32" and encoder.adapter != "mlp":
+        raise UserError(
+            "encoder.dtype 'bf16' trains in bf16, and optimisation.precision asks for 'fp32'; "
+            "set encoder.dtype to 'fp32', or optimisation.precision to 'auto'"
+        )
     masked = recipe.objective.mlm > 0 or _entry(recipe, "objective.name").mlm_only
     _check_prompts(recipe)
     if encoder.adapter == "mlp":
@@ -97,7 +103,9 @@ def _check_lora(encoder: EncoderConfig) -> None:
             "has none; set encoder.adapter to 'none' or 'mlp'"
         )
     if importlib.util.find_spec("peft") is None:
-        raise UserError("encoder.adapter 'lora' needs the package peft; install it with pip install peft")
+        raise UserError("encoder.adapter 'lora' needs the package peft; install it with pip install -e '.[lora]'")
+    if encoder.lora_targets:
+        check_named_targets(encoder)
 
 
 def _cuts_tokens(recipe: Recipe) -> bool:

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from trainables.encoders.export import save_with_adapter
 from trainables.encoders.fingerprint import digest
+from trainables.encoders.lora_targets import check_targets
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.errors import UserError, choices
+from trainables.errors import UserError
 from trainables.recipe import EncoderConfig
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class LoraEncoder(nn.Module):
         super().__init__()
         self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
         if beside is None:
-            _check_targets(config, base.backbone)
+            linear = (name for name, module in base.backbone.named_modules() if isinstance(module, nn.Linear))
+            check_targets(config.lora_targets, linear, config.name)
             self.base_fingerprint = base.fingerprint()
             self._name = "member_0"
             self._peft = (_injected(base.backbone, _settings(config), self._name),)
@@ -146,15 +148,3 @@ def _injected(backbone: PreTrainedModel, settings: LoraConfig, name: str) -> Pef
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers for what has a new name there
         return get_peft_model(backbone, settings, adapter_name=name)
-
-
-def _check_targets(config: EncoderConfig, backbone: PreTrainedModel) -> None:
-    """Each target must be the name of a linear layer, or the end of one: peft would take other layers, too, and leave
-    out a name that it does not find."""
-    linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
-    for target in config.lora_targets:
-        if not any(name == target or name.endswith(f".{target}") for name in linear):
-            known = choices(sorted({repr(name.rpartition(".")[2]) for name in linear}))
-            raise UserError(
-                f"encoder.lora_targets names {target!r}, which is no linear layer of {config.name!r}; it has {known}"
-            )

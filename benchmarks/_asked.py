@@ -1,0 +1,31 @@
+"""What a person asked of a benchmark, refused in a sentence before anything is measured."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from trainables.errors import UserError
+
+
+def check_numbers(asked: argparse.Namespace, **least: int) -> None:
+    """Each of these options, and each number of one that takes several, must be at least so much."""
+    for name, low in least.items():
+        given = getattr(asked, name)
+        for number in given if isinstance(given, list) else [given]:
+            if number < low:
+                raise UserError(f"--{name.replace('_', '-')} must be at least {low}, not {number}")
+
+
+def check_table(file: Path) -> None:
+    """The file for a table must be one that can be written."""
+    if file.is_dir():
+        raise UserError(f"--out {str(file)!r} is a folder; name a file")
+    if not file.parent.is_dir():
+        raise UserError(f"--out {str(file)!r} lies in a folder that is not there; make it first, or name another")
+
+
+def check_model(name: str, option: str) -> None:
+    """A model's folder holds its configuration."""
+    if not (Path(name) / "config.json").is_file():
+        raise UserError(f"{option} {name!r} is no model folder: it holds no config.json")
