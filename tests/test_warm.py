@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import json
 import os
@@ -339,7 +340,7 @@ class TestWhatIsKept:
         made.tokenizer.save_pretrained(tmp_path)
         reads: list[str] = []
         read = pretrained._load
-        monkeypatch.setattr(pretrained, "_load", lambda name: (reads.append(name), read(name))[1])
+        monkeypatch.setattr(pretrained, "_load", lambda name, dtype: (reads.append(name), read(name, dtype))[1])
         for _ in range(2):
             first = load_encoder(EncoderConfig(name=str(tmp_path)), PoolingConfig("mean")).fingerprint()
         assert len(reads) == 1
@@ -392,18 +393,31 @@ class TestWhatIsKept:
         encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), PoolingConfig("mean"))
         sentences = [f"a man sees {'two ' * (number % 9)}dogs" for number in range(tokens.MANY)]
         few = [encoder.tokenize([sentence])[0] for sentence in sentences]
-        first = encoder.tokenize(sentences)
+        ask = functools.partial(tokens.kept_token_ids, encoder.tokenizer, longest=encoder.max_length)
+        first = ask(sentences)
         assert first == few
         for row in first:
             row.clear()
         called: list[int] = []
-        tokenize = tokens._tokenize
-        monkeypatch.setattr(tokens, "_tokenize", lambda *given: (called.append(1), tokenize(*given))[1])
-        assert encoder.tokenize(sentences) == few
+        tokenize = tokens.token_ids
+        monkeypatch.setattr(tokens, "token_ids", lambda *given: (called.append(1), tokenize(*given))[1])
+        assert ask(sentences) == few
         assert not called
         encoder.tokenizer.add_tokens(["dogs"])  # another tokenizer gives other tokens
-        assert encoder.tokenize([*sentences[1:], "dogs"]) != [*few[1:], few[0]]
+        assert ask([*sentences[1:], "dogs"]) != [*few[1:], few[0]]
         assert called
+
+    @pytest.mark.usefixtures("nothing_kept")
+    def test_batches_of_a_training_are_not_kept(self):
+        """They do not come again, and would push out what does."""
+        from trainables.encoders.tokens import MANY
+
+        encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), PoolingConfig("mean"))
+        before = KEPT.bytes
+        encoder.tokenize([f"a man sees {number} dogs" for number in range(MANY)])
+        assert KEPT.bytes == before
+        encoder.encode(["a man"] * MANY)
+        assert KEPT.bytes > before
 
     def test_a_changed_file_has_another_hash(self, tmp_path: Path):
         file = tmp_path / "file"
