@@ -342,7 +342,8 @@ class Evidence:
     def _places(
         self, hashes: dict[str, str], figure: Quantity
     ) -> tuple[dict[str, bool | None], dict[str, tuple[int, int] | None]]:
-        """The best set and the ranks, among the most rows that may all be compared with each other."""
+        """The best set and the ranks, among the most rows that may all be compared with each other; of as many, among
+        those that may be compared with the baseline."""
         samples = {label: sample for label, key in hashes.items() if (sample := self.sample(key, figure))}
         free = {
             (one, other)
@@ -350,7 +351,9 @@ class Evidence:
             for other in samples
             if one == other or not self.between(hashes[one], hashes[other], figure)
         }
-        group = max((_all_free(start, samples, free) for start in samples), key=len, default=[])
+        base = self.results.space.baseline
+        groups = (_all_free(start, samples, free) for start in samples)
+        group = max(groups, key=lambda group: (len(group), base in group), default=[])
         judged = [samples[label] for label in group]
         if sum(map(can_be_judged, judged)) < 2:
             return {}, {}
