@@ -83,6 +83,7 @@ def _recipe(encoder: str, asked: argparse.Namespace, precision: str, name: str) 
             "corpus.nli": asked.data,
             "optimisation.batch_size": asked.batch_size,
             "optimisation.precision": precision,
+            "optimisation.chunk": None,  # auto looks at the memory first, which a turn of few steps would pay for
         }
         | WORK[name]
     )
