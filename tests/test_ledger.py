@@ -266,6 +266,8 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("protocol",), "fast", "its protocol 'fast' is not its recipe's"),
     (("training", "steps"), -90, "is -90, which is negative"),
     (("training", "loss"), "low", "training.loss is no number"),
+    (("training", "chunk"), "whole", "training.chunk is neither"),
+    (("training", "chunk"), 0, "training.chunk is neither"),
     (("training", "kept"), "best", "training.kept has not the steps"),
     (("training", "kept"), {"keep": "last", "step": 3}, "training.kept has not the steps"),
     (("training", "kept"), {"keep": "average", "from_step": 0, "steps": 3}, "training.kept has not the steps"),
@@ -297,6 +299,15 @@ def test_a_record_that_cannot_be_right_is_set_aside(tmp_path: Path, place: tuple
     assert records == []
     assert list(set_aside) == [path.name]
     assert said in set_aside[path.name]
+
+
+@pytest.mark.parametrize("chunk", [None, "passes", 4096])
+def test_how_a_batch_was_divided_is_said_in_three_ways(tmp_path: Path, chunk: object):
+    path = valid(tmp_path)
+    content = json.loads(path.read_text())
+    content["training"]["chunk"] = chunk
+    path.write_text(json.dumps(content))
+    assert len(Ledger(tmp_path).sift()[0]) == 1
 
 
 @pytest.mark.parametrize("key", ["recipe", "recipe_hash", "seed"])

@@ -115,6 +115,9 @@ def _counts(record: Record) -> Iterator[str]:
             where = f"{kind}.{name}"
             if where == "training.kept":
                 yield from _kept(value)
+            elif where == "training.chunk":
+                if value not in (None, "passes") and not (type(value) is int and value > 0):
+                    yield "training.chunk is neither `passes` nor a number of tokens"
             elif name == "stopped" or where == "geometry.sentences":
                 if not isinstance(value, str | None):
                     yield f"{where} is no text"
