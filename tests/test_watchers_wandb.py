@@ -104,8 +104,8 @@ def test_runs_that_are_open_at_once_have_recipe_losses_and_every_score(tmp_path:
     for number, spec in enumerate(specs):
         run = found[spec.key]
         assert (run.name, run.project, run.group) == (f"{spec.name} seed {spec.seed}", "scl_tau", spec.name)
-        flat = {key: value for key, value in spec.recipe.items() if value is not None}
-        flat["evaluation.tasks"] = ", ".join(spec.recipe["evaluation.tasks"])
+        told = {key: value for key, value in spec.recipe.items() if value is not None}
+        flat = {key: ", ".join(value) if isinstance(value, list | tuple) else value for key, value in told.items()}
         assert flat.items() <= run.config.items()
         losses = {item["_step"]: item["train/loss"] for item in run.history if "train/loss" in item}
         assert losses == {step: number + 1 / step for step in (1, 45, 90)}
