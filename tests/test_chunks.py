@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -289,6 +290,17 @@ class TestAuto:
         made = Chunks(model, "auto", 8, Workers(), GradientSum([], Workers()))
         made._look_ahead(batch_of())
         assert made.chunk == chunk
+
+    def test_what_was_looked_at_is_not_forgotten(self, monkeypatch: pytest.MonkeyPatch):
+        """A long sentence first, then a batch of more but short ones: neither is measured again."""
+        asked: list[int] = []
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: asked.append(1) or 1)
+        made = Chunks(model_of(GROUPS), "auto", 8, Workers(), GradientSum([], Workers()))
+        long, many = (dataclasses.replace(batch_of(), tokens=[[1] * size] * 36) for size in (13, 9))
+        many = dataclasses.replace(many, tokens=many.tokens * 2)
+        for batch in (long, many, long, many):
+            made._look_ahead(batch)
+        assert len(asked) == 2
 
     def test_a_later_batch_may_need_less_yet(self, monkeypatch: pytest.MonkeyPatch):
         """What is decided holds for batches as large as those before."""

@@ -148,7 +148,8 @@ class Chunks:
         if sum(lengths) <= self._fitting and max(lengths) <= self._longest:
             return
         fits = self.workers.from_first(self._expected(batch, share) if self.workers.rank == 0 else None)
-        self._fitting, self._longest = SLACK * sum(lengths), max(lengths)
+        self._fitting = max(self._fitting, SLACK * sum(lengths))
+        self._longest = max(self._longest, *lengths)
         if _size(fits) < _size(self.chunk):
             self._take(fits, "a batch is expected to take more than half of the free memory")
 
@@ -168,7 +169,7 @@ class Chunks:
         if not self._fitting:
             free -= BYTES_TO_COME * sum(p.numel() for p in self.model.parameters() if p.requires_grad)
         room = USABLE * free / self.workers.count
-        again = sum(len(batch.tokens[i]) for i in batch.premise.unique().tolist()) if self.model.mlm_weight else 0
+        again = sum(map(len, batch.anchors)) if self.model.mlm_weight else 0
         if each * (sum(lengths) + again / self.workers.count) <= room:
             return None
         largest = max(sum(lengths[i] for i in one) for one in own)

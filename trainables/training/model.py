@@ -56,11 +56,16 @@ class TokenizedBatch(Pairs[Tensor]):
         """The tokens of this worker's items."""
         return [self.tokens[i] for i in self.shares(workers)[workers.rank]]
 
+    @property
+    def anchors(self) -> list[list[int]]:
+        """The tokens of the premises, each once."""
+        return [self.tokens[i] for i in self.premise.unique().tolist()]
+
     def hiding(
         self, workers: Workers, generator: torch.Generator
     ) -> tuple[list[list[int]], torch.Generator, list[int]]:
         """What masked language modelling asks: the anchors' tokens, where masks come from, and this worker's share."""
-        tokens = [self.tokens[i] for i in self.premise.unique().tolist()]
+        tokens = self.anchors
         return tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank]
 
 

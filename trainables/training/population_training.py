@@ -381,8 +381,7 @@ def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_
     place = {id(member): number for number, member in enumerate(members)}
     tensors = {f"{place[id(member)]}.{name}": tensor for stack in stacks for member, name, tensor in stack.tensors()}
     save_file(on_cpu(tensors), folder / TENSORS)
-    content = [{"progress": dataclasses.asdict(m.progress), "diverged": m.diverged} for m in members]
-    (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
+    save_numbers(folder, step, members)
 
 
 def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> int:
@@ -392,6 +391,17 @@ def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> 
     for stack in stacks:
         for member, name, tensor in stack.tensors():
             tensor.copy_(tensors[f"{place[id(member)]}.{name}"])
+    return load_numbers(folder, members)
+
+
+def save_numbers(folder: Path, step: int, members: Sequence[Member]) -> None:
+    """How far the members of a population are after so many steps."""
+    content = [{"progress": dataclasses.asdict(m.progress), "diverged": m.diverged} for m in members]
+    (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
+
+
+def load_numbers(folder: Path, members: Sequence[Member]) -> int:
+    """Put back how far the members were; returns the number of steps done."""
     content = json.loads((folder / NUMBERS).read_text())
     for member, saved in zip(members, content["members"], strict=True):
         member.progress, member.diverged = Progress(**saved["progress"]), saved["diverged"]

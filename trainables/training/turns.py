@@ -9,9 +9,7 @@ diverges leaves the others as they are.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
-import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,11 +17,10 @@ from pathlib import Path
 
 from trainables.encoders.lora import LoraEncoder
 from trainables.training import loop
-from trainables.training.checkpoint import NUMBERS, Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Pause, stepwise, total_steps
 from trainables.training.model import TokenizedBatch
-from trainables.training.population_training import Member, Watcher, share_seconds
+from trainables.training.population_training import Member, Watcher, load_numbers, save_numbers, share_seconds
 
 
 def train_in_turns(members: Sequence[Member], watcher: Watcher | None = None, resume: Path | None = None) -> None:
@@ -33,7 +30,7 @@ def train_in_turns(members: Sequence[Member], watcher: Watcher | None = None, re
     watcher ends it.
     """
     steps = total_steps(members[0].sampler, members[0].optimisation)
-    first = _load(resume, members) if resume else 0
+    first = load_numbers(resume, members) if resume else 0  # tensors are read at a member's first turn
     with contextlib.ExitStack() as ending:
         batches = ending.enter_context(_Batches(steps))
         turns = [
@@ -141,15 +138,4 @@ def _save(folder: Path, step: int, turns: Sequence[_Turn]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for number, turn in enumerate(turns):
         turn.save(folder / str(number))
-    members = [
-        {"progress": dataclasses.asdict(turn.member.progress), "diverged": turn.member.diverged} for turn in turns
-    ]
-    (folder / NUMBERS).write_text(json.dumps({"step": step, "members": members}))
-
-
-def _load(folder: Path, members: Sequence[Member]) -> int:
-    """Put back how far the members were; their tensors are read at their first turn. Returns the number of steps."""
-    content = json.loads((folder / NUMBERS).read_text())
-    for member, saved in zip(members, content["members"], strict=True):
-        member.progress, member.diverged = Progress(**saved["progress"]), saved["diverged"]
-    return int(content["step"])
+    save_numbers(folder, step, [turn.member for turn in turns])
