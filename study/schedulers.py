@@ -7,13 +7,35 @@ A scheduler of your own is a function that returns one of Ray Tune's, in a file 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
     from ray.tune.schedulers import TrialScheduler
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a scheduler is made for."""
+
+    rungs: tuple[float, ...]
+    """How much of a training each rung has seen, rising, in one unit: steps, tokens, epochs, or the share of the whole.
+    The last one is the end of a training where that is the same for all."""
+    goals: int = 1
+    """How many values a rung has."""
+    seed: int = 0
+
+
+class Scheduler(Protocol):
+    """Says rung by rung which trials go on. It knows neither Ray nor time."""
+
+    def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
+        """Whether the trial of that name goes on after its rung, counted from 1. `values` are its goals' development
+        scores there, each the higher the better. It is asked once for each, in the order in which trials arrive, and
+        never at the last rung, where the training is over anyway."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,136 @@
+"""What is known of every recipe of a search space: a recorded benchmark, or the ledger of a study, as arrays."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from search_spaces import load_space
+from search_spaces.space import Domain, Space
+from trainables.errors import UserError
+from trainables.recipe import Recipe, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Trials by recipe, seed and rung. NaN stands where a trial was not recorded, or did not come so far."""
+
+    space: Space
+    base: Recipe
+    goals: tuple[str, ...]
+    hashes: tuple[str, ...]
+    """Of the recipes."""
+    chosen: tuple[Mapping[str, Value], ...]
+    """The domains' values of each recipe; a domain that is not asked for is not there."""
+    seeds: tuple[int, ...]
+    rungs: tuple[float, ...]
+    """The step of each rung; the last one is the end of a training."""
+    seconds: np.ndarray  # (recipes, seeds, rungs), of training, from its start
+    scoring: np.ndarray  # (recipes, seeds, rungs), seconds of all scoring so far
+    tokens: np.ndarray  # (recipes, seeds, rungs)
+    development: np.ndarray  # (recipes, seeds, rungs, goals), in percent
+    test: np.ndarray  # (recipes, seeds, rungs, goals), in percent
+
+    @functools.cached_property
+    def place(self) -> dict[str, int]:
+        """By hash, the number of the recipe."""
+        return {name: number for number, name in enumerate(self.hashes)}
+
+    def nearest(self, chosen: Mapping[str, Value]) -> int:
+        """The number of the recipe that is nearest to what a search chose: as many equal choices as can be, then the
+        least distance between numbers, each on its domain's own scale."""
+        distance = sum(self._distance(domain, chosen.get(domain.key)) for domain in self.space.domains)
+        return int(np.argmin(distance))
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {
+            domain.key: np.array([scaled(domain, values.get(domain.key)) for values in self.chosen])
+            for domain in self.space.domains
+        }
+
+    def _distance(self, domain: Domain, value: Value) -> np.ndarray:  # (recipes,)
+        column, wanted = self._columns[domain.key], scaled(domain, value)
+        if math.isnan(wanted):
+            return np.where(np.isnan(column), 0.0, 100.0)
+        apart = np.abs(column - wanted)
+        return np.where(np.isnan(column), 100.0, np.where(apart > 0, 100.0, 0.0) if domain.choices else apart)
+
+
+def scaled(domain: Domain, value: Value) -> float:
+    """A value on its domain's scale: the number of a choice, or from 0 to 1 between low and high; NaN for none."""
+    if domain.choices:
+        return float(domain.choices.index(value)) if value in domain.choices else math.nan
+    if not isinstance(value, int | float):
+        return math.nan
+    assert domain.low is not None
+    assert domain.high is not None
+    low, high, here = (math.log(part) if domain.log else part for part in (domain.low, domain.high, value))
+    return (here - low) / (high - low)
+
+
+def read_record(path: Path) -> Recorded:
+    """A packed benchmark (`python -m benchmarks record`). `UserError` for a file that is none."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        made = json.loads((table.schema.metadata or {})[b"record"])
+    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        raise UserError(
+            f"{path} is no recorded benchmark ({type(error).__name__}); python -m benchmarks record makes one"
+        ) from None
+    rows: pd.DataFrame = table.to_pandas()
+    space = load_space(made["space"])
+    base = space.base.override(space.laptop if made["scale"] == "laptop" else {})
+    goals = tuple(made["goals"])
+    first = rows.drop_duplicates("recipe").set_index("recipe")
+    chosen = tuple(
+        {
+            domain.key: _plain(domain, value)
+            for domain, value in zip(space.domains, values, strict=True)
+            if value is not None and value == value
+        }
+        for values in first[[domain.key for domain in space.domains]].itertuples(index=False, name=None)
+    )
+    seeds = tuple(sorted(int(seed) for seed in rows["seed"].unique()))
+    rungs = tuple(float(step) for step in made["rung_steps"])
+    shape = len(first), len(seeds), len(rungs)
+    place = (
+        first.index.get_indexer(pd.Index(rows["recipe"])),
+        np.searchsorted(seeds, rows["seed"]),
+        rows["rung"].to_numpy() - 1,
+    )
+
+    def filled(*columns: str) -> np.ndarray:
+        array = np.full((*shape, len(columns)), np.nan)
+        array[place] = rows[list(columns)].to_numpy(dtype=float)
+        return array
+
+    return Recorded(
+        space,
+        base,
+        goals,
+        tuple(first.index),
+        chosen,
+        seeds,
+        rungs,
+        filled("seconds")[..., 0],
+        filled("scoring_seconds")[..., 0],
+        filled("tokens")[..., 0],
+        filled(*(f"dev_{goal}" for goal in goals)),
+        filled(*(f"test_{goal}" for goal in goals)),
+    )
+
+
+def _plain(domain: Domain, value: Value) -> Value:
+    """As the grid has it: pandas keeps whole numbers with gaps among them as floats."""
+    return next((known for known in domain.grid_values if known == value), value)
