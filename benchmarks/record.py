@@ -293,7 +293,8 @@ def pack(job: Job, parts: Path, to: Path) -> Path:
 
     table = pd.concat([pd.read_parquet(path) for path in sorted(parts.glob("*.parquet"))], ignore_index=True)
     domains = [domain.key for domain in load_space(SPACE).domains]
-    table = table[["recipe", "seed", *domains, *(name for name in table if name not in ("recipe", "seed", *domains))]]
+    measured = [name for name in table if name not in ("recipe", "seed", *domains)]
+    table = table.reindex(columns=["recipe", "seed", *domains, *measured])
     for name in table.select_dtypes("float64"):
         if name not in domains:
             table[name] = table[name].astype("float32")
