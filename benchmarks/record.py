@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
+import gc
 import itertools
 import json
 import multiprocessing
@@ -129,6 +130,7 @@ def train_part(job: Job, trials: Iterable[Trial], to: Path) -> int:
     partial = to.with_suffix(".partial")
     pd.DataFrame(rows).to_parquet(partial, index=False)
     partial.replace(to)
+    gc.collect()  # models that are done lie in cycles, which Python by itself would leave for long
     return len(rows) // len(RUNGS)
 
 
