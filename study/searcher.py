@@ -200,8 +200,11 @@ class StudySearcher(Searcher):
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         assert self.explorer is not None
-        values = self._values(record) if record else None
-        self.explorer.finish(recipe.hash, seed, values, pruned=record is not None and record.status == "pruned")
+        if record is None:
+            self.explorer.finish(recipe.hash, seed, None)
+        else:
+            pruned, rungs = record.status == "pruned", self._rungs(record)
+            self.explorer.finish(recipe.hash, seed, self._values(record), pruned=pruned, rungs=rungs)
 
     def _values(self, record: Record) -> list[float] | None:
         """What is maximised: the selection score, or the space's goals. None where a part is missing."""
@@ -209,6 +212,15 @@ class StudySearcher(Searcher):
         values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
         there = [value for value in values if value is not None]
         return there if len(there) == len(values) else None
+
+    def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
+        """The values at the rungs of its training, as far as all goals were scored there."""
+        goals = self.plan.space.goals
+        found = [
+            (rung["rung"], [rung["scores"].get(goal) for goal in goals] if goals else [*rung["scores"].values()])
+            for rung in record.training.get("rungs", ())
+        ]
+        return [(rung, values) for rung, values in found if values and None not in values]
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for trial in {trial.recipe.hash: trial for trial in fixed}.values():
