@@ -21,6 +21,7 @@ from search_spaces.goals import GOALS
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_copy
+from study.learning import Source, read_findings
 from study.options import Request
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -125,6 +126,11 @@ class Plan:
         return self.request.trials if self.request.search == "optuna" else 0
 
     @functools.cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """What other studies know of this space. `UserError` for one that knows nothing."""
+        return tuple(read_findings(folder, self.base, self.space) for folder in self.request.learn_from)
+
+    @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
         """Every combination of the domains' grid values; a conditional key only where its condition holds."""
         if self.request.search != "grid":
@@ -218,6 +224,7 @@ def check_plan(plan: Plan) -> None:
     check_recipes(recipes)
     if plan.explored:
         _check_goals(plan)
+        _ = plan.sources
     scheduler = plan.request.scheduler
     if SCHEDULERS[scheduler].stops:
         for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
@@ -237,8 +244,11 @@ def _check_goals(plan: Plan) -> None:
 
 
 def notes(plan: Plan) -> list[str]:
-    """How the corpora of a checked plan are read, where a person should know."""
-    return remarks(_recipes(plan))
+    """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
+    sampler, scheduler = SAMPLERS[plan.request.sampler], SCHEDULERS[plan.request.scheduler]
+    unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
+    lost = plan.explored and scheduler.stops and sampler.needs_finished
+    return [*remarks(_recipes(plan)), *([unlearnt] if lost else [])]
 
 
 def _recipes(plan: Plan) -> list[Recipe]:
@@ -302,10 +312,7 @@ def _check_search(request: Request, space: Space) -> None:
     if request.search == "optuna":
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
-        if space.goals and not sampler.several_goals:
-            raise UserError(f"--sampler {sampler.name} searches for one goal, and {space.name!r} has several")
-        if not sampler.conditional and any(domain.when for domain in space.domains):
-            raise UserError(f"--sampler {sampler.name} cannot search conditional domains, and {space.name!r} has some")
+        sampler.check(space)
     if space.goals and not scheduler.several_goals:
         raise UserError(
             f"--scheduler {scheduler.name} judges by one score, and {space.name!r} has several goals; leave it out"

@@ -13,23 +13,23 @@ import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.distributions import contains, distribution, suggest
 from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
-from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
-from study.plan import Plan, PlannedTrial, applies
+from study.explorer import Explorer, means, point
+from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
+from study.learning import Learning
+from study.plan import Plan, PlannedTrial
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
-from trainables.recipe import Recipe, Value
+from study.terminal import printable
+from trainables.recipe import Recipe
 from trainables.trial import population_key, takes_turns
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
@@ -39,17 +39,6 @@ MOST_TURNS = 8
 """Trials that take turns in a population at most: together they save memory, but no time."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
-
-
-@dataclass
-class _Group:
-    """The seeds of one explored recipe, which are one Optuna trial."""
-
-    number: int
-    waiting: set[int]
-    scores: dict[int, list[float] | None] = field(default_factory=dict)
-    pruned: bool = False
-    failed: bool = False
 
 
 class StudySearcher(Searcher):
@@ -69,11 +58,11 @@ class StudySearcher(Searcher):
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}
         """By key, those that were handed out and have neither a record nor failed."""
-        self.groups: dict[str, _Group] = {}
-        self.optuna = self._open() if plan.explored else None
+        self.explorer = self._open() if plan.explored else None
+        """Optuna's side, where it explores."""
         self.explored: list[str] = []
-        if self.optuna is not None:
-            self.told = told_rows(self.optuna, plan.base)
+        if self.explorer is not None:
+            self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
             self._tell_rows(fixed)
             self._continue_asked()
         self.interrupted = deque(self._interrupted())
@@ -103,9 +92,9 @@ class StudySearcher(Searcher):
     def settle(self, key: str, record: Record | None) -> None:
         """A trial has its record now, or None where it failed."""
         planned = self.running.pop(key)
-        if planned.recipe.hash in self.groups:
+        if self.explorer is not None and planned.recipe.hash in self.explorer.groups:
             self._seed_finished(planned.recipe, planned.seed, record)
-        elif self.optuna is not None and planned.row:
+        elif self.explorer is not None and planned.row:
             self._tell_row(planned.recipe, planned.name)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -165,45 +154,43 @@ class StudySearcher(Searcher):
 
     # --- Optuna
 
-    def _open(self) -> optuna.Study:
-        plan = self.plan
-        return open_journal(plan.results, plan.space.name, SAMPLERS[plan.request.sampler].build, plan.space.goals)
+    def _open(self) -> Explorer:
+        plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
+        study = open_journal(plan.results, plan.space.name, sampler.build, plan.space.goals)
+        learning = Learning(plan.sources, plan.space.domains) if plan.sources else None
+        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional, learning=learning)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
-        assert self.optuna is not None
-        for trial in self.optuna.get_trials(deepcopy=False):
-            recipe = explored_recipe(trial, self.plan.base)
+        assert self.explorer is not None
+        for trial in self.explorer.study.get_trials(deepcopy=False):
+            recipe = explored_recipe(trial, self.plan.base, self.plan.space.domains)
             if recipe is None:
                 continue
             self.explored.append(recipe.hash)
             done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
-            if trial.state == TrialState.RUNNING or len(done) < len(self.plan.seeds):
-                self._start_group(trial.number, recipe, running=trial.state == TrialState.RUNNING)
+            if trial.state == TrialState.RUNNING:
+                self.explorer.begin(trial.number, recipe, self.plan.seeds)
+                self._run(recipe)
+            elif len(done) < len(self.plan.seeds):
+                self._run(recipe)
 
     def _ask(self) -> None:
-        assert self.optuna is not None
-        trial = self.optuna.ask()
-        chosen: dict[str, Value] = {}
-        for domain in self.plan.space.domains:
-            if applies(domain, chosen, self.plan.base):
-                chosen[domain.key] = suggest(trial, domain)
-        recipe = self.plan.base.override(chosen)
+        assert self.explorer is not None
+        number, recipe = self.explorer.ask(self._named)
+        if self.explorer.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs
+            self._run(recipe)
+
+    def _named(self, trial: optuna.Trial, recipe: Recipe) -> None:
         self.explored.append(recipe.hash)
         name_explored(trial, self._name(recipe))
         self.asked(self.explored)
-        if recipe.hash in self.groups:  # asked for twice while the first still runs
-            self.optuna.tell(trial.number, state=TrialState.FAIL)
-            return
-        self._start_group(trial.number, recipe, running=True)
 
-    def _start_group(self, number: int, recipe: Recipe, running: bool) -> None:
-        seeds = set(self.plan.seeds)
-        if running:
-            self.groups[recipe.hash] = _Group(number, set(seeds))
+    def _run(self, recipe: Recipe) -> None:
+        """Queue the seeds of an explored recipe that nobody runs yet; those with a record are finished."""
         open_now = [*self.queue, *self.running.values()]  # a row may be the same
         coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
-        for seed in sorted(seeds):
+        for seed in self.plan.seeds:
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             elif seed not in coming:
@@ -214,24 +201,12 @@ class StudySearcher(Searcher):
         return f"optuna {self.explored.index(recipe.hash) + 1}"
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
-        group = self.groups.get(recipe.hash)
-        if group is None:
-            return
-        group.waiting.discard(seed)
-        group.failed |= record is None
-        group.pruned |= record is not None and record.status == "pruned"
-        group.scores[seed] = self._values(record) if record else None
-        if group.waiting:
-            return
-        del self.groups[recipe.hash]
-        assert self.optuna is not None
-        values = [scores for scores in group.scores.values() if scores is not None]
-        if group.pruned:
-            self.optuna.tell(group.number, state=TrialState.PRUNED)
-        elif group.failed or len(values) < len(group.scores):
-            self.optuna.tell(group.number, state=TrialState.FAIL)
+        assert self.explorer is not None
+        if record is None:
+            self.explorer.finish(recipe.hash, seed, None)
         else:
-            self.optuna.tell(group.number, _means(values))
+            pruned, rungs = record.status == "pruned", self._rungs(record)
+            self.explorer.finish(recipe.hash, seed, self._values(record), pruned=pruned, rungs=rungs)
 
     def _values(self, record: Record) -> list[float] | None:
         """What is maximised: the selection score, or the space's goals. None where a part is missing."""
@@ -240,21 +215,31 @@ class StudySearcher(Searcher):
         there = [value for value in values if value is not None]
         return there if len(there) == len(values) else None
 
+    def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
+        """The values at the rungs of its training, as far as all goals were scored there."""
+        goals = self.plan.space.goals
+        found = [
+            (rung["rung"], [rung["scores"].get(goal) for goal in goals] if goals else [*rung["scores"].values()])
+            for rung in record.training.get("rungs", ())
+        ]
+        return [(rung, values) for rung, values in found if values and None not in values]
+
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for trial in {trial.recipe.hash: trial for trial in fixed}.values():
             self._tell_row(trial.recipe, trial.name)
 
     def _tell_row(self, recipe: Recipe, label: str) -> None:
         """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
-        assert self.optuna is not None
+        assert self.explorer is not None
         seeds = self.plan.seeds if recipe.uses_seed else [0]  # one that no seed changes is run once
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
-        params = _parameters(recipe, self.plan)
-        if len(values) < len(records) or params is None or recipe.hash in self.told:
+        chosen = point(recipe.flat(), self.plan.base, self.plan.space.domains)
+        elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
+        if len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told:
             return
-        add_row(self.optuna, label, *params, _means(values))
+        self.explorer.add(chosen, means(values), attributes={ROW: printable(label)})
         self.told.add(recipe.hash)
 
 
@@ -263,22 +248,3 @@ def files_key(members: Sequence[PlannedTrial]) -> str:
     if len(members) == 1:
         return members[0].key
     return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]
-
-
-def _means(scores: Sequence[Sequence[float]]) -> list[float]:
-    """The mean over seeds of every goal."""
-    return [sum(values) / len(values) for values in zip(*scores, strict=True)]
-
-
-def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Value], dict[str, BaseDistribution]] | None:
-    """A recipe as a point of the search space; None where it is not one."""
-    flat = recipe.flat()
-    chosen: dict[str, Value] = {}
-    distributions: dict[str, BaseDistribution] = {}
-    for domain in plan.space.domains:
-        if not applies(domain, chosen, plan.base):
-            continue
-        if not contains(domain, flat[domain.key]):
-            return None
-        chosen[domain.key], distributions[domain.key] = flat[domain.key], distribution(domain)
-    return (chosen, distributions) if plan.base.override(chosen) == recipe else None

@@ -27,7 +27,7 @@ from study.spec import METRIC, RUNG
 
 SAMPLERS.add(
     SamplerEntry("halton", lambda seed: optuna.samplers.QMCSampler(qmc_type="halton", scramble=True, seed=seed),
-                 "points that lie evenly", several_goals=False, conditional=False)
+                 "points that lie evenly", several_goals=False, conditional=False, limits=False)
 )
 SCHEDULERS.add(
     SchedulerEntry("median", lambda: MedianStoppingRule(RUNG, METRIC, "max", grace_period=0), "above the median")
@@ -63,6 +63,9 @@ def test_the_contracts_can_fail() -> None:
     unseeded = SamplerEntry("unseeded", lambda seed: optuna.samplers.RandomSampler(), "draws what it likes")
     with pytest.raises(AssertionError):
         SamplerContract().test_a_seed_decides_the_draws(unseeded)
+    heedless = SamplerEntry("heedless", "study.optuna_samplers:random", "says that it learns from limits")
+    with pytest.raises(AssertionError):
+        SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
     lazy = SchedulerEntry("lazy", "study.judge:none", "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
         SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
@@ -74,7 +77,9 @@ def test_the_contracts_can_fail() -> None:
         ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
         ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
         ("contrastive_all", ("--sampler", "halton"), "--sampler halton searches for one goal"),
-        ("scl_ablation", ("--sampler", "halton"), "--sampler halton cannot search conditional domains"),
+        ("contrastive_all", ("--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
+        ("clsr_main", ("--sampler", "cmaes"), r"with --set \(optimisation.batch_size, pooling.mode, head.kind\)"),
+        ("scl_tau", ("--sampler", "cmaes"), "--sampler cmaes needs two domains at least, and 'scl_tau' has one"),
         ("contrastive_all", ("--scheduler", "asha"), "--scheduler asha judges by one score"),
     ],
 )
@@ -90,5 +95,5 @@ def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
     request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
     plan = decide(read_request(request), 0)
     searcher = StudySearcher(plan, Ledger(tmp_path / "ledger"))
-    assert searcher.optuna is not None
-    assert type(searcher.optuna.sampler).__name__ == "RandomSampler"
+    assert searcher.explorer is not None
+    assert type(searcher.explorer.study.sampler).__name__ == "RandomSampler"

@@ -14,9 +14,11 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
 from study.cluster import Cluster, allot
+from study.journal import explored_recipe
 from study.options import parse
 from study.plan import Plan, PlannedTrial, decide, read_request
 from study.preview import preview
+from study.samplers import SAMPLERS
 from study.searcher import StudySearcher, files_key
 from study.spec import POPULATIONS, TrialSpec, to_config
 from study.study import prepare_results, save_info
@@ -98,8 +100,8 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
     run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task["seed"])
-    assert searcher.optuna is not None
-    trials = searcher.optuna.get_trials()
+    assert searcher.explorer is not None
+    trials = searcher.explorer.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
     assert [trial.value for trial in explored] == [45.0, 45.0]
     told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
@@ -147,8 +149,8 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
     again = run_all(searcher, ledger)
     assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
     assert len(again) == 4
-    assert searcher.optuna is not None
-    states = [t.state for t in searcher.optuna.get_trials() if "name" in t.user_attrs]
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.COMPLETE] * 2
 
 
@@ -162,8 +164,8 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         explored = config["trials"][0]["name"].startswith("optuna")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
-    assert searcher.optuna is not None
-    states = [t.state for t in searcher.optuna.get_trials() if "name" in t.user_attrs]
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
 
 
@@ -179,12 +181,73 @@ def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> 
     assert all(recipe.head.dim is None for recipe in recipes if recipe.head.kind == "none")
 
 
+def rungs(*scores: dict[str, float]) -> dict[str, Any]:
+    """A training as a record has it."""
+    return {"rungs": [{"rung": rung, "step": 10 * rung, "scores": score} for rung, score in enumerate(scores, 1)]}
+
+
+def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
+    """The means over the seeds, at the rungs that each of them saw."""
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--seeds", "2")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    courses = {0: rungs({"sts": 40.0}, {"sts": 50.0}, {"sts": 60.0}), 1: rungs({"sts": 30.0}, {"sts": 44.0})}
+    run_all(searcher, ledger, limit=len(searcher.queue))
+    for seed in (0, 1):
+        config: Any = searcher.suggest(f"e{seed}")
+        content = {"status": "pruned"} if seed else {"scores": dev(70.0)}
+        finish(searcher, ledger, config, None, training=courses[seed], **content)
+    assert searcher.explorer is not None
+    (trial,) = searcher.explorer.study.get_trials(states=[TrialState.PRUNED])
+    assert trial.intermediate_values == {1: 35.0, 2: 47.0}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> None:
+    """Nothing is run twice or lost where a study is killed, continued and extended, with trials that are stopped. But
+    for CMA-ES the space has a conditional domain."""
+    space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
+    ran: list[str] = []
+
+    def run(trials: int, killed_at: int = 1000) -> list[optuna.trial.FrozenTrial]:
+        arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "2")
+        _, ledger, searcher = make(tmp_path, *arguments, "--trials", str(trials))
+        assert searcher.explorer is not None
+        for number in range(1000):
+            config = searcher.suggest(f"t{number}")
+            if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
+                break
+            ran.extend({task["key"] for task in config["trials"]} - set(config["done"]))
+            explored = [task for task in config["trials"] if task["name"].startswith("optuna")]
+            stopped = explored[:1] if number % 3 == 2 else []
+            finish(searcher, ledger, {**config, "trials": stopped}, None, status="pruned")
+            finish(
+                searcher, ledger, {**config, "trials": [t for t in config["trials"] if t not in stopped]}, 50.0 + number
+            )
+        return searcher.explorer.study.get_trials()
+
+    first = run(14, killed_at=8)
+    assert TrialState.RUNNING in {trial.state for trial in first}
+    run(14)
+    last = run(16)
+    assert len(ran) == len(set(ran))
+    assert [trial.params for trial in last[: len(first)]] == [trial.params for trial in first]
+    explored = [trial for trial in last if "name" in trial.user_attrs]
+    assert len(explored) == 16
+    assert {trial.state for trial in explored} == {TrialState.COMPLETE, TrialState.PRUNED}
+    plan, ledger, _ = make(tmp_path, "--space", space, "--search", "optuna", "--sampler", sampler)
+    for trial in explored:
+        recipe = explored_recipe(trial, plan.base, plan.space.domains)
+        assert recipe is not None
+        assert ledger.has(recipe.hash, 0)
+        assert ledger.has(recipe.hash, 1)
+
+
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
     run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task["recipe"]["objective.weight"] - 0.42))
-    assert searcher.optuna is not None
-    assert searcher.optuna.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
-    assert searcher.optuna.direction == optuna.study.StudyDirection.MAXIMIZE
+    assert searcher.explorer is not None
+    assert searcher.explorer.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
+    assert searcher.explorer.study.direction == optuna.study.StudyDirection.MAXIMIZE
 
 
 CLSR = ("--space", "clsr_main", "--only", "CLSR-BERT-base")
@@ -283,8 +346,8 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
         sizes.append(len(config["trials"]))
     assert sum(sizes) == 31
     assert max(sizes) > 1
-    assert searcher.optuna is not None
-    assert len(searcher.optuna.get_trials(states=[TrialState.COMPLETE])) == 31
+    assert searcher.explorer is not None
+    assert len(searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])) == 31
     assert searcher.remaining == 0
     assert plan.explored == 30
 
@@ -300,9 +363,10 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     for config in handed:
         finish(searcher, ledger, config, 50.0)
     assert searcher.remaining == 0
-    assert searcher.optuna is not None
-    assert not searcher.optuna.get_trials(states=[TrialState.RUNNING])
-    assert len(searcher.optuna.get_trials(states=[TrialState.COMPLETE])) == len(trials) - 1  # all but the base itself
+    assert searcher.explorer is not None
+    assert not searcher.explorer.study.get_trials(states=[TrialState.RUNNING])
+    complete = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
+    assert len(complete) == len(trials) - 1  # all but the base itself
 
 
 def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
@@ -317,9 +381,9 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
         finish(searcher, ledger, config, 1.0, **status)
         told += 1
     assert told == 19
-    assert searcher.optuna is not None
-    done = searcher.optuna.get_trials(states=[TrialState.COMPLETE])
+    assert searcher.explorer is not None
+    done = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
     assert all(len(trial.values) == 2 for trial in done)
-    states = [trial.state for trial in searcher.optuna.get_trials()]
+    states = [trial.state for trial in searcher.explorer.study.get_trials()]
     assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
-    assert len(searcher.optuna.best_trials) == len(done)  # each is better than the others in one goal
+    assert len(searcher.explorer.study.best_trials) == len(done)  # each is better than the others in one goal
