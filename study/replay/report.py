@@ -106,7 +106,9 @@ def said(compared: Compared) -> str:
         *([f"{terms.hours:g} simulated hours"] if terms.hours is not None else []),
     ]
     stops = recorded.rungs[:-1] if terms.rungs is None else [recorded.rungs[rung] for rung in terms.rungs]
-    rungs = f"rungs at step {', '.join(f'{step:g}' for step in stops)} of {recorded.rungs[-1]:g}" if stops else "no rungs"
+    rungs = (
+        f"rungs at step {', '.join(f'{step:g}' for step in stops)} of {recorded.rungs[-1]:g}" if stops else "no rungs"
+    )
     sentences = [
         f"{count(len(recorded.hashes), 'recipe')} recorded; each search ends at {', or '.join(budget)}. "
         f"{count(terms.seeds, 'seed')} of each recipe, {count(terms.workers, 'worker')}, {rungs}; "
@@ -133,7 +135,9 @@ def said(compared: Compared) -> str:
 def results_table(compared: Compared) -> str:
     """All searches, the best first, and the whole record below."""
     one = compared.one_goal
-    found = ["regret", "9 of 10 at most", "within 1 SE"] if one else ["hypervolume", "9 of 10 at least", "at least 95 %"]
+    found = (
+        ["regret", "9 of 10 at most", "within 1 SE"] if one else ["hypervolume", "9 of 10 at least", "at least 95 %"]
+    )
     head = ["search", "recipes", "trials", "run to the end", "compute", "clock", *found]
     choice = compared.choice()
     rows = [_row(compared, name, compared.searches[name]) for name in (choice.best, *choice.differences)]
