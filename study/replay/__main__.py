@@ -134,9 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--hours", type=float, metavar="H", help="or after so many simulated hours; whichever is first")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="trials at once (default 4)")
-    parser.add_argument(
-        "--rungs", metavar="STEPS", help="the steps where trials may be stopped (default: all recorded)"
-    )
+    parser.add_argument("--rungs", metavar="STEPS", help="steps where trials may be stopped (default: all recorded)")
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="of this machine (default: one a core)"

@@ -51,7 +51,7 @@ class Terms:
     rungs: tuple[int, ...] | None = None
     """The numbers of the record's rungs, from 0, where trials may be stopped; None for all."""
     trials: int | None = None
-    """So many recipes are asked for."""
+    """So many recipes are asked for; None for as many as are recorded."""
     compute: float | None = None
     """The share of the whole record's compute under the same seeds that may be spent."""
     hours: float | None = None

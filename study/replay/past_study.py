@@ -23,8 +23,8 @@ ONE = "score"
 def read_ledger(results: Path) -> Recorded:
     """The finished trials of a study whose recipes are points of its search space, with one rung: their end.
 
-    A trial that was stopped early is left out, for nobody knows how it would have ended. `UserError` where the folder is
-    no study's, or nothing is left.
+    A trial that was stopped early is left out, for nobody knows how it would have ended, and so is one without all
+    scores. `UserError` where the folder is no study's, or nothing is left.
     """
     info = StudyInfo.load(results)
     space = info.load_space(results)
@@ -32,31 +32,28 @@ def read_ledger(results: Path) -> Recorded:
     goals = space.goals or (ONE,)
     records, _ = Ledger(results / LEDGER).sift()
     chosen: dict[str, Mapping[str, Value]] = {}
-    kept: list[Record] = []
+    kept: list[tuple[Record, list[float], list[float]]] = []
     for record in records:
         point = chosen.get(record.recipe_hash) or _point(record, space, base)
-        if record.status == "finished" and point is not None and "seconds" in record.training:
+        development = [_number(goal, record.scores) for goal in goals]
+        test = [_number(goal, _tests_as_development(record.scores)) for goal in goals]
+        measured = "train_seconds" in record.cost and np.isfinite([*development, *test]).all()
+        if record.status == "finished" and point is not None and measured:
             chosen[record.recipe_hash] = point
-            kept.append(record)
+            kept.append((record, development, test))
     if not kept:
         raise UserError(f"no finished trial in {results} is a point of its search space, so there is nothing to search")
-    seeds = tuple(sorted({record.seed for record in kept}))
-    place = {name: number for number, name in enumerate(chosen)}
-    shape = len(chosen), len(seeds), 1
-    seconds, scoring, tokens = (np.full(shape, np.nan) for _ in range(3))
-    development, test = (np.full((*shape, len(goals)), np.nan) for _ in range(2))
-    for record in kept:
-        here = place[record.recipe_hash], seeds.index(record.seed), 0
-        seconds[here] = record.training["seconds"]
-        scoring[here] = record.cost.get("evaluation_seconds") or 0.0
-        tokens[here] = record.training.get("tokens") or np.nan
-        development[here] = [_number(goal, record.scores) for goal in goals]
-        test[here] = [_number(goal, _tests_as_development(record.scores)) for goal in goals]
-    steps = float(np.median([record.training.get("steps") or 1 for record in kept]))
-    return Recorded(
-        space, base, goals, tuple(chosen), tuple(chosen.values()), seeds, (steps,), seconds, scoring, tokens,
-        development, test,
-    )  # fmt: skip
+    seeds = tuple(sorted({record.seed for record, _, _ in kept}))
+    recipes = {name: number for number, name in enumerate(chosen)}
+    costs = np.full((3, len(chosen), len(seeds), 1), np.nan)
+    scores = np.full((2, len(chosen), len(seeds), 1, len(goals)), np.nan)
+    for record, development, test in kept:
+        here = recipes[record.recipe_hash], seeds.index(record.seed), 0
+        tokens = record.training.get("tokens", np.nan)
+        costs[:, *here] = record.cost["train_seconds"], record.cost.get("evaluation_seconds", 0.0), tokens
+        scores[:, *here] = development, test
+    steps = float(np.median([record.training.get("steps", 1) for record, _, _ in kept]))
+    return Recorded(space, base, goals, tuple(chosen), tuple(chosen.values()), seeds, (steps,), *costs, *scores)
 
 
 def _point(record: Record, space: Space, base: Recipe) -> dict[str, Value] | None:

@@ -18,7 +18,7 @@ STYLES = ("-", "--", ":")
 """Of lines, where there are more of them than colours."""
 AXES: tuple[tuple[str, Callable[[Progress, Outcome], np.ndarray]], ...] = (
     ("trials that ended", lambda course, outcome: course.trials),
-    ("simulated minutes", lambda course, outcome: course.clock / 60),
+    ("simulated seconds", lambda course, outcome: course.clock),
     ("compute, in percent of the whole record's", lambda course, outcome: 100 * course.compute / outcome.whole),
 )
 """What a search may be measured against: the axis's label, and its values of a repeat."""

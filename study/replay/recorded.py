@@ -127,6 +127,11 @@ def read_record(path: Path) -> Recorded:
         ) from None
     rows: pd.DataFrame = table.to_pandas()
     space = load_space(made["space"])
+    for domain in space.domains:
+        if domain.key not in rows:
+            raise UserError(
+                f"{path} was made for another space than {space.name!r} is now: it has no column for {domain.key!r}"
+            )
     base = space.base.override(space.laptop if made["scale"] == "laptop" else {})
     goals = tuple(made["goals"])
     first = rows.drop_duplicates("recipe").set_index("recipe")

@@ -58,9 +58,14 @@ class Choice:
         return [name for name, difference in self.differences.items() if difference.low > 0]
 
     @property
+    def same(self) -> list[str]:
+        """Those that found exactly as much, on average and in each repeat."""
+        return [name for name, difference in self.differences.items() if difference.low == difference.high == 0]
+
+    @property
     def alike(self) -> list[str]:
-        """Those that cannot be told apart from the best."""
-        return [name for name in self.differences if name not in self.worse]
+        """Those that cannot be told apart from the best by these repeats."""
+        return [name for name in self.differences if name not in self.worse and name not in self.same]
 
 
 def choose(values: Mapping[str, Sequence[float]], *, low: bool) -> Choice:

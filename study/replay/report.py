@@ -50,7 +50,7 @@ class Compared:
         return choose(found, low=self.one_goal)
 
     def reached(self, found: float) -> bool:
-        """Whether that is as good as the whole record: a regret within one standard error, or 95 % of its hypervolume."""
+        """Whether that is as good as the whole record: regret within one standard error, or 95 % of its hypervolume."""
         return found <= self.yardstick.error if self.one_goal else found >= ENOUGH
 
 
@@ -119,9 +119,9 @@ def said(compared: Compared) -> str:
     if compared.one_goal:
         error = f"here {number(yardstick.error)}" if math.isfinite(yardstick.error) else "unknown with one seed"
         sentences.append(
-            f"Regret: how many points of {recorded.goals[0]} (test, mean over all recorded seeds) the search's pick lies "
-            f"below the recipe that the whole record would pick. Within 1 SE: the share of repeats whose regret is at "
-            f"most one standard error of that score, {error}."
+            f"Regret: how many points of {recorded.goals[0]} (test, mean over all recorded seeds) the search's pick "
+            "lies below the recipe that the whole record would pick. Within 1 SE: the share of repeats whose regret is "
+            f"at most one standard error of that score, {error}."
         )
     else:
         sentences.append(
@@ -159,7 +159,7 @@ def _row(compared: Compared, name: str, outcomes: Sequence[Outcome]) -> list[str
         f"{middle([outcome.trials for outcome in outcomes]):,.0f}",
         f"{middle([outcome.finished for outcome in outcomes]):,.0f}",
         f"{middle([outcome.compute / outcome.whole for outcome in outcomes]):.1%}",
-        duration(middle([outcome.clock for outcome in outcomes])),
+        _clock(middle([outcome.clock for outcome in outcomes])),
         _shown(compared, mean(found)),
         number(tail) if compared.one_goal else f"{tail:.1%}",
         DASH if unknown else _percent(share(hits, len(outcomes))),
@@ -192,6 +192,8 @@ def advice(compared: Compared) -> str:
     if choice.worse:
         listed = ", ".join(f"{name} (by {_shown(compared, choice.differences[name])})" for name in choice.worse)
         lines.append(f"Over the same repeats it is better than {listed}; these intervals hold together.")
+    if choice.same:
+        lines.append(f"In every repeat it found the same as {', '.join(choice.same)}.")
     if choice.alike:
         listed = ", ".join(f"{name} ({_shown(compared, choice.differences[name])})" for name in choice.alike)
         lines.append(f"It cannot be told apart from {listed}; more repeats may do that.")
@@ -205,6 +207,10 @@ def _shown(compared: Compared, interval: Interval, *, unit: bool = False) -> str
     sign = (" points" if unit else "") if compared.one_goal else " %"
     value, low, high = (number(scale * part, digits) for part in (interval.value, interval.low, interval.high))
     return f"{value}{sign}" if math.isnan(interval.low) else f"{value}{sign} [{low}, {high}]"
+
+
+def _clock(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
 
 
 def _percent(interval: Interval) -> str:

@@ -13,9 +13,6 @@ import numpy as np
 
 from study.replay.recorded import Recorded
 
-STALE = 200
-"""A search that asks so often in a row for recipes that were asked for already has nothing new to ask."""
-
 
 class Search(Protocol):
     """Whatever chooses trials and stops them early: ours (`study.replay.ours`), or another library's.
@@ -44,7 +41,8 @@ class Budget:
     """When a search ends: at the first of these that is reached."""
 
     recipes: int | None = None
-    """So many are asked for, as in a study's `--trials`."""
+    """So many are asked for, as in a study's `--trials`, those included that were asked for before. None: as many as
+    are recorded, for by then all of them could have been run."""
     compute: float = math.inf
     """Training seconds of all trials together. A part of a training that would go beyond is not begun."""
     seconds: float = math.inf
@@ -130,7 +128,8 @@ class _Simulation:
         self.waiting: deque[_Trial] = deque()
         self.running: list[tuple[float, int, _Trial]] = []
         """A heap of what arrives at its next stop when; trials that arrive together do so in the order they began."""
-        self.begun = self.asked = self.stale = 0
+        self.begun = self.asked = 0
+        self.most = len(courses.compute) if budget.recipes is None else budget.recipes
         self.clock = self.spent = 0.0
         self.over = False
         self.ended: list[tuple[int, int, int, bool, float, float, float]] = []
@@ -151,8 +150,7 @@ class _Simulation:
 
     def _next(self) -> _Trial | None:
         """The next trial to begin, which a search is asked for once none waits."""
-        most = self.budget.recipes
-        while not self.waiting and (most is None or self.asked < most) and self.stale < STALE:
+        while not self.waiting and self.asked < self.most:
             name = str(self.asked + 1)
             recipe = self.search.suggest(name)
             if recipe is None:
@@ -160,11 +158,9 @@ class _Simulation:
             self.asked += 1
             known = self.known.get(recipe)
             if known is None:
-                self.stale = 0
                 self.known[recipe] = _Known([name])
                 self.waiting.extend(_Trial(name, recipe, seed) for seed in self.seeds)
                 continue
-            self.stale += 1
             known.names.append(name)
             for seed, values in known.ended.items():
                 self.search.done(name, seed, values)
