@@ -16,20 +16,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.distributions import contains, distribution
 from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
-from study.explorer import Explorer, means
-from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
-from study.plan import Plan, PlannedTrial, applies
+from study.explorer import Explorer, means, point
+from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
+from study.plan import Plan, PlannedTrial
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
-from trainables.recipe import Recipe, Value
+from study.terminal import printable
+from trainables.recipe import Recipe
 from trainables.trial import population_key, takes_turns
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
@@ -58,11 +57,11 @@ class StudySearcher(Searcher):
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}
         """By key, those that were handed out and have neither a record nor failed."""
-        self.explorer = Explorer(self._open(), plan.base, plan.space.domains) if plan.explored else None
+        self.explorer = self._open() if plan.explored else None
         """Optuna's side, where it explores."""
         self.explored: list[str] = []
         if self.explorer is not None:
-            self.told = told_rows(self.explorer.study, plan.base)
+            self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
             self._tell_rows(fixed)
             self._continue_asked()
         self.interrupted = deque(self._interrupted())
@@ -154,15 +153,16 @@ class StudySearcher(Searcher):
 
     # --- Optuna
 
-    def _open(self) -> optuna.Study:
-        plan = self.plan
-        return open_journal(plan.results, plan.space.name, SAMPLERS[plan.request.sampler].build, plan.space.goals)
+    def _open(self) -> Explorer:
+        plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
+        study = open_journal(plan.results, plan.space.name, sampler.build, plan.space.goals)
+        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
         assert self.explorer is not None
         for trial in self.explorer.study.get_trials(deepcopy=False):
-            recipe = explored_recipe(trial, self.plan.base)
+            recipe = explored_recipe(trial, self.plan.base, self.plan.space.domains)
             if recipe is None:
                 continue
             self.explored.append(recipe.hash)
@@ -200,8 +200,11 @@ class StudySearcher(Searcher):
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         assert self.explorer is not None
-        values = self._values(record) if record else None
-        self.explorer.finish(recipe.hash, seed, values, pruned=record is not None and record.status == "pruned")
+        if record is None:
+            self.explorer.finish(recipe.hash, seed, None)
+        else:
+            pruned, rungs = record.status == "pruned", self._rungs(record)
+            self.explorer.finish(recipe.hash, seed, self._values(record), pruned=pruned, rungs=rungs)
 
     def _values(self, record: Record) -> list[float] | None:
         """What is maximised: the selection score, or the space's goals. None where a part is missing."""
@@ -209,6 +212,15 @@ class StudySearcher(Searcher):
         values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
         there = [value for value in values if value is not None]
         return there if len(there) == len(values) else None
+
+    def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
+        """The values at the rungs of its training, as far as all goals were scored there."""
+        goals = self.plan.space.goals
+        found = [
+            (rung["rung"], [rung["scores"].get(goal) for goal in goals] if goals else [*rung["scores"].values()])
+            for rung in record.training.get("rungs", ())
+        ]
+        return [(rung, values) for rung, values in found if values and None not in values]
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for trial in {trial.recipe.hash: trial for trial in fixed}.values():
@@ -221,10 +233,10 @@ class StudySearcher(Searcher):
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
-        params = _parameters(recipe, self.plan)
-        if len(values) < len(records) or params is None or recipe.hash in self.told:
+        chosen = point(recipe, self.plan.base, self.plan.space.domains)
+        if len(values) < len(records) or chosen is None or recipe.hash in self.told:
             return
-        add_row(self.explorer.study, label, *params, means(values))
+        self.explorer.add(chosen, means(values), attributes={ROW: printable(label)})
         self.told.add(recipe.hash)
 
 
@@ -233,17 +245,3 @@ def files_key(members: Sequence[PlannedTrial]) -> str:
     if len(members) == 1:
         return members[0].key
     return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]
-
-
-def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Value], dict[str, BaseDistribution]] | None:
-    """A recipe as a point of the search space; None where it is not one."""
-    flat = recipe.flat()
-    chosen: dict[str, Value] = {}
-    distributions: dict[str, BaseDistribution] = {}
-    for domain in plan.space.domains:
-        if not applies(domain, chosen, plan.base):
-            continue
-        if not contains(domain, flat[domain.key]):
-            return None
-        chosen[domain.key], distributions[domain.key] = flat[domain.key], distribution(domain)
-    return (chosen, distributions) if plan.base.override(chosen) == recipe else None

@@ -28,7 +28,7 @@ from study.spec import METRIC, RUNG
 
 SAMPLERS.add(
     SamplerEntry("halton", lambda seed: optuna.samplers.QMCSampler(qmc_type="halton", scramble=True, seed=seed),
-                 "points that lie evenly", several_goals=False, conditional=False)
+                 "points that lie evenly", several_goals=False, conditional=False, limits=False)
 )
 SCHEDULERS.add(
     SchedulerEntry(
@@ -68,6 +68,9 @@ def test_the_contracts_can_fail() -> None:
     unseeded = SamplerEntry("unseeded", lambda seed: optuna.samplers.RandomSampler(), "draws what it likes")
     with pytest.raises(AssertionError):
         SamplerContract().test_a_seed_decides_the_draws(unseeded)
+    heedless = SamplerEntry("heedless", "study.optuna_samplers:random", "says that it learns from limits")
+    with pytest.raises(AssertionError):
+        SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
     lazy = SchedulerEntry("lazy", "study.schedulers:none", "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
         SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
@@ -79,7 +82,9 @@ def test_the_contracts_can_fail() -> None:
         ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
         ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
         ("contrastive_all", ("--sampler", "halton"), "--sampler halton searches for one goal"),
-        ("scl_ablation", ("--sampler", "halton"), "--sampler halton cannot search conditional domains"),
+        ("contrastive_all", ("--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
+        ("clsr_main", ("--sampler", "cmaes"), r"with --set \(optimisation.batch_size, pooling.mode, head.kind\)"),
+        ("scl_tau", ("--sampler", "cmaes"), "--sampler cmaes needs two domains at least, and 'scl_tau' has one"),
         ("contrastive_all", ("--scheduler", "tune_median"), "--scheduler tune_median judges by one score"),
     ],
 )
