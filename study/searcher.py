@@ -27,7 +27,6 @@ from search_spaces.goals import GOALS, selection
 from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
 from study.plan import Plan, PlannedTrial, applies
 from study.samplers import SAMPLERS
-from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
 from trainables.recipe import Recipe, Value
 from trainables.trial import population_key, takes_turns
@@ -64,7 +63,7 @@ class StudySearcher(Searcher):
         cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
-        self.scheduled = SCHEDULERS[plan.request.scheduler].stops
+        self.scheduled = plan.rungs is not None
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}
