@@ -131,7 +131,7 @@ class Stage:
 
 def spec(number: int = 0, **more: Any) -> TrialSpec:
     values = {"objective.weight": 0.5}
-    return TrialSpec(values, f"{number:012x}", 0, f"row {number}", {"CPU": 1.0}, 1, 1, False, "2 cores", **more)
+    return TrialSpec(values, f"{number:012x}", 0, f"row {number}", {"CPU": 1.0}, 1, 1, None, "2 cores", **more)
 
 
 def result(trial: TrialSpec, card: str | None = "a card") -> dict[str, Any]:
