@@ -24,12 +24,16 @@ class Judge(FIFOScheduler):
         """`tell` is given a trial's key, the rung, and whether the trial goes on."""
         super().__init__()
         self.scheduler, self.tell = scheduler, tell
+        self.verdicts: dict[tuple[str, int], bool] = {}
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         """Tune itself is always told to continue."""
         first, rung = trial.config["trials"][0], result[RUNG]
         if first["rungs"] and rung > 0:
-            self.tell(first["key"], rung, self.scheduler.goes_on(first["key"], rung, result[VALUES]))
+            where = first["key"], rung
+            if where not in self.verdicts:  # a trial that is begun again, as its crew died, is not judged again
+                self.verdicts[where] = self.scheduler.goes_on(*where, result[VALUES])
+            self.tell(*where, self.verdicts[where])
         return TrialScheduler.CONTINUE
 
 

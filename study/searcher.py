@@ -25,7 +25,6 @@ from study.explorer import Explorer, means, point
 from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
 from study.plan import Plan, PlannedTrial
 from study.samplers import SAMPLERS
-from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
 from study.terminal import printable
 from trainables.recipe import Recipe
@@ -52,7 +51,7 @@ class StudySearcher(Searcher):
         cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
-        self.scheduled = SCHEDULERS[plan.request.scheduler].stops
+        self.scheduled = plan.rungs is not None
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}

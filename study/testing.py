@@ -17,6 +17,7 @@ from study.samplers import SamplerEntry
 from study.schedulers import SchedulerEntry, Setting
 from study.spec import RUNG, VALUES
 from trainables.recipe import Recipe, Value
+from trainables.training.rungs import DEFAULT
 
 DOMAINS = (
     Domain("objective.temperature", low=0.01, high=2.0, log=True),
@@ -141,7 +142,6 @@ def _draws(
 def _stopped(entry: SchedulerEntry, may_be_stopped: bool, goals: int = 1) -> set[int]:
     """Numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
     from study.judge import Judge
-    from trainables.training.rungs import DEFAULT
 
     verdicts: dict[tuple[str, int], bool] = {}
 

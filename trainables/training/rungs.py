@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, cast, get_args
 
 from trainables.errors import UserError
 
@@ -39,13 +38,15 @@ class RungPlan:
     """`share` of its own steps, or `steps`, `epochs`, or `tokens` that it has seen."""
     at: tuple[float, ...]
     """Rising; shares are below 1, since at the end nothing can be saved. What a training does not reach is left out."""
+    measures: tuple[Measure, ...] = (STS,)
+    """What is measured there."""
 
     def __post_init__(self) -> None:
         rising = all(before < after for before, after in itertools.pairwise(self.at))
         if self.unit not in get_args(Unit) or not self.at or not rising or not 0 < self.at[0] <= self.at[-1] < math.inf:
-            raise UserError(f"rungs must be rising numbers above 0 of {', '.join(get_args(Unit))}, not {self}")
+            raise UserError(f"rungs must be rising numbers above 0 of {', '.join(get_args(Unit))}, not {str(self)!r}")
         if self.unit == "share" and self.at[-1] >= 1:
-            raise UserError(f"rungs as shares of a training must be below 1, its end, not {self}")
+            raise UserError(f"rungs as shares of a training must be below 1, its end, not {str(self)!r}")
 
     def __str__(self) -> str:
         """As `--rungs` takes it."""
@@ -60,10 +61,16 @@ class RungPlan:
         step = self.at[-1] / self.at[-2] if len(self.at) > 1 else 2.0
         return (*self.at, self.at[-1] * step)
 
-    def reached(self, step: int, steps: int, an_epoch: int, tokens: float) -> int:
-        """How many rungs lie at or below this point of a training."""
-        seen = {"share": step / steps, "steps": step, "epochs": step / max(an_epoch, 1), "tokens": tokens}[self.unit]
-        return sum(amount <= seen * (1 + 1e-9) for amount in self.at)
+    def in_steps(self, an_epoch: int) -> RungPlan:
+        """The same with steps instead of epochs, which have so many."""
+        if self.unit != "epochs":
+            return self
+        return dataclasses.replace(self, unit="steps", at=tuple(epochs * an_epoch for epochs in self.at))
+
+    def reached(self, step: int, steps: int, tokens: float) -> int:
+        """How many rungs a training of that many steps has reached after one of them, with that many tokens seen."""
+        seen = {"share": step / steps, "steps": step, "tokens": tokens}[self.unit]
+        return sum(amount <= seen * (1 + 1e-9) for amount in self.at)  # shares are seldom exact
 
 
 DEFAULT = RungPlan("share", (1 / 16, 1 / 8, 1 / 4, 1 / 2))
@@ -78,19 +85,9 @@ def parse_rungs(text: str) -> RungPlan:
         if not colon:
             parts = int(text)
             return RungPlan("share", tuple(number / parts for number in range(1, parts)))
-        return RungPlan(unit, tuple(map(float, amounts.split(","))))  # type: ignore[arg-type]  # it is checked there
+        return RungPlan(cast(Unit, unit), tuple(map(float, amounts.split(","))))
     except (ValueError, UserError):
         raise UserError(
             f"--rungs {text!r} is neither a number of equal parts from 2 on, such as 8, nor rising amounts, such as "
             "share:0.125,0.25,0.5 (below 1), steps:100,300, epochs:0.5,1 or tokens:1e6,3e6"
         ) from None
-
-
-def plain(rungs: RungPlan, measures: Sequence[Measure]) -> dict[str, Any]:
-    """As plain values, for Ray Tune's config and for `study.json`."""
-    return {**dataclasses.asdict(rungs), "measures": [dataclasses.asdict(measure) for measure in measures]}
-
-
-def of_plain(values: Mapping[str, Any]) -> RungPlan:
-    """The rungs of such values."""
-    return RungPlan(values["unit"], tuple(values["at"]))
