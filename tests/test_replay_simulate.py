@@ -175,7 +175,7 @@ def test_compute_is_conserved_and_no_trial_runs_twice(case: tuple[Courses, Scrip
 def ours(recorded: Recorded, sampler: str, scheduler: str, seeds: Sequence[int], rungs: Sequence[int]) -> History:
     courses = Courses.of(recorded, rungs)
     judge = SCHEDULERS[scheduler].build(Setting(courses.rungs, len(recorded.goals), 3))
-    search = OurSearch(recorded, SAMPLERS[sampler].build(3), judge, seeds)
+    search = OurSearch(recorded, SAMPLERS[sampler], judge, seeds, 3)
     return simulate(courses, search, seeds, 3, Budget(recipes=30))
 
 
@@ -210,7 +210,7 @@ class TestOurs:
             def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
                 return recorded.place[trial.partition("-")[0]] % 2 == 0
 
-        search = OurSearch(recorded, SAMPLERS["random"].build(0), Odd(), (0, 3))
+        search = OurSearch(recorded, SAMPLERS["random"], Odd(), (0, 3), 0)
         simulate(courses, search, (0, 3), 1, Budget(recipes=12))
         states = set()
         for trial in search.explorer.study.trials:
@@ -277,10 +277,10 @@ class TestContest:
 
     def test_what_a_sampler_cannot_do_is_refused(self, monkeypatch: pytest.MonkeyPatch):
         recorded = make_recorded()
-        narrow = functools.partial(type(SAMPLERS["random"]), "narrow", "study.journal:random", "one goal")
+        narrow = functools.partial(type(SAMPLERS["random"]), "narrow", "study.optuna_samplers:random", "one goal")
         SAMPLERS.add(narrow(several_goals=False))
         try:
-            with pytest.raises(UserError, match="searches for one goal; choose one with --goals"):
+            with pytest.raises(UserError, match="--sampler narrow searches for one goal"):
                 contestants(recorded, ["narrow"], ["none"])
             assert contestants(recorded.of_goals(["sts"]), ["narrow"], ["none"])
         finally:

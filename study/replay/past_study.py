@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from reports.distributions import contains
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from search_spaces.goals import GOALS, selection
 from search_spaces.paper import Scores
-from search_spaces.space import Space
+from study.explorer import point
 from study.replay.recorded import Recorded
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
@@ -21,7 +21,8 @@ ONE = "score"
 
 
 def read_ledger(results: Path) -> Recorded:
-    """The finished trials of a study whose recipes are points of its search space, with one rung: their end.
+    """The finished trials of a study whose recipes are points of its search space, with the rungs that all of them
+    have; without such a rung only with their end.
 
     A trial that was stopped early is left out, for nobody knows how it would have ended, and so is one without all
     scores. `UserError` where the folder is no study's, or nothing is left.
@@ -30,38 +31,55 @@ def read_ledger(results: Path) -> Recorded:
     space = info.load_space(results)
     base = Recipe.from_flat(info.base)
     goals = space.goals or (ONE,)
-    records, _ = Ledger(results / LEDGER).sift()
     chosen: dict[str, Mapping[str, Value]] = {}
-    kept: list[tuple[Record, list[float], list[float]]] = []
+    kept: list[Record] = []
+    records, _ = Ledger(results / LEDGER).sift()
     for record in records:
-        point = chosen.get(record.recipe_hash) or _point(record, space, base)
-        development = [_number(goal, record.scores) for goal in goals]
-        test = [_number(goal, _tests_as_development(record.scores)) for goal in goals]
-        measured = "train_seconds" in record.cost and np.isfinite([*development, *test]).all()
-        if record.status == "finished" and point is not None and measured:
-            chosen[record.recipe_hash] = point
-            kept.append((record, development, test))
+        place = point(Recipe.from_flat(record.recipe), base, space.domains)
+        measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()
+        if record.status == "finished" and place is not None and measured:
+            chosen[record.recipe_hash] = place
+            kept.append(record)
     if not kept:
         raise UserError(f"no finished trial in {results} is a point of its search space, so there is nothing to search")
-    seeds = tuple(sorted({record.seed for record, _, _ in kept}))
+    seeds = tuple(sorted({record.seed for record in kept}))
     recipes = {name: number for number, name in enumerate(chosen)}
-    costs = np.full((3, len(chosen), len(seeds), 1), np.nan)
-    scores = np.full((2, len(chosen), len(seeds), 1, len(goals)), np.nan)
-    for record, development, test in kept:
-        here = recipes[record.recipe_hash], seeds.index(record.seed), 0
-        tokens = record.training.get("tokens", np.nan)
-        costs[:, *here] = record.cost["train_seconds"], record.cost.get("evaluation_seconds", 0.0), tokens
-        scores[:, *here] = development, test
-    steps = float(np.median([record.training.get("steps", 1) for record, _, _ in kept]))
-    return Recorded(space, base, goals, tuple(chosen), tuple(chosen.values()), seeds, (steps,), *costs, *scores)
+    rungs = min(len(_rungs(record, goals)) for record in kept) + 1
+    costs = np.full((3, len(chosen), len(seeds), rungs), np.nan)
+    scores = np.full((2, len(chosen), len(seeds), rungs, len(goals)), np.nan)
+    steps = np.full((len(kept), rungs), np.nan)
+    for number, record in enumerate(kept):
+        recipe, seed = recipes[record.recipe_hash], seeds.index(record.seed)
+        early = _rungs(record, goals)[: rungs - 1]
+        course = [[rung["seconds"], 0.0, rung.get("tokens", np.nan)] for rung, _ in early]
+        scoring, tokens = record.cost.get("evaluation_seconds", 0.0), record.training.get("tokens", np.nan)
+        costs[:, recipe, seed] = np.transpose([*course, [record.cost["train_seconds"], scoring, tokens]])
+        scores[0, recipe, seed] = [*(values for _, values in early), _end(record, goals)]
+        scores[1, recipe, seed, -1] = _test(record, goals)
+        steps[number] = [*(rung["step"] for rung, _ in early), record.training.get("steps", 1)]
+    return Recorded(
+        space, base, goals, tuple(chosen), tuple(chosen.values()), seeds, tuple(np.median(steps, axis=0).tolist()),
+        *costs, *scores,
+    )  # fmt: skip
 
 
-def _point(record: Record, space: Space, base: Recipe) -> dict[str, Value] | None:
-    """The domains' values of a recipe; None where it is no point of the search space."""
-    asked = [domain for domain in space.domains if domain.is_asked(record.recipe)]
-    chosen = {domain.key: record.recipe[domain.key] for domain in asked}
-    inside = all(contains(domain, chosen[domain.key]) for domain in asked)
-    return chosen if inside and base.override(chosen).hash == record.recipe_hash else None
+def _rungs(record: Record, goals: Sequence[str]) -> list[tuple[Mapping[str, Any], list[float]]]:
+    """The rungs of a training at which all goals were scored, and their values."""
+    found = []
+    for rung in record.training.get("rungs", ()):
+        scores = rung["scores"]
+        values = list(scores.values()) if goals == (ONE,) else [scores.get(goal) for goal in goals]
+        if values and None not in values:
+            found.append((rung, values))
+    return found
+
+
+def _end(record: Record, goals: Sequence[str]) -> list[float]:
+    return [_number(goal, record.scores) for goal in goals]
+
+
+def _test(record: Record, goals: Sequence[str]) -> list[float]:
+    return [_number(goal, _tests_as_development(record.scores)) for goal in goals]
 
 
 def _number(goal: str, scores: Scores) -> float:

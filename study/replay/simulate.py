@@ -144,9 +144,9 @@ class _Simulation:
             trial.stops += 1
             self._arrive(trial)
         columns = list(zip(*self.ended, strict=True)) or [()] * 7
-        kinds = (int, int, int, bool, float, float, float)
-        arrays = (np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True))
-        return History(*arrays, asked=self.asked)
+        recipe, seed, stops = (np.array(column, dtype=int) for column in columns[:3])
+        compute, clock, spent = (np.array(column, dtype=float) for column in columns[4:])
+        return History(recipe, seed, stops, np.array(columns[3], dtype=bool), compute, clock, spent, self.asked)
 
     def _next(self) -> _Trial | None:
         """The next trial to begin, which a search is asked for once none waits."""
