@@ -16,6 +16,7 @@ from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from trainables.errors import UserError
 from trainables.registry import Registry
+from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
 PACKAGE = "sentence-embedding-studies"
 
@@ -57,6 +58,7 @@ class Request:
     sampler: str
     learn_from: tuple[Path, ...]
     scheduler: str
+    rungs: RungPlan
     nli: str | None
     columns: str | None
     labels: str | None
@@ -165,8 +167,14 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         help="folders of other studies of these domains: Optuna tries their best recipes first, and goes on with them "
         "as long as they prove good here; may be repeated",
     )
-    early = "stop explored trials early (never the rows); their training pauses eight times for a score (a rung)"
+    early = "stop explored trials early (never the rows) where their training pauses for scores (a rung)"
     _add_names(where, "--scheduler", SCHEDULERS, "none", early)
+    where.add_argument(
+        "--rungs",
+        metavar="AMOUNTS",
+        help="where: 8 (parts of equal size), share:0.25,0.5, steps:100,300, epochs:0.5,1 or tokens:1e6,3e6 "
+        f"(default {DEFAULT})",
+    )
     if not arguments:
         parser.print_help()
         parser.exit()
@@ -194,6 +202,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         raise UserError(
             "--scheduler stops explored trials, never the paper's rows; add --search optuna or --search grid"
         )
+    if values["rungs"] and values["scheduler"] == "none":
+        raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
+    values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
     values["trials"] = values["trials"] or 20
     for name in ("set", "only", "evaluate", "plugins", "learn_from"):
         values[name] = tuple(values[name])

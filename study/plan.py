@@ -34,6 +34,7 @@ from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
 from trainables.senteval import task_names
+from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development
 
@@ -115,6 +116,15 @@ class Plan:
     def results(self) -> Path:
         """The study's folder, absolute; of a URL the working copy."""
         return self.place.folder
+
+    @functools.cached_property
+    def rungs(self) -> RungPlan | None:
+        """Where explored trials pause for the scheduler, and what is measured there; None where it stops nobody."""
+        if not SCHEDULERS[self.request.scheduler].stops:
+            return None
+        goals = [GOALS[name] for name in self.space.goals]
+        measures = tuple(Measure(goal.name, goal.tasks, goal.number) for goal in goals) or (STS,)
+        return dataclasses.replace(self.request.rungs, measures=measures)
 
     @property
     def seeds(self) -> range:
@@ -225,10 +235,10 @@ def check_plan(plan: Plan) -> None:
     if plan.explored:
         _check_goals(plan)
         _ = plan.sources
-    scheduler = plan.request.scheduler
-    if SCHEDULERS[scheduler].stops:
+    judged = f"--scheduler {plan.request.scheduler} judges trials"
+    for measure in plan.rungs.measures if plan.rungs else ():
         for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
-            check_development(evaluation, f"--scheduler {scheduler} judges trials", "leave --scheduler out")
+            check_development(evaluation, measure, judged, "leave --scheduler out")
 
 
 def _check_goals(plan: Plan) -> None:
@@ -313,7 +323,7 @@ def _check_search(request: Request, space: Space) -> None:
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
-    if space.goals and not scheduler.several_goals:
+    if len(space.goals) > 1 and not scheduler.several_goals:
         raise UserError(
             f"--scheduler {scheduler.name} judges by one score, and {space.name!r} has several goals; leave it out"
         )

@@ -26,7 +26,6 @@ from study.journal import ROW, explored_recipe, name_explored, open_journal, tol
 from study.learning import Learning
 from study.plan import Plan, PlannedTrial
 from study.samplers import SAMPLERS
-from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
 from study.terminal import printable
 from trainables.recipe import Recipe
@@ -53,7 +52,7 @@ class StudySearcher(Searcher):
         cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
-        self.scheduled = SCHEDULERS[plan.request.scheduler].stops
+        self.scheduled = plan.rungs is not None
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}

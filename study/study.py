@@ -20,7 +20,7 @@ from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from reports.place import as_user_error
 from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
-from study.schedulers import SCHEDULERS
+from study.schedulers import SCHEDULERS, Scheduler, Setting
 from study.spec import TrialSpec, to_config
 from study.versions import versions
 from study.watchers.audience import Audience
@@ -106,6 +106,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         notes=_notes(plan),
         commands=[shlex.join(["python", "study/run.py", *sys.argv[1:]])],
         plugins=list(plugins),
+        stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     if (plan.results / STUDY).is_file():
@@ -125,6 +126,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             seeds=seeds,
             search=search,
             notes=list(dict.fromkeys([*before.notes, *info.notes])),
+            stopping=info.stopping or before.stopping,
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
             plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
         )
@@ -161,6 +163,12 @@ def check_results(plan: Plan) -> None:
             raise UserError(
                 f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
+            )
+        paused = before.stopping.get("rungs")
+        if paused and plan.rungs and paused != str(plan.rungs):
+            raise UserError(
+                f"{results} holds a study whose trainings pause at {paused}, not {plan.rungs}, so their scores cannot "
+                f"be compared; continue it with --rungs {paused}, or give this one its own folder with --results"
             )
         _load_earlier_plugins(plan, before)
     elif results.is_dir() and any(results.iterdir()):
@@ -206,7 +214,6 @@ def _tune(
     from study.live import show_live
     from study.searcher import files_key
 
-    entry = SCHEDULERS[plan.request.scheduler]
     name = f"desk-{uuid.uuid4().hex[:12]}"
     desk = open_desk(name, plan.results)
     desk.watch_machines.remote()
@@ -231,7 +238,7 @@ def _tune(
         tune.with_resources(Driver, resources),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
-            scheduler=Judge(entry.build(), desk.judge.remote) if entry.stops else None,
+            scheduler=Judge(_scheduler(plan, ledger), desk.judge.remote) if plan.rungs else None,
             num_samples=-1,  # the searcher says when there is nothing left
             max_concurrent_trials=allotment.concurrent,
             reuse_actors=True,
@@ -273,6 +280,18 @@ def _tune(
     return keeper.failed
 
 
+def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:
+    """The scheduler, which has seen what earlier runs of the study measured at rungs."""
+    assert plan.rungs is not None
+    names = [measure.name for measure in plan.rungs.measures]
+    scheduler = SCHEDULERS[plan.request.scheduler].build(Setting(plan.rungs.ladder, len(names)))
+    for record in sorted(ledger.read(), key=lambda record: record.finished_at):
+        for rung in record.training.get("rungs", ()):
+            if set(names) <= set(rung["scores"]):
+                scheduler.goes_on(record.key, rung["rung"], [rung["scores"][name] for name in names])
+    return scheduler
+
+
 def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: bool, machine: str) -> TrialSpec:
     """What a crew is told of a trial. A population (`together`), and a model that is only evaluated, would gain nothing
     by several workers."""
@@ -285,7 +304,7 @@ def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: b
         per_worker=allotment.per_worker,
         workers=allotment.workers if several else 1,
         most_workers=allotment.most_workers if several else 1,
-        scheduled=SCHEDULERS[plan.request.scheduler].stops and not planned.row,
+        rungs=None if planned.row else plan.rungs,
         hardware=machine,
         sources=plan.draft.sources,
     )

@@ -45,7 +45,7 @@ def spec_of(trial: PlannedTrial) -> TrialSpec:
         per_worker={"CPU": 1},
         workers=1,
         most_workers=1,
-        scheduled=False,
+        rungs=None,
         hardware=HARDWARE,
     )
 

@@ -50,7 +50,7 @@ def searcher_of(
 
 def spec_of(planned: PlannedTrial) -> TrialSpec:
     recipe = planned.recipe
-    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, False, "")
+    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, None, "")
 
 
 def dev(score: float, transfer: float | None = None) -> dict[str, Any]:

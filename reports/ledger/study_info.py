@@ -58,6 +58,9 @@ class StudyInfo:
     """UTC in ISO format."""
     across: list[str] = field(default_factory=list)
     """The guards (`reports.guards`) across whose flags the reader chose to judge."""
+    stopping: dict[str, str] = field(default_factory=dict)
+    """By which `scheduler` explored trials were stopped early, the last one, and at which `rungs` (as `--rungs` takes
+    them); empty where none was, and in studies of older versions."""
     status_counts: dict[str, int] = field(default_factory=dict)
     """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
 

@@ -213,7 +213,7 @@ def _state(run: Run, align: bool = False) -> list[str]:
         if run.step >= run.steps:
             parts.append("scoring")
     if run.rung is not None:
-        parts.append(f"dev {number(run.score)} at rung {run.rung}")
+        parts.append(f"dev {' and '.join(map(number, run.scores.values()))} at rung {run.rung}")
     if run.attempt > 1:
         parts.append(f"again ({run.attempt})")
     return parts

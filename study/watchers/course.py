@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reports.ledger import Record
 from study.spec import TrialSpec
@@ -29,7 +29,8 @@ class Run:
     steps: int | None = None
     loss: float | None = None
     rung: int | None = None
-    score: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    """At that rung, by goal."""
 
 
 class Course(Watcher):
@@ -81,10 +82,10 @@ class Course(Watcher):
             run.step, run.steps, run.loss = step, steps, scalars.get("loss")
             run.group.stepped(time.monotonic(), step, steps)
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
         run = self.running.get(trial.key)
         if run is not None:
-            run.rung, run.score = number, score
+            run.rung, run.scores = number, dict(scores)
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         self._pass_time()
