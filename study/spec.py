@@ -14,10 +14,12 @@ from reports.ledger import trial_key
 from trainables.plugins import run_source
 from trainables.recipe import Recipe, Value
 
-METRIC = "selection"
-"""The number that a scheduler judges by: a rung's development score. It is maximised."""
+VALUES = "values"
+"""The numbers that a scheduler judges by: a rung's development score of each goal. They are maximised."""
 RUNG = "rung"
-"""The number of the rung, from 1 on, that a metric belongs to."""
+"""The number of the rung, from 1 on, that they belong to."""
+METRIC, RESOURCE = "selection", "resource"
+"""What a scheduler of Ray Tune's is told beside `RUNG`: the first of the values, and how much training was seen."""
 TRAIN = "train"
 """The folder where unfinished trainings keep their checkpoints."""
 POPULATIONS = "populations"

@@ -17,7 +17,6 @@ from search_spaces.space import Domain, Space
 from trainables.errors import UserError, choices
 from trainables.recipe import Recipe, Value
 
-
 APART = 100.0
 """The distance between two choices, or between a value and none: more than that of all numbers together."""
 
