@@ -105,7 +105,7 @@ def _write(records: Mapping[str, Recorded], points: Sequence[Point], seeds: np.n
     }
     steps = {"domain_cls": "Integer", "domain_kwargs": {"lower": 1, "upper": int(first.rungs[-1])}, **_UNIFORM}
     _dump(metadata, folder / "metadata.json")
-    _dump({domain.key: _described(domain) for domain in domains}, folder / "configspace.json")
+    _dump({domain.key: described(domain) for domain in domains}, folder / "configspace.json")
     _dump({FIDELITY: steps}, folder / "fidelityspace.json")
     return folder
 
@@ -113,7 +113,7 @@ def _write(records: Mapping[str, Recorded], points: Sequence[Point], seeds: np.n
 _UNIFORM: dict[str, Any] = {"sampler_cls": "Uniform", "sampler_kwargs": {}}
 
 
-def _described(domain: Domain) -> dict[str, Any]:
+def described(domain: Domain) -> dict[str, Any]:
     """As Syne Tune writes a finite domain: choices without an order, or numbers, which it tries by their distances."""
     values = {"categories": list(domain.grid_values)}
     if domain.choices:
