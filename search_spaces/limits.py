@@ -1,0 +1,90 @@
+"""What `--limit NAME=NUMBER` may bound: what a whole study spends, or what each trial takes.
+
+No trial begins once a study's limit leaves no room for it. A trial above a limit of trials is kept, scored and
+reported, but is never the best, nor on the front. A limit of your own, in a file given by `--plugin`:
+
+    LIMITS.add(Limit("threads", "threads of each trial", lambda cost: cost.get("threads")))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from search_spaces.goals import Cost
+from trainables.errors import UserError
+from trainables.registry import Registry
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Something that costs, and may be limited."""
+
+    name: str
+    meaning: str
+    """What the number is of, in a few words."""
+    of: Callable[[Cost], float | None]
+    """From the cost that a trial's record holds to its part; None where that was not measured."""
+    whole: bool = False
+    """Whether it bounds the sum over all trials of a study; else each trial."""
+    unit: str = ""
+    needs_gpu: bool = False
+
+
+def _measured(cost: Cost, name: str) -> float | None:
+    value = cost.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _gpu_hours(cost: Cost) -> float | None:
+    seconds = _measured(cost, "gpu_seconds")
+    return None if seconds is None else seconds / 3600
+
+
+def _worker_hours(cost: Cost) -> float | None:
+    seconds = _measured(cost, "seconds")
+    return None if seconds is None else seconds * (_measured(cost, "workers") or 1) / 3600
+
+
+LIMITS = Registry(
+    "limit",
+    Limit("gpu_hours", "hours of GPUs, all trials of the study", _gpu_hours, whole=True, unit="h", needs_gpu=True),
+    Limit("worker_hours", "hours of workers, all trials of the study", _worker_hours, whole=True, unit="h"),
+    Limit("seconds", "seconds of each trial", lambda cost: _measured(cost, "seconds"), unit="s"),
+    Limit("peak_memory_mb", "peak memory of each trial", lambda cost: _measured(cost, "peak_memory_mb"), unit="MiB"),
+)
+
+
+def parse_limits(texts: Sequence[str]) -> dict[str, float]:
+    """`["gpu_hours=20", "seconds=600"]` as numbers by name; `UserError` for what is none, or stands there twice."""
+    found: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not equals or not 0 < number < math.inf:
+            raise UserError(f"--limit {text!r} is not NAME=NUMBER with a number above 0, such as gpu_hours=20")
+        limit = LIMITS[name]
+        if name in found:
+            raise UserError(f"--limit {limit.name} is there twice; give one number")
+        found[name] = number
+    return found
+
+
+def exceeded(limits: Mapping[str, float], cost: Cost) -> dict[str, float]:
+    """By name, the limits of trials that a trial is above, and what it took. What was not measured is above none."""
+    found = {name: LIMITS[name].of(cost) for name in limits if not LIMITS[name].whole}
+    return {name: value for name, value in found.items() if value is not None and value > limits[name]}
+
+
+def violation(limits: Mapping[str, float], cost: Cost) -> float | None:
+    """How far a trial is above the limits of trials, as a share of the one that it is furthest above; 0 or less where
+    it keeps them all. None where there are no such limits."""
+    own = {name: number for name, number in limits.items() if not LIMITS[name].whole}
+    if not own:
+        return None
+    shares = [value / number - 1 for name, number in own.items() if (value := LIMITS[name].of(cost)) is not None]
+    return max(shares, default=0.0)
