@@ -73,4 +73,9 @@ class Explorer:
         elif len(there) < len(group.values):
             self.study.tell(group.number, state=TrialState.FAIL)
         else:
-            self.study.tell(group.number, [sum(each) / len(each) for each in zip(*there, strict=True)])
+            self.study.tell(group.number, means(there))
+
+
+def means(values: Sequence[Sequence[float]]) -> list[float]:
+    """The mean over seeds of every goal."""
+    return [sum(each) / len(each) for each in zip(*values, strict=True)]

@@ -13,7 +13,6 @@ import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import optuna
@@ -21,9 +20,10 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.distributions import contains, distribution, suggest
+from reports.distributions import contains, distribution
 from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
+from study.explorer import Explorer, means
 from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
 from study.plan import Plan, PlannedTrial, applies
 from study.samplers import SAMPLERS
@@ -39,17 +39,6 @@ MOST_TURNS = 8
 """Trials that take turns in a population at most: together they save memory, but no time."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
-
-
-@dataclass
-class _Group:
-    """The seeds of one explored recipe, which are one Optuna trial."""
-
-    number: int
-    waiting: set[int]
-    scores: dict[int, list[float] | None] = field(default_factory=dict)
-    pruned: bool = False
-    failed: bool = False
 
 
 class StudySearcher(Searcher):
@@ -69,11 +58,11 @@ class StudySearcher(Searcher):
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}
         """By key, those that were handed out and have neither a record nor failed."""
-        self.groups: dict[str, _Group] = {}
-        self.optuna = self._open() if plan.explored else None
+        self.explorer = Explorer(self._open(), plan.base, plan.space.domains) if plan.explored else None
+        """Optuna's side, where it explores."""
         self.explored: list[str] = []
-        if self.optuna is not None:
-            self.told = told_rows(self.optuna, plan.base)
+        if self.explorer is not None:
+            self.told = told_rows(self.explorer.study, plan.base)
             self._tell_rows(fixed)
             self._continue_asked()
         self.interrupted = deque(self._interrupted())
@@ -103,9 +92,9 @@ class StudySearcher(Searcher):
     def settle(self, key: str, record: Record | None) -> None:
         """A trial has its record now, or None where it failed."""
         planned = self.running.pop(key)
-        if planned.recipe.hash in self.groups:
+        if self.explorer is not None and planned.recipe.hash in self.explorer.groups:
             self._seed_finished(planned.recipe, planned.seed, record)
-        elif self.optuna is not None and planned.row:
+        elif self.explorer is not None and planned.row:
             self._tell_row(planned.recipe, planned.name)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -171,39 +160,35 @@ class StudySearcher(Searcher):
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
-        assert self.optuna is not None
-        for trial in self.optuna.get_trials(deepcopy=False):
+        assert self.explorer is not None
+        for trial in self.explorer.study.get_trials(deepcopy=False):
             recipe = explored_recipe(trial, self.plan.base)
             if recipe is None:
                 continue
             self.explored.append(recipe.hash)
             done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
-            if trial.state == TrialState.RUNNING or len(done) < len(self.plan.seeds):
-                self._start_group(trial.number, recipe, running=trial.state == TrialState.RUNNING)
+            if trial.state == TrialState.RUNNING:
+                self.explorer.begin(trial.number, recipe, self.plan.seeds)
+                self._run(recipe)
+            elif len(done) < len(self.plan.seeds):
+                self._run(recipe)
 
     def _ask(self) -> None:
-        assert self.optuna is not None
-        trial = self.optuna.ask()
-        chosen: dict[str, Value] = {}
-        for domain in self.plan.space.domains:
-            if applies(domain, chosen, self.plan.base):
-                chosen[domain.key] = suggest(trial, domain)
-        recipe = self.plan.base.override(chosen)
+        assert self.explorer is not None
+        number, recipe = self.explorer.ask(self._named)
+        if self.explorer.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs
+            self._run(recipe)
+
+    def _named(self, trial: optuna.Trial, recipe: Recipe) -> None:
         self.explored.append(recipe.hash)
         name_explored(trial, self._name(recipe))
         self.asked(self.explored)
-        if recipe.hash in self.groups:  # asked for twice while the first still runs
-            self.optuna.tell(trial.number, state=TrialState.FAIL)
-            return
-        self._start_group(trial.number, recipe, running=True)
 
-    def _start_group(self, number: int, recipe: Recipe, running: bool) -> None:
-        seeds = set(self.plan.seeds)
-        if running:
-            self.groups[recipe.hash] = _Group(number, set(seeds))
+    def _run(self, recipe: Recipe) -> None:
+        """Queue the seeds of an explored recipe that nobody runs yet; those with a record are finished."""
         open_now = [*self.queue, *self.running.values()]  # a row may be the same
         coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
-        for seed in sorted(seeds):
+        for seed in self.plan.seeds:
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             elif seed not in coming:
@@ -214,24 +199,9 @@ class StudySearcher(Searcher):
         return f"optuna {self.explored.index(recipe.hash) + 1}"
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
-        group = self.groups.get(recipe.hash)
-        if group is None:
-            return
-        group.waiting.discard(seed)
-        group.failed |= record is None
-        group.pruned |= record is not None and record.status == "pruned"
-        group.scores[seed] = self._values(record) if record else None
-        if group.waiting:
-            return
-        del self.groups[recipe.hash]
-        assert self.optuna is not None
-        values = [scores for scores in group.scores.values() if scores is not None]
-        if group.pruned:
-            self.optuna.tell(group.number, state=TrialState.PRUNED)
-        elif group.failed or len(values) < len(group.scores):
-            self.optuna.tell(group.number, state=TrialState.FAIL)
-        else:
-            self.optuna.tell(group.number, _means(values))
+        assert self.explorer is not None
+        values = self._values(record) if record else None
+        self.explorer.finish(recipe.hash, seed, values, pruned=record is not None and record.status == "pruned")
 
     def _values(self, record: Record) -> list[float] | None:
         """What is maximised: the selection score, or the space's goals. None where a part is missing."""
@@ -246,7 +216,7 @@ class StudySearcher(Searcher):
 
     def _tell_row(self, recipe: Recipe, label: str) -> None:
         """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
-        assert self.optuna is not None
+        assert self.explorer is not None
         seeds = self.plan.seeds if recipe.uses_seed else [0]  # one that no seed changes is run once
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
@@ -254,7 +224,7 @@ class StudySearcher(Searcher):
         params = _parameters(recipe, self.plan)
         if len(values) < len(records) or params is None or recipe.hash in self.told:
             return
-        add_row(self.optuna, label, *params, _means(values))
+        add_row(self.explorer.study, label, *params, means(values))
         self.told.add(recipe.hash)
 
 
@@ -263,11 +233,6 @@ def files_key(members: Sequence[PlannedTrial]) -> str:
     if len(members) == 1:
         return members[0].key
     return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]
-
-
-def _means(scores: Sequence[Sequence[float]]) -> list[float]:
-    """The mean over seeds of every goal."""
-    return [sum(values) / len(values) for values in zip(*scores, strict=True)]
 
 
 def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Value], dict[str, BaseDistribution]] | None:

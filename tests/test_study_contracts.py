@@ -90,5 +90,5 @@ def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
     request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
     plan = decide(read_request(request), 0)
     searcher = StudySearcher(plan, Ledger(tmp_path / "ledger"))
-    assert searcher.optuna is not None
-    assert type(searcher.optuna.sampler).__name__ == "RandomSampler"
+    assert searcher.explorer is not None
+    assert type(searcher.explorer.study.sampler).__name__ == "RandomSampler"

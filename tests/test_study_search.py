@@ -98,8 +98,8 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
     run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task["seed"])
-    assert searcher.optuna is not None
-    trials = searcher.optuna.get_trials()
+    assert searcher.explorer is not None
+    trials = searcher.explorer.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
     assert [trial.value for trial in explored] == [45.0, 45.0]
     told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
@@ -147,8 +147,8 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
     again = run_all(searcher, ledger)
     assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
     assert len(again) == 4
-    assert searcher.optuna is not None
-    states = [t.state for t in searcher.optuna.get_trials() if "name" in t.user_attrs]
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.COMPLETE] * 2
 
 
@@ -162,8 +162,8 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         explored = config["trials"][0]["name"].startswith("optuna")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
-    assert searcher.optuna is not None
-    states = [t.state for t in searcher.optuna.get_trials() if "name" in t.user_attrs]
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
 
 
@@ -182,9 +182,9 @@ def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> 
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
     run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task["recipe"]["objective.weight"] - 0.42))
-    assert searcher.optuna is not None
-    assert searcher.optuna.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
-    assert searcher.optuna.direction == optuna.study.StudyDirection.MAXIMIZE
+    assert searcher.explorer is not None
+    assert searcher.explorer.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
+    assert searcher.explorer.study.direction == optuna.study.StudyDirection.MAXIMIZE
 
 
 CLSR = ("--space", "clsr_main", "--only", "CLSR-BERT-base")
@@ -283,8 +283,8 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
         sizes.append(len(config["trials"]))
     assert sum(sizes) == 31
     assert max(sizes) > 1
-    assert searcher.optuna is not None
-    assert len(searcher.optuna.get_trials(states=[TrialState.COMPLETE])) == 31
+    assert searcher.explorer is not None
+    assert len(searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])) == 31
     assert searcher.remaining == 0
     assert plan.explored == 30
 
@@ -300,9 +300,10 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     for config in handed:
         finish(searcher, ledger, config, 50.0)
     assert searcher.remaining == 0
-    assert searcher.optuna is not None
-    assert not searcher.optuna.get_trials(states=[TrialState.RUNNING])
-    assert len(searcher.optuna.get_trials(states=[TrialState.COMPLETE])) == len(trials) - 1  # all but the base itself
+    assert searcher.explorer is not None
+    assert not searcher.explorer.study.get_trials(states=[TrialState.RUNNING])
+    complete = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
+    assert len(complete) == len(trials) - 1  # all but the base itself
 
 
 def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
@@ -317,9 +318,9 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
         finish(searcher, ledger, config, 1.0, **status)
         told += 1
     assert told == 19
-    assert searcher.optuna is not None
-    done = searcher.optuna.get_trials(states=[TrialState.COMPLETE])
+    assert searcher.explorer is not None
+    done = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
     assert all(len(trial.values) == 2 for trial in done)
-    states = [trial.state for trial in searcher.optuna.get_trials()]
+    states = [trial.state for trial in searcher.explorer.study.get_trials()]
     assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
-    assert len(searcher.optuna.best_trials) == len(done)  # each is better than the others in one goal
+    assert len(searcher.explorer.study.best_trials) == len(done)  # each is better than the others in one goal
