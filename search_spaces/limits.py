@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from search_spaces.goals import Cost
 from trainables.errors import UserError
@@ -78,6 +79,16 @@ def exceeded(limits: Mapping[str, float], cost: Cost) -> dict[str, float]:
     """By name, the limits of trials that a trial is above, and what it took. What was not measured is above none."""
     found = {name: LIMITS[name].of(cost) for name in limits if not LIMITS[name].whole}
     return {name: value for name, value in found.items() if value is not None and value > limits[name]}
+
+
+def ended_in_words(ended: Mapping[str, Any]) -> str:
+    """Of `StudyInfo.limited`: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes about ...`."""
+    unit, a_trial, left_out = LIMITS[ended["limit"]].unit, ended["a_trial"], ended["left_out"]
+    guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
+    return (
+        f"the limit {ended['limit']}={ended['number']:g} ended the study: {ended['spent']:.3g} {unit} were spent"
+        f"{guess}, and {left_out:,} trial{'' if left_out == 1 else 's'} did not begin; a larger --limit goes on"
+    )
 
 
 def violation(limits: Mapping[str, float], cost: Cost) -> float | None:

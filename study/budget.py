@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from reports.ledger import Record
-from reports.markdown import count
 from search_spaces.limits import LIMITS
+from trainables.errors import UserError
 
 
 class Budget:
@@ -47,9 +47,10 @@ class Budget:
         """How many trials like the one of the recipe that follows may still begin, beside running ones, given by their
         recipes; infinite where nothing bounds them."""
         running = list(running)
-        return min((self._room(name, running, following) for name in self.limits), default=math.inf)
+        return min((self.room_of(name, running, following) for name in self.limits), default=math.inf)
 
-    def _room(self, name: str, running: list[str], following: str | None) -> float:
+    def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None) -> float:
+        """As `room`, by that limit alone."""
         left = self.limits[name] - self.spent(name) - sum(self.guess(name, recipe) or 0.0 for recipe in running)
         one = self.guess(name, following)
         if left <= 0:
@@ -58,7 +59,7 @@ class Budget:
 
     def ended(self, left_out: int) -> dict[str, Any]:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
-        name = min(self.limits, key=lambda name: self._room(name, [], None))
+        name = min(self.limits, key=self.room_of)
         return {
             "limit": name,
             "number": self.limits[name],
@@ -68,12 +69,8 @@ class Budget:
         }
 
 
-def ended_in_words(ended: Mapping[str, Any]) -> str:
-    """`the limit gpu_hours=2 has ended the study: 1.93 h are spent, a trial takes about 0.12 h, and 7 trials ...`"""
-    unit = LIMITS[ended["limit"]].unit
-    a_trial = ended["a_trial"]
-    guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
-    return (
-        f"the limit {ended['limit']}={ended['number']:g} has ended the study: {ended['spent']:.3g} {unit} are spent"
-        f"{guess}, and {count(ended['left_out'], 'trial')} did not begin"
-    )
+def check_limits(limits: Mapping[str, float], gpus: float) -> None:
+    """`UserError` for a limit on GPUs where trials get none."""
+    for name in limits:
+        if LIMITS[name].needs_gpu and not gpus:
+            raise UserError(f"--limit {name} is of GPUs, and trials get none here; worker_hours bounds a study as well")

@@ -315,11 +315,17 @@ def _check_search(request: Request, space: Space) -> None:
     if request.search == "optuna":
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
-        if space.goals and not sampler.several_goals:
+        if len(space.goals) > 1 and not sampler.several_goals:
             raise UserError(f"--sampler {sampler.name} searches for one goal, and {space.name!r} has several")
         if not sampler.conditional and any(domain.when for domain in space.domains):
             raise UserError(f"--sampler {sampler.name} cannot search conditional domains, and {space.name!r} has some")
-    if space.goals and not scheduler.several_goals:
+    costs = [goal for goal in searched(space.goals) if goal.cost]
+    if costs and scheduler.stops:
+        raise UserError(
+            f"--scheduler {scheduler.name} judges trials by scores in the midst of their training, and the goal "
+            f"{costs[0].name} is known at their end; leave it out"
+        )
+    if len(space.goals) > 1 and not scheduler.several_goals:
         raise UserError(
             f"--scheduler {scheduler.name} judges by one score, and {space.name!r} has several goals; leave it out"
         )
