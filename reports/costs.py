@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reports.guards.words import listed, rows_in_words
@@ -22,9 +22,8 @@ def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
     said = []
     machines = {record.hardware for record in records}
     if len(machines) > 1:
-        said.append(
-            f"they ran on {count(len(machines), 'kind')} of hardware ({'; '.join(map(text, sorted(machines)))})"
-        )
+        named = "; ".join(map(text, sorted(machines)))
+        said.append(f"they ran on {count(len(machines), 'kind')} of hardware ({named})")
     sizes = {_number(record.training, "population", 1) for record in records}
     if sizes != {1}:
         which = _range(sizes, "trial")
@@ -54,17 +53,19 @@ def limits_in_words(results: Results) -> list[str]:
 def _above(results: Results) -> str:
     above = results.above_limits
     if not above:
-        return f"All {count(len(results.recipes), 'finished recipe')} keep {'it' if len(results.recipes) == 1 else 'to it'}."
-    named = [
-        f"{rows_in_words(results, [recipe])} ({', '.join(f'{value:,.4g} {LIMITS[name].unit}'.strip() for name, value in most.items())})"
-        for recipe, most in list(above.items())[:FEW]
-    ]
+        return "No finished recipe is above."
+    named = [f"{rows_in_words(results, [recipe])} ({_took(most)})" for recipe, most in list(above.items())[:FEW]]
     named += [f"{len(above) - FEW} more"] if len(above) > FEW else []
     be = "is" if len(above) == 1 else "are"
     return (
         f"Of {count(len(results.recipes), 'finished recipe')}, {len(above)} {be} above: {listed(named)}; "
         f"{'it is' if len(above) == 1 else 'these are'} neither the best nor on the front."
     )
+
+
+def _took(most: Mapping[str, float]) -> str:
+    """`75.2 s, 900 MiB`."""
+    return ", ".join(f"{number(value, 1)} {LIMITS[name].unit}".strip() for name, value in most.items())
 
 
 def _best(results: Results) -> str:

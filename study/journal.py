@@ -13,6 +13,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
+from reports.markdown import count
 from search_spaces.goals import Goal
 from study.terminal import printable
 from trainables.errors import UserError
@@ -40,8 +41,8 @@ def open_journal(
     there = [direction.name.lower() for direction in study.directions]
     if there != directions:
         raise UserError(
-            f"{results / JOURNAL} is of a search in other directions ({', '.join(there)}, not {', '.join(directions)}); "
-            "give the goals that it was made for with --goals, or give this search its own folder with --results"
+            f"{results / JOURNAL} is of a search that had to {_listed(there)}, not to {_listed(directions)}; give its "
+            "own goals with --goals, or give this search its own folder with --results"
         )
     names = [_metric(goal) for goal in goals]
     if study.metric_names != names:
@@ -50,6 +51,10 @@ def open_journal(
             study.set_metric_names(names)
     study.sampler = sampler(len(study.trials))
     return study
+
+
+def _listed(directions: Sequence[str]) -> str:
+    return " and ".join(f"{way} {count(directions.count(way), 'goal')}" for way in dict.fromkeys(directions))
 
 
 def _metric(goal: Goal) -> str:

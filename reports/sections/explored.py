@@ -42,7 +42,7 @@ class Candidate:
 def write(results: Results, pictures: Path) -> str:
     """The best explored recipes beside the best of the space's rows, the course of the search, importance.
 
-    Where there are several goals only how many recipes were asked for, and importance: the section `pareto` has the rest.
+    Where there are several goals only how many recipes were asked for, and importance: `pareto` has the rest.
     """
     if not results.explored:
         return ""
@@ -60,8 +60,7 @@ def write(results: Results, pictures: Path) -> str:
     parts = [_counts(results, explored)]
     if len(within) < len(explored):
         above = len(explored) - len(within)
-        have = "it has a trial" if above == 1 else "they have trials"
-        parts.append(f"{above} of the finished recipes cannot be the best: {have} above a limit.")
+        parts.append(f"{count(above, 'finished recipe')} cannot be the best, with a trial above a limit.")
     if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
         goal = results.goals[0]
         parts.append(f"{_optimism(results, within, ranked[0])} {_against(results, ranked[0], best_row)}")
@@ -69,9 +68,8 @@ def write(results: Results, pictures: Path) -> str:
         values = [item.selection.mean for item in within]
         best = best_row.selection.mean if best_row else None
         path = search_picture(values, best, pictures / "search.svg", word(goal), lower_is_better=goal.lower_is_better)
-        parts.append(
-            f"![{word(goal)[0].upper()}{word(goal)[1:]} of the explored recipes]({path.parent.name}/{path.name})"
-        )
+        title = f"{word(goal)[0].upper()}{word(goal)[1:]} of the explored recipes"
+        parts.append(f"![{title}]({path.parent.name}/{path.name})")
     if explored:
         parts.append(write_importance(results, [item.recipe_hash for item in explored], pictures))
     return "\n\n".join(parts)
@@ -104,7 +102,8 @@ def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> s
     said = f"By {word(goal)} the best explored recipe is `{best.recipe_hash}` ({spread(best.selection)}). "
     if len(explored) == 1:
         return said + "It is the only one."
-    said += f"That is too {'low' if goal.lower_is_better else 'high'}, since chance helped to choose the best of {len(explored)}"
+    wrong = "low" if goal.lower_is_better else "high"
+    said += f"That is too {wrong}, since chance helped to choose the best of {len(explored)}"
     scored = []
     for item in explored:
         found = [goal.of(record.scores, record.cost) for record in item.records]
@@ -119,8 +118,8 @@ def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> s
     reach = "take" if goal.cost else "score"
     surely = f"{100 * known.on_front[place]:.0f} %"
     return (
-        f"{said}: over very many seeds it is expected to {reach} {number(middle)} (95 % {number(low)} to {number(high)}), and with a "
-        f"probability of {surely} it is the best of them."
+        f"{said}: over very many seeds it is expected to {reach} {number(middle)} (95 % {number(low)} to "
+        f"{number(high)}), and with a probability of {surely} it is the best of them."
     )
 
 
