@@ -10,7 +10,7 @@ from search_spaces.goals import selection
 def best_trial(results: Results) -> Record | None:
     """Of the recipe with the best development score over its seeds, the seed with the best one that kept its model.
 
-    Recipes with a trial above a limit are left out.
+    Recipes above a limit are left out.
     """
     scored = [
         (score.mean, kept)

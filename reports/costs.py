@@ -10,7 +10,7 @@ from reports.ledger import Record
 from reports.markdown import code, count, number, text
 from reports.results import Results
 from search_spaces.goals import SELECTION, Goal
-from search_spaces.limits import LIMITS, ended_in_words
+from search_spaces.limits import LIMITS, ended_in_words, of_trials
 
 FEW = 3
 """So many recipes above a limit are named, more are counted."""
@@ -43,7 +43,7 @@ def limits_in_words(results: Results) -> list[str]:
     if results.info.limited:
         ended = ended_in_words(results.info.limited)
         said.append(f"**{text(ended[0].upper() + ended[1:])}.**")
-    own = {name: value for name, value in results.info.limits.items() if not LIMITS[name].whole}
+    own = of_trials(results.info.limits)
     if own:
         limits = listed([code(f"{name}={value:g}") for name, value in own.items()])
         said.append(f"Limit{'s' * (len(own) > 1)} of each trial: {limits}. {_above(results)} {_best(results)}".strip())
@@ -54,7 +54,7 @@ def _above(results: Results) -> str:
     above = results.above_limits
     if not above:
         return "No finished recipe is above."
-    named = [f"{rows_in_words(results, [recipe])} ({_took(most)})" for recipe, most in list(above.items())[:FEW]]
+    named = [f"{rows_in_words(results, [recipe])} ({_took(means)})" for recipe, means in list(above.items())[:FEW]]
     named += [f"{len(above) - FEW} more"] if len(above) > FEW else []
     be = "is" if len(above) == 1 else "are"
     return (
@@ -63,9 +63,9 @@ def _above(results: Results) -> str:
     )
 
 
-def _took(most: Mapping[str, float]) -> str:
+def _took(means: Mapping[str, float]) -> str:
     """`75.2 s, 900 MiB`."""
-    return ", ".join(f"{number(value, 1)} {LIMITS[name].unit}".strip() for name, value in most.items())
+    return ", ".join(f"{number(value, 1)} {LIMITS[name].unit}".strip() for name, value in means.items())
 
 
 def _best(results: Results) -> str:

@@ -181,14 +181,12 @@ class Results:
 
     @cached_property
     def above_limits(self) -> dict[str, dict[str, float]]:
-        """By recipe hash, the limits of trials that some trial of the recipe is above, and the most that one took."""
-        found: dict[str, dict[str, float]] = {}
-        for recipe_hash, records in self.recipes.items():
-            for record in records:
-                for name, value in exceeded(self.info.limits, record.cost).items():
-                    most = found.setdefault(recipe_hash, {})
-                    most[name] = max(value, most.get(name, value))
-        return found
+        """By recipe hash, the limits of trials that a recipe is above in the mean over its seeds, and that mean."""
+        found = {
+            recipe_hash: exceeded(self.info.limits, [record.cost for record in records])
+            for recipe_hash, records in self.recipes.items()
+        }
+        return {recipe_hash: means for recipe_hash, means in found.items() if means}
 
     def selection(self, records: Sequence[Record]) -> Measured | None:
         """What a search without goals maximises, over the seeds of one recipe."""

@@ -1,7 +1,8 @@
 """What `--limit NAME=NUMBER` may bound: what a whole study spends, or what each trial takes.
 
-No trial begins once a study's limit leaves no room for it. A trial above a limit of trials is kept, scored and
-reported, but is never the best, nor on the front. A limit of your own, in a file given by `--plugin`:
+No trial begins once a study's limit leaves no room for it. Trials above a limit of trials are kept, scored and
+reported, but a recipe that is above it in the mean over its seeds is never the best, nor on the front. A limit of your
+own, in a file given by `--plugin`:
 
     LIMITS.add(Limit("threads", "threads of each trial", lambda cost: cost.get("threads")))
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from search_spaces.goals import Cost
@@ -75,10 +77,20 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def exceeded(limits: Mapping[str, float], cost: Cost) -> dict[str, float]:
-    """By name, the limits of trials that a trial is above, and what it took. What was not measured is above none."""
-    found = {name: LIMITS[name].of(cost) for name in limits if not LIMITS[name].whole}
-    return {name: value for name, value in found.items() if value is not None and value > limits[name]}
+def of_trials(limits: Mapping[str, float]) -> dict[str, float]:
+    """Those that bound each trial."""
+    return {name: number for name, number in limits.items() if not LIMITS[name].whole}
+
+
+def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, float]:
+    """By name, the limits of trials that trials of these costs are above in their mean, and that mean. What was not
+    measured is above none."""
+    found = {}
+    for name, number in of_trials(limits).items():
+        values = [value for cost in costs if (value := LIMITS[name].of(cost)) is not None]
+        if values and fmean(values) > number:
+            found[name] = fmean(values)
+    return found
 
 
 def ended_in_words(ended: Mapping[str, Any]) -> str:
@@ -91,11 +103,9 @@ def ended_in_words(ended: Mapping[str, Any]) -> str:
     )
 
 
-def violation(limits: Mapping[str, float], cost: Cost) -> float | None:
-    """How far a trial is above the limits of trials, as a share of the one that it is furthest above; 0 or less where
-    it keeps them all. None where there are no such limits."""
-    own = {name: number for name, number in limits.items() if not LIMITS[name].whole}
-    if not own:
-        return None
-    shares = [value / number - 1 for name, number in own.items() if (value := LIMITS[name].of(cost)) is not None]
-    return max(shares, default=0.0)
+def violations(limits: Mapping[str, float], cost: Cost) -> list[float] | None:
+    """For every limit of trials how far a trial is above it, as a share of it: 0 or less where it keeps it, or where
+    that was not measured. None where there are no such limits."""
+    own = of_trials(limits)
+    found = {name: LIMITS[name].of(cost) for name in own}
+    return [0.0 if (value := found[name]) is None else value / own[name] - 1 for name in own] or None

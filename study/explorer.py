@@ -5,15 +5,22 @@ It knows neither Ray nor a disk, so a replay on simulated time runs the very sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import optuna
+from optuna.samplers import BaseGASampler
 from optuna.trial import TrialState
 
-from reports.distributions import suggest
+from reports.distributions import contains, distribution, suggest
 from search_spaces.space import Domain
 from trainables.recipe import Recipe, Value
+
+Rungs = Sequence[tuple[int, Sequence[float]]]
+"""The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
+STOPPED, SMALL = "stopped early", 1e-3
+"""The constraint that a stopped trial of several goals breaks, and by how much at most: less than any real limit."""
 
 
 @dataclass
@@ -23,28 +30,75 @@ class _Group:
     number: int
     waiting: set[int]
     values: dict[int, Sequence[float] | None] = field(default_factory=dict)
+    rungs: list[Mapping[int, Sequence[float]]] = field(default_factory=list)
+    violations: list[Sequence[float] | None] = field(default_factory=list)
     pruned: bool = False
 
 
 class Explorer:
     """Asks Optuna for recipes; all seeds of a recipe are one Optuna trial, whose values are their means."""
 
-    def __init__(self, study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> None:
-        self.study, self.base, self.domains = study, base, domains
+    def __init__(
+        self, study: optuna.Study, base: Recipe, domains: Sequence[Domain], *, conditional: bool = True
+    ) -> None:
+        """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
+        (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
+        of the recipe."""
+        self.study, self.base, self.domains, self.conditional = study, base, domains, conditional
+        self.flat = base.flat()
         self.groups: dict[str, _Group] = {}
         """By the recipe's hash, those whose seeds are not all done."""
 
     def ask(self, named: Callable[[optuna.Trial, Recipe], object] = lambda trial, recipe: None) -> tuple[int, Recipe]:
         """The Optuna trial's number, and the recipe that it chose. `named` is called once all of it is chosen."""
-        trial = self.study.ask()
-        chosen: dict[str, Value] = {}
-        flat = self.base.flat()
-        for domain in self.domains:
-            if domain.is_asked({**flat, **chosen}):
-                chosen[domain.key] = suggest(trial, domain)
+        trial, chosen = self._choose()
         recipe = self.base.override(chosen)
         named(trial, recipe)
         return trial.number, recipe
+
+    def choose(self) -> tuple[int, dict[str, Value]]:
+        """As `ask`, with no more than the domains' values: to build a recipe takes longer than to draw it."""
+        trial, chosen = self._choose()
+        return trial.number, chosen
+
+    def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
+        trial = self.study.ask()
+        chosen: dict[str, Value] = {}
+        flat = dict(self.flat)
+        for domain in self.domains:
+            applies = domain.is_asked(flat)
+            if applies or not self.conditional:
+                value = suggest(trial, domain)
+                if applies:
+                    chosen[domain.key] = flat[domain.key] = value
+        return trial, chosen
+
+    def add(
+        self,
+        chosen: Mapping[str, Value],
+        values: Sequence[float],
+        *,
+        violation: Sequence[float] = (),
+        attributes: Mapping[str, str] = types.MappingProxyType({}),
+    ) -> None:
+        """Let Optuna learn from a recipe that it has not asked for: the domains' values where they apply (`point`),
+        and its goals' values. `attributes` are what people see of the trial."""
+        flat = {**self.flat, **chosen}
+        asked = [domain for domain in self.domains if domain.key in chosen or not self.conditional]
+        trial = optuna.trial.create_trial(
+            params={domain.key: chosen.get(domain.key, _inside(domain, flat[domain.key])) for domain in asked},
+            distributions={domain.key: distribution(domain) for domain in asked},
+            values=list(values),
+            user_attrs=dict(attributes),
+            system_attrs=self._ancestor(),
+            constraints={f"limit {limit}": value for limit, value in enumerate(violation, 1)} or None,
+        )
+        self.study.add_trial(trial)
+
+    def _ancestor(self) -> dict[str, int]:
+        """Evolution learns from trials of its generations only: one from elsewhere is of the first."""
+        sampler = self.study.sampler
+        return {sampler._get_generation_key(): 0} if isinstance(sampler, BaseGASampler) else {}
 
     def begin(self, number: int, recipe: Recipe, seeds: Iterable[int]) -> bool:
         """Wait for these seeds of a recipe that was asked for. False where the recipe is waited for already: Optuna is
@@ -55,27 +109,101 @@ class Explorer:
         self.groups[recipe.hash] = _Group(number, set(seeds))
         return True
 
-    def finish(self, recipe_hash: str, seed: int, values: Sequence[float] | None, *, pruned: bool = False) -> None:
-        """A seed is done: its goals' values, all maximised, or None where it failed or was stopped early (`pruned`).
-        With the last one Optuna is told."""
+    def finish(
+        self,
+        recipe_hash: str,
+        seed: int,
+        values: Sequence[float] | None,
+        *,
+        pruned: bool = False,
+        rungs: Rungs = (),
+        violation: Sequence[float] | None = None,
+    ) -> None:
+        """A seed is done: its goals' values, or None where it failed or was stopped early (`pruned`).
+        With the last one Optuna is told.
+
+        `rungs` is how far it came: samplers rank stopped trials by it. `violation` has a number for every limit, above
+        0 where it is broken; if some trial has them, all finished ones must.
+        """
         group = self.groups.get(recipe_hash)
         if group is None:
             return
         group.waiting.discard(seed)
         group.pruned |= pruned
         group.values[seed] = values
-        if group.waiting:
-            return
-        del self.groups[recipe_hash]
+        group.rungs.append(dict(rungs))
+        group.violations.append(violation)
+        if not group.waiting:
+            del self.groups[recipe_hash]
+            self._tell(group)
+
+    def _tell(self, group: _Group) -> None:
         there = [found for found in group.values.values() if found is not None]
         if group.pruned:
+            self._report(group)
             self.study.tell(group.number, state=TrialState.PRUNED)
         elif len(there) < len(group.values):
             self.study.tell(group.number, state=TrialState.FAIL)
         else:
+            violations = [found for found in group.violations if found is not None]
+            for limit, violation in enumerate(means(violations) if len(violations) == len(there) else (), 1):
+                self._trial(group.number).set_constraint(f"limit {limit}", violation)
             self.study.tell(group.number, means(there))
+
+    def _report(self, group: _Group) -> None:
+        """Have Optuna know how far a stopped trial came: the means over its seeds at all rungs that each of them saw.
+
+        TPE puts stopped trials behind the finished ones, first by their last rung, then by its value. It takes values
+        of rungs for one goal only. For several it is told of a constraint that is broken the less the farther the trial
+        came, as TPE orders trials by that too.
+        """
+        reached = sorted(set.intersection(*(set(rungs) for rungs in group.rungs)))
+        trial = self._trial(group.number)
+        if len(self.study.directions) > 1:
+            trial.set_constraint(STOPPED, SMALL / (1 + max(reached, default=0)))
+            return
+        for rung in reached:
+            (value,) = means([rungs[rung] for rungs in group.rungs])
+            trial.report(value, rung)
+
+    def _trial(self, number: int) -> optuna.Trial:
+        """That running trial, also of an earlier run."""
+        storage, study = self.study._storage, self.study._study_id
+        return optuna.Trial(self.study, storage.get_trial_id_from_study_id_trial_number(study, number))
+
+
+def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], base: Recipe) -> dict[str, Value]:
+    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold."""
+    chosen, flat = dict(drawn), base.flat()
+    for domain in domains:
+        if not domain.is_asked({**flat, **chosen}):
+            chosen.pop(domain.key, None)
+    return chosen
+
+
+def point(recipe: Recipe, base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:
+    """A recipe as the values of the domains that apply; None where it is not a point of that search space."""
+    flat, chosen = recipe.flat(), dict[str, Value]()
+    here = base.flat()
+    for domain in domains:
+        if domain.is_asked({**here, **chosen}):
+            if not contains(domain, flat[domain.key]):
+                return None
+            chosen[domain.key] = flat[domain.key]
+    return chosen if base.override(chosen) == recipe else None
+
+
+def _inside(domain: Domain, value: Value) -> Value:
+    """The value, or one of the domain where it is outside."""
+    return value if contains(domain, value) else (*domain.grid_values, domain.low)[0]
 
 
 def means(values: Sequence[Sequence[float]]) -> list[float]:
     """The mean over seeds of every goal."""
     return [sum(each) / len(each) for each in zip(*values, strict=True)]
+
+
+def memory_study(sampler: optuna.samplers.BaseSampler, goals: int = 1) -> optuna.Study:
+    """An Optuna study in memory, for a replay; all its goals are maximised."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna.create_study(sampler=sampler, directions=["maximize"] * goals)

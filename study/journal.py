@@ -1,4 +1,4 @@
-"""Optuna's side of a study: its journal file in the results folder, and its samplers.
+"""The journal of an explored study: Optuna's file in the results folder.
 
 What a trial of the journal is called stands in its user attributes, which is where optuna-dashboard shows it.
 """
@@ -6,18 +6,19 @@ What a trial of the journal is called stands in its user attributes, which is wh
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from reports.markdown import count
 from search_spaces.goals import Goal
+from search_spaces.space import Domain
+from study.explorer import applying
 from study.terminal import printable
 from trainables.errors import UserError
-from trainables.recipe import Recipe, Value
+from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"
 NAME, ROW = "name", "row"
@@ -69,43 +70,14 @@ def name_explored(trial: optuna.Trial, name: str) -> None:
     trial.set_user_attr(NAME, printable(name))
 
 
-def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe) -> Recipe | None:
+def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
     """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
     if OLDER in trial.user_attrs:
         return base.override(trial.user_attrs[OLDER])
-    return base.override(trial.params) if NAME in trial.user_attrs else None
+    return base.override(applying(domains, trial.params, base)) if NAME in trial.user_attrs else None
 
 
-def add_row(
-    study: optuna.Study,
-    label: str,
-    chosen: Mapping[str, Value],
-    distributions: Mapping[str, BaseDistribution],
-    values: Sequence[float],
-) -> None:
-    """Let Optuna learn from a row of the paper that is done: a point of the search space, and its goals' values."""
-    trial = optuna.trial.create_trial(
-        params=dict(chosen),
-        distributions=dict(distributions),
-        values=list(values),
-        user_attrs={ROW: printable(label)},
-    )
-    study.add_trial(trial)
-
-
-def told_rows(study: optuna.Study, base: Recipe) -> set[str]:
+def told_rows(study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> set[str]:
     """The recipe hashes of the rows that Optuna has been told."""
-    trials = study.get_trials(deepcopy=False)
-    return {base.override(trial.params).hash for trial in trials if ROW in trial.user_attrs}
-
-
-def tpe(seed: int) -> BaseSampler:
-    """The default sampler. `group`: domains may be conditional; `constant_liar`: several trials run at once."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
-
-
-def random(seed: int) -> BaseSampler:
-    """Each draw by itself."""
-    return optuna.samplers.RandomSampler(seed=seed)
+    rows = [trial for trial in study.get_trials(deepcopy=False) if ROW in trial.user_attrs]
+    return {base.override(applying(domains, trial.params, base)).hash for trial in rows}

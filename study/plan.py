@@ -250,8 +250,11 @@ def _check_goals(plan: Plan) -> None:
 
 
 def notes(plan: Plan) -> list[str]:
-    """How the corpora of a checked plan are read, where a person should know."""
-    return remarks(_recipes(plan))
+    """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
+    sampler, scheduler = SAMPLERS[plan.request.sampler], SCHEDULERS[plan.request.scheduler]
+    unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
+    lost = plan.explored and scheduler.stops and sampler.needs_finished
+    return [*remarks(_recipes(plan)), *([unlearnt] if lost else [])]
 
 
 def _recipes(plan: Plan) -> list[Recipe]:
@@ -315,10 +318,7 @@ def _check_search(request: Request, space: Space) -> None:
     if request.search == "optuna":
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
-        if len(space.goals) > 1 and not sampler.several_goals:
-            raise UserError(f"--sampler {sampler.name} searches for one goal, and {space.name!r} has several")
-        if not sampler.conditional and any(domain.when for domain in space.domains):
-            raise UserError(f"--sampler {sampler.name} cannot search conditional domains, and {space.name!r} has some")
+        sampler.check(space)
     costs = [goal for goal in searched(space.goals) if goal.cost]
     if costs and scheduler.stops:
         raise UserError(

@@ -16,21 +16,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.distributions import contains, distribution
 from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import searched, values_of
+from search_spaces.limits import violations
 from study.budget import Budget
-from study.explorer import Explorer, means
-from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
-from study.plan import Plan, PlannedTrial, applies
+from study.explorer import Explorer, means, point
+from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
+from study.plan import Plan, PlannedTrial
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
-from trainables.recipe import Recipe, Value
+from study.terminal import printable
+from trainables.recipe import Recipe
 from trainables.trial import population_key, takes_turns
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
@@ -61,11 +61,11 @@ class StudySearcher(Searcher):
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}
         """By key, those that were handed out and have neither a record nor failed."""
-        self.explorer = Explorer(self._open(), plan.base, plan.space.domains) if plan.explored else None
+        self.explorer = self._open() if plan.explored else None
         """Optuna's side, where it explores."""
         self.explored: list[str] = []
         if self.explorer is not None:
-            self.told = told_rows(self.explorer.study, plan.base)
+            self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
             self._tell_rows(fixed)
             self._continue_asked()
         self.interrupted = deque(self._interrupted())
@@ -173,15 +173,16 @@ class StudySearcher(Searcher):
 
     # --- Optuna
 
-    def _open(self) -> optuna.Study:
-        plan = self.plan
-        return open_journal(plan.results, plan.space.name, SAMPLERS[plan.request.sampler].build, self.goals)
+    def _open(self) -> Explorer:
+        plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
+        study = open_journal(plan.results, plan.space.name, sampler.build, self.goals)
+        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
         assert self.explorer is not None
         for trial in self.explorer.study.get_trials(deepcopy=False):
-            recipe = explored_recipe(trial, self.plan.base)
+            recipe = explored_recipe(trial, self.plan.base, self.plan.space.domains)
             if recipe is None:
                 continue
             self.explored.append(recipe.hash)
@@ -220,7 +221,9 @@ class StudySearcher(Searcher):
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         assert self.explorer is not None
         values = self._values(record) if record else None
-        self.explorer.finish(recipe.hash, seed, values, pruned=record is not None and record.status == "pruned")
+        broken = violations(self.plan.limits, record.cost) if record else None
+        pruned = record is not None and record.status == "pruned"
+        self.explorer.finish(recipe.hash, seed, values, pruned=pruned, violation=broken)
 
     def _values(self, record: Record) -> list[float] | None:
         """What is searched for: the space's goals, or the selection score. None where a part is missing."""
@@ -237,10 +240,12 @@ class StudySearcher(Searcher):
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
-        params = _parameters(recipe, self.plan)
-        if len(values) < len(records) or params is None or recipe.hash in self.told:
+        chosen = point(recipe, self.plan.base, self.plan.space.domains)
+        if len(values) < len(records) or chosen is None or recipe.hash in self.told:
             return
-        add_row(self.explorer.study, label, *params, means(values))
+        broken = [found for record in records if record and (found := violations(self.plan.limits, record.cost))]
+        violation = means(broken) if broken else ()
+        self.explorer.add(chosen, means(values), violation=violation, attributes={ROW: printable(label)})
         self.told.add(recipe.hash)
 
 
@@ -249,17 +254,3 @@ def files_key(members: Sequence[PlannedTrial]) -> str:
     if len(members) == 1:
         return members[0].key
     return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]
-
-
-def _parameters(recipe: Recipe, plan: Plan) -> tuple[dict[str, Value], dict[str, BaseDistribution]] | None:
-    """A recipe as a point of the search space; None where it is not one."""
-    flat = recipe.flat()
-    chosen: dict[str, Value] = {}
-    distributions: dict[str, BaseDistribution] = {}
-    for domain in plan.space.domains:
-        if not applies(domain, chosen, plan.base):
-            continue
-        if not contains(domain, flat[domain.key]):
-            return None
-        chosen[domain.key], distributions[domain.key] = flat[domain.key], distribution(domain)
-    return (chosen, distributions) if plan.base.override(chosen) == recipe else None

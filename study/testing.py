@@ -11,11 +11,12 @@ from __future__ import annotations
 import random
 from types import SimpleNamespace
 
-from reports.distributions import contains, suggest
+from reports.distributions import contains
 from search_spaces.space import Domain
 from study.samplers import SamplerEntry
 from study.schedulers import SchedulerEntry
 from study.spec import METRIC, RUNG
+from trainables.recipe import Recipe, Value
 
 DOMAINS = (
     Domain("objective.temperature", low=0.01, high=2.0, log=True),
@@ -24,6 +25,8 @@ DOMAINS = (
 )
 CONDITIONAL = Domain("head.dim", choices=(8, 16), when=("head.kind", ("linear",)))
 TRIALS = 30
+HALF = 36
+"""The batch size in the middle."""
 
 
 class SamplerContract:
@@ -36,20 +39,35 @@ class SamplerContract:
     def test_what_it_draws_lies_in_the_domains(self, entry: SamplerEntry) -> None:
         for drawn in _draws(entry, seed=0):
             for domain in DOMAINS:
-                assert contains(domain, drawn[domain.key])
+                if domain.key in drawn or entry.choices:
+                    assert contains(domain, drawn[domain.key])
 
     def test_a_seed_decides_the_draws(self, entry: SamplerEntry) -> None:
         assert _draws(entry, seed=1) == _draws(entry, seed=1)
         assert _draws(entry, seed=1) != _draws(entry, seed=2)
 
-    def test_it_searches_conditional_domains_if_it_says_so(self, entry: SamplerEntry) -> None:
-        if entry.conditional:
+    def test_conditional_domains_are_drawn_where_they_apply(self, entry: SamplerEntry) -> None:
+        if entry.choices:
             for drawn in _draws(entry, seed=3, conditional=True):
                 assert (CONDITIONAL.key in drawn) == (drawn["head.kind"] == "linear")
 
     def test_it_searches_for_several_goals_if_it_says_so(self, entry: SamplerEntry) -> None:
         if entry.several_goals:
             assert len(_draws(entry, seed=4, goals=2)) == TRIALS
+
+    def test_it_goes_on_where_trials_were_stopped_or_failed(self, entry: SamplerEntry) -> None:
+        for goals in (1, 2) if entry.several_goals else (1,):
+            assert len(_draws(entry, seed=5, goals=goals, stopped=True)) == TRIALS
+
+    def test_it_learns_from_finished_trials_of_elsewhere(self, entry: SamplerEntry) -> None:
+        """At least it bears them; and another study continues where one is told so many."""
+        assert len(_draws(entry, seed=6, elsewhere=TRIALS)) == TRIALS
+
+    def test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(self, entry: SamplerEntry) -> None:
+        if entry.limits:
+            drawn = _draws(entry, seed=7, limit=True)[TRIALS // 2 :]
+            broken = sum(float(str(values["optimisation.batch_size"])) > HALF for values in drawn)
+            assert broken < len(drawn) / 2
 
 
 class SchedulerContract:
@@ -69,20 +87,45 @@ class SchedulerContract:
         assert _stopped(entry, may_be_stopped=False) == set()
 
 
-def _draws(entry: SamplerEntry, seed: int, conditional: bool = False, goals: int = 1) -> list[dict[str, object]]:
-    """What the sampler asks for in `TRIALS` trials, each scored by its temperature."""
-    import optuna
+def _draws(
+    entry: SamplerEntry,
+    seed: int,
+    *,
+    conditional: bool = False,
+    goals: int = 1,
+    stopped: bool = False,
+    elsewhere: int = 0,
+    limit: bool = False,
+) -> list[dict[str, Value]]:
+    """What a search asks for in `TRIALS` trials, each scored by its temperature. `stopped`: two thirds of the trials
+    are stopped, and one in ten fails. `limit`: the larger batches break one."""
+    from study.explorer import Explorer, memory_study
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=entry.build(seed), directions=["maximize"] * goals)
+    domains = (*DOMAINS, CONDITIONAL) if conditional else DOMAINS if entry.choices else DOMAINS[:2]
+    base = Recipe().override({"optimisation.batch_size": 8})
+    explorer = Explorer(memory_study(entry.build(seed), goals), base, domains, conditional=entry.conditional)
+    values = random.Random(seed)
+    for _ in range(elsewhere):
+        temperature, size = values.uniform(0.01, 2.0), values.randint(8, 64)
+        told = {"objective.temperature": temperature, "optimisation.batch_size": size, "head.kind": "none"}
+        explorer.add({domain.key: told[domain.key] for domain in domains}, [temperature] * goals)
     drawn = []
-    for _ in range(TRIALS):
-        trial = study.ask()
-        chosen = {domain.key: suggest(trial, domain) for domain in DOMAINS}
-        if conditional and chosen["head.kind"] == "linear":
-            chosen[CONDITIONAL.key] = suggest(trial, CONDITIONAL)
-        study.tell(trial, [chosen["objective.temperature"], -chosen["objective.temperature"]][:goals])
+    for trial in range(TRIALS):
+        number, chosen = explorer.choose()
         drawn.append(chosen)
+        recipe = base.override(chosen)
+        assert explorer.begin(number, recipe, [0])
+        score = float(str(chosen["objective.temperature"]))
+        over = (float(str(chosen["optimisation.batch_size"])) - HALF) / HALF
+        ends = not stopped or trial % 3 == 0
+        explorer.finish(
+            recipe.hash,
+            0,
+            [score, -score][:goals] if ends and not (stopped and trial % 10 == 9) else None,
+            pruned=not ends,
+            rungs=[(1, [score / 2, -score][:goals])],
+            violation=[over] if limit else None,
+        )
     return drawn
 
 

@@ -74,7 +74,9 @@ def test_the_contracts_can_fail() -> None:
         ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
         ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
         ("contrastive_all", ("--sampler", "halton"), "--sampler halton searches for one goal"),
-        ("scl_ablation", ("--sampler", "halton"), "--sampler halton cannot search conditional domains"),
+        ("contrastive_all", ("--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
+        ("clsr_main", ("--sampler", "cmaes"), r"with --set \(optimisation.batch_size, pooling.mode, head.kind\)"),
+        ("scl_tau", ("--sampler", "cmaes"), "--sampler cmaes needs two domains at least, and 'scl_tau' has one"),
         ("contrastive_all", ("--scheduler", "asha"), "--scheduler asha judges by one score"),
     ],
 )

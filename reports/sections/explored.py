@@ -60,7 +60,7 @@ def write(results: Results, pictures: Path) -> str:
     parts = [_counts(results, explored)]
     if len(within) < len(explored):
         above = len(explored) - len(within)
-        parts.append(f"{count(above, 'finished recipe')} cannot be the best, with a trial above a limit.")
+        parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
     if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
         goal = results.goals[0]
         parts.append(f"{_optimism(results, within, ranked[0])} {_against(results, ranked[0], best_row)}")

@@ -18,6 +18,7 @@ from reports.sections.words import changes
 from reports.statistics import Measured
 from reports.true_scores import Scored, TrueScores, true_scores
 from search_spaces.goals import Goal, values_of
+from search_spaces.limits import of_trials
 
 SHOWN_OFF, NOTABLE, DOUBTFUL, BARRED = 10, 0.1, 0.5, 20
 """So many recipes off the measured front are in the table, from this probability on; below that one a recipe on it is
@@ -147,9 +148,9 @@ def _all_of(goals: Sequence[Goal]) -> str:
 def _left_out(results: Results) -> list[str]:
     """How many recipes a limit keeps from the front."""
     above = len(results.above_limits)
-    limits = listed([code(f"{name}={value:g}") for name, value in results.info.limits.items()])
+    limits = listed([code(f"{name}={value:g}") for name, value in of_trials(results.info.limits).items()])
     be = "recipe is" if above == 1 else "recipes are"
-    return [f"{above} {be} left out, as a trial of it is above a limit ({limits})."] if above else []
+    return [f"{above} {be} above a limit ({limits}), and left out."] if above else []
 
 
 def _other(results: Results) -> str:

@@ -103,7 +103,7 @@ class Metrics(Watcher):
 
     def _count(self, record: Record) -> None:
         self.ended["finished" if record.status == "finished" else "stopped"] += 1
-        if record.status != "finished" or exceeded(self.limits, record.cost):
+        if record.status != "finished" or exceeded(self.limits, [record.cost]):
             return
         for goal in self.goals:
             value = goal.of(record.scores, record.cost)
