@@ -26,9 +26,11 @@ def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
         said.append(f"they ran on {count(len(machines), 'kind')} of hardware ({named})")
     sizes = {_number(record.training, "population", 1) for record in records}
     if sizes != {1}:
-        which = _range(sizes, "trial")
-        share = "its seconds are an even share of the population's, and its memory is the whole population's"
-        said.append(f"some trained in a population (of {which}; of such a trial {share})")
+        some = "some" if 1 in sizes else "all"
+        said.append(
+            f"{some} trained in populations, of {_range(sizes - {1}, 'trial')}: there a trial's seconds are an even "
+            "share of its population's, and its memory is all of the population's"
+        )
     shapes = {(_number(record.cost, "workers", 1), _number(record.cost, "threads", 0)) for record in records}
     if len(shapes) > 1:
         said.append(f"they had different numbers of workers ({_range({n for n, _ in shapes}, 'worker')}) or threads")

@@ -97,7 +97,7 @@ def _limits(plan: Plan, ledger: Ledger) -> list[str]:
         if limit.whole:
             line += f": {budget.spent(name):.3g} {limit.unit} spent"
             one = budget.guess(name)
-            line += f", room for about {count(budget.room_of(name), 'trial')}" if one else ""
+            line += f", room for about {count(int(budget.room_of(name)), 'trial')}" if one else ""
         said.append(line)
     return said
 

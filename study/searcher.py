@@ -243,7 +243,7 @@ class StudySearcher(Searcher):
         chosen = point(recipe, self.plan.base, self.plan.space.domains)
         if len(values) < len(records) or chosen is None or recipe.hash in self.told:
             return
-        broken = [found for record in records if record and (found := violations(self.plan.limits, record.cost))]
+        broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
         violation = means(broken) if broken else ()
         self.explorer.add(chosen, means(values), violation=violation, attributes={ROW: printable(label)})
         self.told.add(recipe.hash)

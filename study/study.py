@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from reports.place import as_user_error
-from search_spaces.limits import ended_in_words
+from search_spaces.limits import ended_in_words, of_trials
 from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
 from study.schedulers import SCHEDULERS
@@ -168,16 +168,25 @@ def check_results(plan: Plan) -> None:
                 f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
             )
-        goals = plan.draft.own_goals if before.goals is None else tuple(before.goals)
-        if before.search == "optuna" and goals != plan.space.goals:
-            names = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
-            raise UserError(
-                f"{results} holds a study that searches for {names[0]}, not {names[1]}; say --goals as that study's "
-                "own command does to continue it, or give this one its own folder with --results"
-            )
+        if before.search == "optuna":
+            _check_search(plan, before)
         _load_earlier_plugins(plan, before)
     elif results.is_dir() and any(results.iterdir()):
         raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
+
+
+def _check_search(plan: Plan, before: StudyInfo) -> None:
+    """`UserError` where Optuna has been told of other goals, or of other limits of trials."""
+    goals = plan.draft.own_goals if before.goals is None else before.goals
+    asked = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
+    limits = [of_trials(those) for those in (before.limits, plan.limits)]
+    kept = [" ".join(f"--limit {name}={value:g}" for name, value in those.items()) or "no limit" for those in limits]
+    for what, (earlier, now) in (("for", asked), ("under", kept)):
+        if earlier != now:
+            raise UserError(
+                f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; run that study's own "
+                "command to continue it, or give this one its own folder with --results"
+            )
 
 
 def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:

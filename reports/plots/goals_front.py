@@ -58,10 +58,12 @@ def pareto_picture(
         sizes = [60 if mark.place else 28 for mark in own]
         axis.scatter([m.x for m in own], [m.y for m in own], s=sizes, c=fill, marker=shape, edgecolors=colour, zorder=3)
         axis.plot([], [], shape, color=colour, label=name)
+    right = -1 if costs[0] else 1  # numbers stand on the side of the front where no recipe is
     for mark in on_front:
         axis.annotate(
-            str(mark.place), (mark.x, mark.y), xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=10
-        )
+            str(mark.place), (mark.x, mark.y), xytext=(5 * right, 5), textcoords="offset points", fontsize=9, zorder=10,
+            ha="right" if costs[0] else "left",
+        )  # fmt: skip
     if any(mark.probability is not None for mark in marks):
         axis.plot([], [], "o", markerfacecolor="none", color=QUIET, label="fuller: more probably on the front")
     if barred:
@@ -71,6 +73,8 @@ def pareto_picture(
     axis.margins(0.08)
     if costs[0] and _is_wide([mark.x for mark in marks]):
         axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter("{x:g}")
         clip([(axis, [(m.x, m.y) for m in marks])], "y")
     else:
         clip([(axis, [(m.x, m.y) for m in marks])], "xy")

@@ -81,7 +81,10 @@ def pareto_in_short(results: Results) -> str:
     if not points:
         return f"No finished trial has {_all_of(goals)} yet."
     best = [goal.upward(max(point.upward[place] for point in points)) for place, goal in enumerate(goals)]
-    tops = " and ".join(f"{number(top)} for {goal.short}" for goal, top in zip(goals, best, strict=True))
+    tops = " and ".join(
+        f"{number(top)} for {goal.short}{' (lower is better)' * goal.lower_is_better}"
+        for goal, top in zip(goals, best, strict=True)
+    )
     what = "values are" if any(goal.cost for goal in goals) else "development scores are"
     on_front = len(front(points))
     return (
