@@ -55,7 +55,7 @@ class Budget:
         one = self.guess(name, following)
         if left <= 0:
             return 0
-        return math.floor(left / one) if one else math.inf
+        return math.floor(left / one + 1e-9) if one else math.inf  # rounding must not cost a trial
 
     def ended(self, left_out: int) -> dict[str, Any]:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""

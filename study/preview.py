@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
 from reports.markdown import count, duration
-from search_spaces.goals import searched
+from search_spaces.goals import Goal, searched
 from search_spaces.limits import LIMITS
 from study.budget import Budget
 from study.cluster import Allotment, Cluster
@@ -38,6 +38,8 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     for reason in dict.fromkeys(plan.missing.values()):
         labels = [label for label, why in plan.missing.items() if why == reason]
         lines.append(f"not run, because {reason}: {printable(', '.join(labels))}")
+    if plan.explored and plan.space.goals:
+        lines.append(f"searched for {', '.join(map(_goal, searched(plan.space.goals)))}")
     lines += _limits(plan, ledger)
     if brief:
         return "\n".join(lines)
@@ -60,8 +62,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         )
     if plan.explored:
         keys = ", ".join(domain.key for domain in plan.space.domains)
-        goals = " and ".join(goal.short for goal in searched(plan.space.goals))
-        lines.append(f"  then {count(plan.explored, 'recipe')} over {keys}, for {goals}")
+        lines.append(f"  then {count(plan.explored, 'recipe')} over {keys}")
     return "\n".join(lines)
 
 
@@ -85,6 +86,11 @@ def _explored_done(plan: Plan, ledger: Ledger) -> int:
     rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
     asked = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]
     return sum(ledger.has(key, seed) for key in asked for seed in plan.seeds)
+
+
+def _goal(goal: Goal) -> str:
+    """`STS (higher is better)`."""
+    return f"{goal.short} ({'lower' if goal.lower_is_better else 'higher'} is better)"
 
 
 def _limits(plan: Plan, ledger: Ledger) -> list[str]:
