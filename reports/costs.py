@@ -81,7 +81,7 @@ def _best(results: Results) -> str:
     kept = {recipe: value for recipe, value in scored.items() if recipe not in results.above_limits}
     beyond = {recipe: value for recipe, value in scored.items() if recipe in results.above_limits}
     if not kept:
-        return "No recipe keeps the limits." if scored else ""
+        return f"No recipe keeps the limit{'s' * (len(of_trials(results.info.limits)) > 1)}." if scored else ""
     first = max(kept, key=lambda recipe: (kept[recipe], recipe))
     said = f"The best {word(goal)} within is {number(goal.upward(kept[first]))}, of {rows_in_words(results, [first])}"
     if beyond:
