@@ -27,9 +27,9 @@ def suggest(trial: optuna.Trial, domain: Domain) -> Any:
         case CategoricalDistribution(choices=choices):
             return trial.suggest_categorical(domain.key, choices)
         case IntDistribution(low=low, high=high, log=log):
-            return trial.suggest_int(domain.key, low, high, log=log)
+            return int(trial.suggest_int(domain.key, low, high, log=log))  # some samplers give numpy's own numbers
         case FloatDistribution(low=low, high=high, log=log):
-            return trial.suggest_float(domain.key, low, high, log=log)
+            return float(trial.suggest_float(domain.key, low, high, log=log))
     raise TypeError(f"{domain.key} has a distribution that Optuna cannot suggest from")
 
 

@@ -220,14 +220,26 @@ class StudySearcher(Searcher):
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         assert self.explorer is not None
-        values = self._values(record) if record else None
-        broken = violations(self.plan.limits, record.cost) if record else None
-        pruned = record is not None and record.status == "pruned"
-        self.explorer.finish(recipe.hash, seed, values, pruned=pruned, violation=broken)
+        if record is None:
+            self.explorer.finish(recipe.hash, seed, None)
+        else:
+            pruned, rungs = record.status == "pruned", self._rungs(record)
+            broken = violations(self.plan.limits, record.cost)
+            values = self._values(record)
+            self.explorer.finish(recipe.hash, seed, values, pruned=pruned, rungs=rungs, violation=broken)
 
     def _values(self, record: Record) -> list[float] | None:
         """What is searched for: the space's goals, or the selection score. None where a part is missing."""
         return values_of(self.goals, record.scores, record.cost)
+
+    def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
+        """The values at the rungs of its training, as far as all goals were scored there."""
+        goals = [goal.name for goal in self.goals if goal.tasks]  # the selection is scored by what a rung has
+        found = [
+            (rung["rung"], [rung["scores"].get(goal) for goal in goals] if goals else [*rung["scores"].values()])
+            for rung in record.training.get("rungs", ())
+        ]
+        return [(rung, values) for rung, values in found if values and None not in values]
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for trial in {trial.recipe.hash: trial for trial in fixed}.values():

@@ -59,15 +59,14 @@ class SamplerContract:
         for goals in (1, 2) if entry.several_goals else (1,):
             assert len(_draws(entry, seed=5, goals=goals, stopped=True)) == TRIALS
 
-    def test_it_learns_from_finished_trials_of_elsewhere(self, entry: SamplerEntry) -> None:
-        """At least it bears them; and another study continues where one is told so many."""
+    def test_it_bears_finished_trials_of_elsewhere(self, entry: SamplerEntry) -> None:
         assert len(_draws(entry, seed=6, elsewhere=TRIALS)) == TRIALS
 
     def test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(self, entry: SamplerEntry) -> None:
         if entry.limits:
-            drawn = _draws(entry, seed=7, limit=True)[TRIALS // 2 :]
-            broken = sum(float(str(values["optimisation.batch_size"])) > HALF for values in drawn)
-            assert broken < len(drawn) / 2
+            late = [drawn for seed in (7, 8, 9) for drawn in _draws(entry, seed, limit=True)[TRIALS // 2 :]]
+            broken = sum(float(str(values["optimisation.batch_size"])) > HALF for values in late)
+            assert broken < 0.4 * len(late)
 
 
 class SchedulerContract:

@@ -27,7 +27,7 @@ from study.spec import METRIC, RUNG
 
 SAMPLERS.add(
     SamplerEntry("halton", lambda seed: optuna.samplers.QMCSampler(qmc_type="halton", scramble=True, seed=seed),
-                 "points that lie evenly", several_goals=False, conditional=False)
+                 "points that lie evenly", several_goals=False, conditional=False, limits=False)
 )
 SCHEDULERS.add(
     SchedulerEntry("median", lambda: MedianStoppingRule(RUNG, METRIC, "max", grace_period=0), "above the median")
@@ -63,6 +63,9 @@ def test_the_contracts_can_fail() -> None:
     unseeded = SamplerEntry("unseeded", lambda seed: optuna.samplers.RandomSampler(), "draws what it likes")
     with pytest.raises(AssertionError):
         SamplerContract().test_a_seed_decides_the_draws(unseeded)
+    heedless = SamplerEntry("heedless", "study.optuna_samplers:random", "says that it learns from limits")
+    with pytest.raises(AssertionError):
+        SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
     lazy = SchedulerEntry("lazy", "study.judge:none", "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
         SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)

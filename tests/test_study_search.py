@@ -14,9 +14,11 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
 from study.cluster import Cluster, allot
+from study.journal import explored_recipe
 from study.options import parse
 from study.plan import Plan, PlannedTrial, decide, read_request
 from study.preview import preview
+from study.samplers import SAMPLERS
 from study.searcher import StudySearcher, files_key
 from study.spec import POPULATIONS, TrialSpec, to_config
 from study.study import prepare_results, save_info
@@ -177,6 +179,65 @@ def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> 
     assert len({recipe.hash for recipe in recipes}) == len(recipes)
     assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}
     assert all(recipe.head.dim is None for recipe in recipes if recipe.head.kind == "none")
+
+
+def rungs(*scores: dict[str, float]) -> dict[str, Any]:
+    """A training as a record has it."""
+    return {"rungs": [{"rung": rung, "step": 10 * rung, "scores": score} for rung, score in enumerate(scores, 1)]}
+
+
+def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
+    """The means over the seeds, at the rungs that each of them saw."""
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--seeds", "2")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    courses = {0: rungs({"sts": 40.0}, {"sts": 50.0}, {"sts": 60.0}), 1: rungs({"sts": 30.0}, {"sts": 44.0})}
+    run_all(searcher, ledger, limit=len(searcher.queue))
+    for seed in (0, 1):
+        config: Any = searcher.suggest(f"e{seed}")
+        content = {"status": "pruned"} if seed else {"scores": dev(70.0)}
+        finish(searcher, ledger, config, None, training=courses[seed], **content)
+    assert searcher.explorer is not None
+    (trial,) = searcher.explorer.study.get_trials(states=[TrialState.PRUNED])
+    assert trial.intermediate_values == {1: 35.0, 2: 47.0}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> None:
+    """Nothing is run twice or lost where a study is killed, continued and extended, with trials that are stopped. But
+    for CMA-ES the space has a conditional domain."""
+    space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
+    ran: list[str] = []
+
+    def run(trials: int, killed_at: int = 1000) -> list[optuna.trial.FrozenTrial]:
+        arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "2")
+        _, ledger, searcher = make(tmp_path, *arguments, "--trials", str(trials))
+        assert searcher.explorer is not None
+        for number in range(1000):
+            config = searcher.suggest(f"t{number}")
+            if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
+                break
+            ran.extend({task["key"] for task in config["trials"]} - set(config["done"]))
+            if config["trials"][0]["name"].startswith("optuna") and number % 5 == 4:
+                finish(searcher, ledger, config, None, status="pruned")
+            else:
+                finish(searcher, ledger, config, 50.0 + number)
+        return searcher.explorer.study.get_trials()
+
+    first = run(14, killed_at=8)
+    assert TrialState.RUNNING in {trial.state for trial in first}
+    run(14)
+    last = run(16)
+    assert len(ran) == len(set(ran))
+    assert [trial.params for trial in last[: len(first)]] == [trial.params for trial in first]
+    explored = [trial for trial in last if "name" in trial.user_attrs]
+    assert len(explored) == 16
+    assert {trial.state for trial in explored} == {TrialState.COMPLETE, TrialState.PRUNED}
+    plan, ledger, _ = make(tmp_path, "--space", space, "--search", "optuna", "--sampler", sampler)
+    for trial in explored:
+        recipe = explored_recipe(trial, plan.base, plan.space.domains)
+        assert recipe is not None
+        assert ledger.has(recipe.hash, 0)
+        assert ledger.has(recipe.hash, 1)
 
 
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
