@@ -8,11 +8,15 @@ from search_spaces.goals import selection
 
 
 def best_trial(results: Results) -> Record | None:
-    """Of the recipe with the best development score over its seeds, the seed with the best one that kept its model."""
+    """Of the recipe with the best development score over its seeds, the seed with the best one that kept its model.
+
+    Recipes above a limit are left out.
+    """
     scored = [
         (score.mean, kept)
-        for records in results.recipes.values()
-        if (kept := [record for record in records if record.checkpoint and selection(record.scores) is not None])
+        for recipe_hash, records in results.recipes.items()
+        if recipe_hash not in results.above_limits
+        and (kept := [record for record in records if record.checkpoint and selection(record.scores) is not None])
         and (score := results.selection(records)) is not None
     ]
     if not scored:

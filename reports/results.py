@@ -14,7 +14,8 @@ from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
-from search_spaces.goals import GOALS, selection
+from search_spaces.goals import Goal, searched, selection
+from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
@@ -169,12 +170,26 @@ class Results:
         """A table's figure, over the seeds of one recipe."""
         return self.of_figure(records, quantity(table, column))
 
-    def goal(self, records: Sequence[Record], name: str) -> Measured | None:
-        """One of the space's goals, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: GOALS[name].of(record.scores))
+    def goal(self, records: Sequence[Record], goal: Goal) -> Measured | None:
+        """One of the search's goals, or another, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: goal.of(record.scores, record.cost))
+
+    @cached_property
+    def goals(self) -> tuple[Goal, ...]:
+        """What the search looks for: the space's goals, or the selection."""
+        return searched(self.space.goals)
+
+    @cached_property
+    def above_limits(self) -> dict[str, dict[str, float]]:
+        """By recipe hash, the limits of trials that a recipe is above in the mean over its seeds, and that mean."""
+        found = {
+            recipe_hash: exceeded(self.info.limits, [record.cost for record in records])
+            for recipe_hash, records in self.recipes.items()
+        }
+        return {recipe_hash: means for recipe_hash, means in found.items() if means}
 
     def selection(self, records: Sequence[Record]) -> Measured | None:
-        """What a search for one goal maximises, over the seeds of one recipe."""
+        """What a search without goals maximises, over the seeds of one recipe."""
         return self.over_seeds(records, lambda record: selection(record.scores))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:

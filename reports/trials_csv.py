@@ -22,7 +22,7 @@ from pathlib import Path
 
 from reports.ledger import Record
 from search_spaces.averages import averages
-from search_spaces.goals import GOALS, selection
+from search_spaces.goals import GOALS, SELECTION, selection
 from trainables.files import write_whole
 
 
@@ -50,7 +50,8 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, object]:
         "protocol": record.protocol,
     }
     line |= {f"average.{name}": value for name, value in averages(record.scores).items()}
-    line |= {f"average.development_{name}": goal.of(record.scores) for name, goal in GOALS.items()}
+    scores = (goal for goal in GOALS.values() if not goal.cost and goal is not SELECTION)
+    line |= {f"average.development_{goal.name}": goal.of(record.scores, {}) for goal in scores}
     for task, numbers in record.scores.items():
         line |= _flat(task, numbers)
     line |= _flat("training.kept", record.training.get("kept", {}))

@@ -1,50 +1,110 @@
-"""What a search maximises: functions of the development scores that a record holds, in percent."""
+"""What a search looks for: numbers of a record, which are development scores in percent, or what the trial cost."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from search_spaces.names import check_score
 from search_spaces.paper import Scores
+from trainables.errors import UserError
 from trainables.registry import Registry
 from trainables.senteval.tasks import GROUPS
+
+Cost = Mapping[str, Any]
+"""What a trial cost, as a record holds it: `cost["seconds"]`."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The mean of one development number over the tasks that have it."""
+    """A score, which is the higher the better: the mean of one development number over the tasks that have it, or of
+    other goals. Or a cost, which is the lower the better.
+    """
 
     name: str
     label: str
-    """What it is, for a table's caption."""
-    tasks: tuple[str, ...]
-    number: str
+    """What it is, for a table's caption; the words before a bracket stand for it in headings."""
+    tasks: tuple[str, ...] = ()
+    number: str = ""
+    """Of the tasks."""
+    parts: tuple[Goal, ...] = ()
+    cost: str = ""
+    """The number of a record's cost that it is, instead of a score."""
+    unit: str = "%"
 
     def __post_init__(self) -> None:
+        if [bool(self.tasks and self.number), bool(self.parts), bool(self.cost)].count(True) != 1:
+            raise UserError(f"goal {self.name!r} needs tasks with a number, or parts, or a cost")
         for task in self.tasks:
             check_score(f"goal {self.name!r}", task, self.number)
 
-    def of(self, scores: Scores) -> float | None:
-        """None where no task has it. Missing tasks leave the mean, so compare only scores of one task list."""
+    @property
+    def short(self) -> str:
+        """`STS` of `STS (Spearman on ...)`."""
+        return self.label.split(" (")[0]
+
+    @property
+    def lower_is_better(self) -> bool:
+        return bool(self.cost)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The tasks of which one must be scored; of a cost none."""
+        return frozenset(self.tasks).union(*(part.needs for part in self.parts))
+
+    def of(self, scores: Scores, cost: Cost) -> float | None:
+        """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list."""
+        if self.cost:
+            value = cost.get(self.cost)
+            return float(value) if isinstance(value, int | float) else None
         values = [scores[task].get(self.number) for task in self.tasks if task in scores]
+        values += [part.of(scores, cost) for part in self.parts]
         there = [value for value in values if value is not None]
         return sum(there) / len(there) if there else None
 
+    def upward(self, value: float) -> float:
+        """A value of it as a number that is the higher the better: a cost with its sign turned."""
+        return -value if self.lower_is_better else value
 
+
+STS = Goal("sts", "STS (Spearman on the development part of STSBenchmark)", ("STSBenchmark",), "dev_spearman_cosine")
+TRANSFER = Goal(
+    "transfer",
+    "transfer (mean accuracy on the development parts of the transfer tasks)",
+    GROUPS["transfer"],
+    "dev_accuracy",
+)
+SELECTION = Goal("selection", "selection (mean of the goals STS and transfer, of what is there)", parts=(STS, TRANSFER))
+"""What a study without goals maximises."""
 GOALS = Registry(
     "goal",
-    Goal("sts", "STS (Spearman on the development part of STSBenchmark)", ("STSBenchmark",), "dev_spearman_cosine"),
+    STS,
+    TRANSFER,
+    SELECTION,
+    Goal("seconds", "seconds (of a trial, training and evaluation)", cost="seconds", unit="s"),
     Goal(
-        "transfer",
-        "transfer (mean accuracy on the development parts of the transfer tasks)",
-        GROUPS["transfer"],
-        "dev_accuracy",
+        "peak_memory_mb",
+        "peak memory (of a trial, on the GPU where there is one)",
+        cost="peak_memory_mb",
+        unit="MiB",
     ),
 )
-"""What a space's `goals` may name; without goals a study maximises `selection`."""
+"""What a space's `goals`, and `--goals`, may name."""
+
+
+def searched(names: Sequence[str]) -> tuple[Goal, ...]:
+    """The goals of these names; without any the selection."""
+    return tuple(GOALS[name] for name in names) or (SELECTION,)
+
+
+def values_of(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] | None:
+    """Every goal's value of a record; None where one is missing."""
+    found = [goal.of(scores, cost) for goal in goals]
+    there = [value for value in found if value is not None]
+    return there if len(there) == len(found) else None
 
 
 def selection(scores: Scores) -> float | None:
-    """What a study with one goal maximises: the mean of the `sts` and `transfer` goals, over what is there."""
-    parts = [score for goal in (GOALS["sts"], GOALS["transfer"]) if (score := goal.of(scores)) is not None]
-    return sum(parts) / len(parts) if parts else None
+    """What a study without goals maximises: the mean of the `sts` and `transfer` goals, over what is there."""
+    return SELECTION.of(scores, {})

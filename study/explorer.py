@@ -146,7 +146,7 @@ class Explorer:
         rungs: Rungs = (),
         violation: Sequence[float] | None = None,
     ) -> None:
-        """A seed is done: its goals' values, all maximised, or None where it failed or was stopped early (`pruned`).
+        """A seed is done: its goals' values, or None where it failed or was stopped early (`pruned`).
         With the last one Optuna is told.
 
         `rungs` is how far it came: samplers rank stopped trials by it. `violation` has a number for every limit, above

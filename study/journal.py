@@ -12,9 +12,12 @@ from pathlib import Path
 import optuna
 from optuna.samplers import BaseSampler
 
+from reports.markdown import count
+from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.explorer import applying
 from study.terminal import printable
+from trainables.errors import UserError
 from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"
@@ -25,23 +28,41 @@ OLDER = "recipe"
 
 
 def open_journal(
-    results: Path, name: str, sampler: Callable[[int], BaseSampler], goals: Sequence[str] = ()
+    results: Path, name: str, sampler: Callable[[int], BaseSampler], goals: Sequence[Goal]
 ) -> optuna.Study:
-    """The study's Optuna journal: made, or continued. Several goals are all maximised.
+    """The study's Optuna journal: made, or continued. Scores are maximised, costs minimised.
 
-    `sampler` is given the number of trials that the journal holds, as its seed.
+    `sampler` is given the number of trials that the journal holds, as its seed. `UserError` for a journal of a search
+    in other directions.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
-    directions = ["maximize"] * max(len(goals), 1)
+    directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
     study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
-    names = [f"development {goal}" for goal in goals or ("score",)]
+    there = [direction.name.lower() for direction in study.directions]
+    if there != directions:
+        raise UserError(
+            f"{results / JOURNAL} is of a search that had to {_listed(there)}, not to {_listed(directions)}; give its "
+            "own goals with --goals, or give this search its own folder with --results"
+        )
+    names = [_metric(goal) for goal in goals]
     if study.metric_names != names:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             study.set_metric_names(names)
     study.sampler = sampler(len(study.trials))
     return study
+
+
+def _listed(directions: Sequence[str]) -> str:
+    return " and ".join(f"{way} {count(directions.count(way), 'goal')}" for way in dict.fromkeys(directions))
+
+
+def _metric(goal: Goal) -> str:
+    """What optuna-dashboard calls a goal."""
+    if goal.cost:
+        return f"{goal.short} ({goal.unit})" if goal.unit not in goal.short else goal.short
+    return "development score" if goal.name == "selection" else f"development {goal.name}"
 
 
 def name_explored(trial: optuna.Trial, name: str) -> None:

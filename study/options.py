@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   python study/run.py --keys                                        what --set can change
   python study/run.py --space scl_ablation                          the paper's rows, at the scale that fits here
   python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 3
+  python study/run.py --space scl_ablation --search optuna --goals sts,seconds --limit gpu_hours=20
   python study/run.py --space scl_lambda --scale laptop --dry-run
   python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
   python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
@@ -59,6 +60,8 @@ class Request:
     learn_from: tuple[Path, ...]
     scheduler: str
     rungs: RungPlan
+    goals: str | None
+    limit: tuple[str, ...]
     nli: str | None
     columns: str | None
     labels: str | None
@@ -105,6 +108,20 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with every seed"
     )
     what.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
+    what.add_argument(
+        "--goals",
+        metavar="NAME,...",
+        help="what the search looks for, and the report's Pareto front is of, instead of the space's own goals: "
+        "sts, transfer, selection (their mean), seconds, peak_memory_mb",
+    )
+    what.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="gpu_hours or worker_hours of the study, after which no trial begins; seconds or peak_memory_mb of each "
+        "trial, above which it cannot be the best; may be repeated",
+    )
     what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
     what.add_argument(
@@ -206,7 +223,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
     values["trials"] = values["trials"] or 20
-    for name in ("set", "only", "evaluate", "plugins", "learn_from"):
+    for name in ("set", "only", "evaluate", "plugins", "learn_from", "limit"):
         values[name] = tuple(values[name])
     return Request(**values)
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from reports.ledger import trial_key
 from reports.place import Place, open_place
 from search_spaces import load_space
-from search_spaces.goals import GOALS
+from search_spaces.goals import GOALS, searched
+from search_spaces.limits import parse_limits
+from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_copy
@@ -50,7 +52,12 @@ class Draft:
     space_file: SourceFile | None
     """The person's own space file, if the space is not one of this repository's."""
     space: Space
-    """Without the domains of keys that `--set` gives: what a person has set is no longer searched."""
+    """Without the domains of keys that `--set` gives: what a person has set is no longer searched. With the goals of
+    `--goals`."""
+    own_goals: tuple[str, ...]
+    """The space's, whatever `--goals` says."""
+    limits: Mapping[str, float]
+    """What `--limit` gives, by name."""
     fixed: Mapping[str, Value]
     """What `--set` gives."""
     overrides: Mapping[str, Value]
@@ -127,6 +134,10 @@ class Plan:
         return dataclasses.replace(self.request.rungs, measures=measures)
 
     @property
+    def limits(self) -> Mapping[str, float]:
+        return self.draft.limits
+
+    @property
     def seeds(self) -> range:
         return range(self.request.seeds)
 
@@ -179,7 +190,9 @@ def read_request(request: Request) -> Draft:
         raise UserError(f"two plugins have the same file name ({', '.join(names)}); rename one of them")
     space = load_space(request.space)
     fixed = dict(map(parse_assignment, request.set))
-    space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed))
+    own_goals = space.goals
+    goals = own_goals if request.goals is None else _goals(request.goals)
+    space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
     overrides = _overrides(request, fixed)
     space.base.override(overrides)  # a value that no recipe can have shows now
     _check_search(request, space)
@@ -188,6 +201,8 @@ def read_request(request: Request) -> Draft:
         plugins,
         _space_file(request.space),
         space,
+        own_goals,
+        parse_limits(request.limit),
         fixed,
         overrides,
         _chosen(space, request.only),
@@ -242,11 +257,9 @@ def check_plan(plan: Plan) -> None:
 
 
 def _check_goals(plan: Plan) -> None:
-    """`UserError` where no task asked for has the development score that Optuna would maximise."""
-    asked = task_names(plan.base.evaluation.tasks)
-    goals = [GOALS[name] for name in plan.space.goals or ("sts", "transfer")]
-    there = [goal for goal in goals if set(goal.tasks) & set(asked)]
-    if len(there) < (len(goals) if plan.space.goals else 1):
+    """`UserError` where no task asked for has a development score that Optuna would maximise."""
+    asked = set(task_names(plan.base.evaluation.tasks))
+    if any(goal.needs and not goal.needs & asked for goal in searched(plan.space.goals)):
         raise UserError(
             "Optuna maximises development scores, and evaluation.tasks has no task that gives them; add "
             "STSBenchmark or a transfer task, such as CR"
@@ -323,6 +336,12 @@ def _check_search(request: Request, space: Space) -> None:
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
+    costs = [goal for goal in searched(space.goals) if goal.cost]
+    if costs and scheduler.stops:
+        raise UserError(
+            f"--scheduler {scheduler.name} judges trials by scores in the midst of their training, and the goal "
+            f"{costs[0].name} is known at their end; leave it out"
+        )
     if len(space.goals) > 1 and not scheduler.several_goals:
         raise UserError(
             f"--scheduler {scheduler.name} judges by one score, and {space.name!r} has several goals; leave it out"
@@ -334,6 +353,15 @@ def _check_search(request: Request, space: Space) -> None:
                 f"the grid of {space.name!r} has up to {points:,} points, more than the {LARGEST_GRID:,} that anybody "
                 "would run; take a smaller space, or --search optuna"
             )
+
+
+def _goals(text: str) -> tuple[str, ...]:
+    """The names of `--goals`."""
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        check_name(f"--goals {text}", "goal", name, GOALS)
+    refuse_twice(f"--goals {text} names a goal twice:", names)
+    return names
 
 
 def _grid_domains(space: Space) -> list[Domain]:

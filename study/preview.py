@@ -8,6 +8,9 @@ from typing import Any
 
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
 from reports.markdown import count, duration
+from search_spaces.goals import Goal, searched
+from search_spaces.limits import LIMITS
+from study.budget import Budget
 from study.cluster import Allotment, Cluster
 from study.plan import Plan, PlannedTrial
 from study.terminal import printable
@@ -35,6 +38,9 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     for reason in dict.fromkeys(plan.missing.values()):
         labels = [label for label, why in plan.missing.items() if why == reason]
         lines.append(f"not run, because {reason}: {printable(', '.join(labels))}")
+    if plan.explored and plan.space.goals:
+        lines.append(f"searched for {', '.join(map(_goal, searched(plan.space.goals)))}")
+    lines += _limits(plan, ledger)
     if brief:
         return "\n".join(lines)
     seconds, source = _estimate(plan, cluster, ledger)
@@ -80,6 +86,26 @@ def _explored_done(plan: Plan, ledger: Ledger) -> int:
     rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
     asked = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]
     return sum(ledger.has(key, seed) for key in asked for seed in plan.seeds)
+
+
+def _goal(goal: Goal) -> str:
+    """`STS (higher is better)`."""
+    return f"{goal.short} ({'lower' if goal.lower_is_better else 'higher'} is better)"
+
+
+def _limits(plan: Plan, ledger: Ledger) -> list[str]:
+    """What each limit bounds; of those on the whole study what is spent of them."""
+    budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+    said = []
+    for name, number in plan.limits.items():
+        limit = LIMITS[name]
+        line = f"limit {name}={number:g} ({limit.meaning})"
+        if limit.whole:
+            line += f": {budget.spent(name):.3g} {limit.unit} spent"
+            one = budget.guess(name)
+            line += f", room for about {count(int(budget.room_of(name)), 'trial')}" if one else ""
+        said.append(line)
+    return said
 
 
 def _resources(allotment: Allotment) -> str:

@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from study.plan import check_plan, decide, notes, read_request, warnings
 
     draft = read_request(request)
+    from study.budget import check_limits
     from study.cluster import allot, find_cluster, inside_copy
 
     cluster = find_cluster()
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if request.results and inside_copy() and plan.results == (Path.home() / request.results).absolute():
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
+    check_limits(plan.limits, allotment.gpus_per_worker)
     check_plan(plan)
     from study.study import TERMINATED, check_results, run_study, stop_on_sigterm
 

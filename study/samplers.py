@@ -47,7 +47,7 @@ class SamplerEntry:
 
     def check(self, space: Space) -> None:
         """`UserError` where it makes no sense in that space."""
-        if space.goals and not self.several_goals:
+        if len(space.goals) > 1 and not self.several_goals:
             raise UserError(f"--sampler {self.name} searches for one goal, and {space.name!r} has several")
         listed = [domain.key for domain in space.domains if domain.choices]
         if listed and not self.choices:

@@ -20,7 +20,9 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record, split_key
-from search_spaces.goals import GOALS, selection
+from search_spaces.goals import searched, values_of
+from search_spaces.limits import violations
+from study.budget import Budget
 from study.explorer import Explorer, means, point
 from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
 from study.learning import Learning
@@ -53,6 +55,8 @@ class StudySearcher(Searcher):
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
         self.scheduled = plan.rungs is not None
+        self.goals = searched(plan.space.goals)
+        self.budget = Budget(plan.limits, ledger.read() if plan.limits else ())
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}
@@ -78,7 +82,14 @@ class StudySearcher(Searcher):
         members = itertools.chain.from_iterable(self.interrupted)
         return itertools.chain((trial for trial in members if not self._done(trial)), self.queue)
 
+    @property
+    def limited(self) -> bool:
+        """Whether trials are left, and the study's limits leave room for none of them."""
+        return not self.running and self.remaining > 0 and self._room() < 1
+
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+        if self.remaining > len(self.running) and self._room() < 1:
+            return None if self.running else Searcher.FINISHED  # those that run may take less than was guessed
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
             self._ask()
         if not self.queue and not self.interrupted:
@@ -91,6 +102,8 @@ class StudySearcher(Searcher):
     def settle(self, key: str, record: Record | None) -> None:
         """A trial has its record now, or None where it failed."""
         planned = self.running.pop(key)
+        if record is not None:
+            self.budget.add(record)
         if self.explorer is not None and planned.recipe.hash in self.explorer.groups:
             self._seed_finished(planned.recipe, planned.seed, record)
         elif self.explorer is not None and planned.row:
@@ -109,6 +122,12 @@ class StudySearcher(Searcher):
     def restore(self, checkpoint_path: str) -> None:
         """Nothing: a study is continued from the ledger."""
 
+    def _room(self) -> float:
+        """How many trials the study's limits still leave room for; infinite without any."""
+        following = next(self.waiting(), None)
+        running = [planned.recipe.hash for planned in self.running.values()]
+        return self.budget.room(running, following.recipe.hash if following else None)
+
     def _done(self, trial: PlannedTrial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
 
@@ -118,14 +137,15 @@ class StudySearcher(Searcher):
         if key is None:
             return [self.queue.popleft()]
         turns = takes_turns(self.queue[0].recipe)
-        while not turns and len(self.queue) < ASKED_TOGETHER and len(self.explored) < self.plan.explored:
+        room = self._room()
+        while not turns and len(self.queue) < min(ASKED_TOGETHER, room) and len(self.explored) < self.plan.explored:
             self._ask()
         first = self.queue.popleft()
         alike = [trial for trial in self.queue if self._population(trial) == key]
         largest = min(LARGEST_POPULATION, max(1, ANCHORS_TOGETHER // first.recipe.optimisation.batch_size))
         if turns:  # no place in the cluster should be idle for that
             largest = min(MOST_TURNS, math.ceil((1 + len(alike)) / self.places))
-        beside = alike[: largest - 1]
+        beside = alike[: int(max(1, min(largest, room))) - 1]
         self.queue = deque(trial for trial in self.queue if trial not in beside)
         return [first, *beside]
 
@@ -155,7 +175,7 @@ class StudySearcher(Searcher):
 
     def _open(self) -> Explorer:
         plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
-        study = open_journal(plan.results, plan.space.name, sampler.build, plan.space.goals)
+        study = open_journal(plan.results, plan.space.name, sampler.build, self.goals)
         learning = Learning(plan.sources, plan.space.domains) if plan.sources else None
         return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional, learning=learning)
 
@@ -205,18 +225,17 @@ class StudySearcher(Searcher):
             self.explorer.finish(recipe.hash, seed, None)
         else:
             pruned, rungs = record.status == "pruned", self._rungs(record)
-            self.explorer.finish(recipe.hash, seed, self._values(record), pruned=pruned, rungs=rungs)
+            broken = violations(self.plan.limits, record.cost)
+            values = self._values(record)
+            self.explorer.finish(recipe.hash, seed, values, pruned=pruned, rungs=rungs, violation=broken)
 
     def _values(self, record: Record) -> list[float] | None:
-        """What is maximised: the selection score, or the space's goals. None where a part is missing."""
-        goals = self.plan.space.goals
-        values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
-        there = [value for value in values if value is not None]
-        return there if len(there) == len(values) else None
+        """What is searched for: the space's goals, or the selection score. None where a part is missing."""
+        return values_of(self.goals, record.scores, record.cost)
 
     def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
         """The values at the rungs of its training, as far as all goals were scored there."""
-        goals = self.plan.space.goals
+        goals = [goal.name for goal in self.goals if goal.tasks]  # the selection is scored by what a rung has
         found = [
             (rung["rung"], [rung["scores"].get(goal) for goal in goals] if goals else [*rung["scores"].values()])
             for rung in record.training.get("rungs", ())
@@ -238,7 +257,9 @@ class StudySearcher(Searcher):
         elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
         if len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told:
             return
-        self.explorer.add(chosen, means(values), attributes={ROW: printable(label)})
+        broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
+        violation = means(broken) if broken else ()
+        self.explorer.add(chosen, means(values), violation=violation, attributes={ROW: printable(label)})
         self.told.add(recipe.hash)
 
 

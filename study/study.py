@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from reports.place import as_user_error
+from search_spaces.limits import ended_in_words, of_trials
 from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
 from study.schedulers import SCHEDULERS, Scheduler, Setting
 from study.spec import TrialSpec, to_config
+from study.terminal import say
 from study.versions import versions
 from study.watchers.audience import Audience
 from study.watchers.watcher import Outlook
@@ -68,7 +70,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
     searcher = StudySearcher(plan, ledger, asked)
     try:
-        if not searcher.remaining:
+        if not searcher.remaining or searcher.limited:
             return 0
         start_cluster(cluster)
         stop_on_sigterm()
@@ -77,6 +79,9 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
             info = dataclasses.replace(info, hardware=hardware(cluster))
         return _tune(plan, cluster, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
+        if searcher.limited:
+            info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.remaining))
+            say(ended_in_words(info.limited))
         save_info(plan, info, searcher.explored, ledger)
         plan.place.push_changed()
 
@@ -100,6 +105,8 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
         searched=[domain.key for domain in plan.space.domains],
+        goals=list(plan.space.goals),
+        limits=dict(plan.limits),
         explored=[recipe.hash for recipe in plan.grid],
         versions=versions(plan.draft.plugins),
         hardware=machine,
@@ -170,9 +177,25 @@ def check_results(plan: Plan) -> None:
                 f"{results} holds a study whose trainings pause at {paused}, not {plan.rungs}, so their scores cannot "
                 f"be compared; continue it with --rungs {paused}, or give this one its own folder with --results"
             )
+        if before.search == "optuna":
+            _check_search(plan, before)
         _load_earlier_plugins(plan, before)
     elif results.is_dir() and any(results.iterdir()):
         raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
+
+
+def _check_search(plan: Plan, before: StudyInfo) -> None:
+    """`UserError` where Optuna has been told of other goals, or of other limits of trials."""
+    goals = plan.draft.own_goals if before.goals is None else before.goals
+    asked = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
+    limits = [of_trials(those) for those in (before.limits, plan.limits)]
+    kept = [" ".join(f"--limit {name}={value:g}" for name, value in those.items()) or "no limit" for those in limits]
+    for what, (earlier, now) in (("for", asked), ("under", kept)):
+        if earlier != now:
+            raise UserError(
+                f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; run that study's own "
+                "command to continue it, or give this one its own folder with --results"
+            )
 
 
 def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:

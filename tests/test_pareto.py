@@ -47,7 +47,7 @@ class TestPareto:
         text = told(tmp_path)
         results = Results.load(tmp_path)
         scores = {
-            key: tuple(GOALS[goal].of(records[0].scores) or 0.0 for goal in ("sts", "transfer"))
+            key: tuple(GOALS[goal].of(records[0].scores, {}) or 0.0 for goal in ("sts", "transfer"))
             for key, records in results.recipes.items()
         }
         expected = {
@@ -93,7 +93,7 @@ class TestPareto:
 
     def test_one_goal_is_missing(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
-        rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores), None))
+        rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores, {}), None))
         text = told(tmp_path)
         assert "The goal transfer" in text
         assert "is missing: no finished trial has it" in text
@@ -117,7 +117,7 @@ class TestPareto:
 
     def test_the_front(self):
         def point(name: str, x: float, y: float) -> Point:
-            return Point(name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), Scored(np.zeros((3, 2))))
+            return Point(name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), (x, y), Scored(np.zeros((3, 2))))
 
         best, close, other = point("best", 70, 70), point("close", 69.9, 70), point("other", 50, 80)
         assert [p.name for p in front([other, close, best])] == ["best", "other"]

@@ -93,7 +93,7 @@ MINUS = {"1": {"b": 1.0}}
         ({"base": Recipe().override({"evaluation.tasks": ("transfr",)})}, ", base: 'transfr' is no SentEval task"),
         # Goals, averages, the baseline.
         ({"goals": ("sts", "transfr")}, ": no goal is called 'transfr'; did you mean 'transfer'?"),
-        ({"goals": ("sts", "speed")}, ": no goal is called 'speed'; there is 'sts' or 'transfer'"),
+        ({"goals": ("sts", "speed")}, ": no goal is called 'speed'; did you mean 'seconds'?"),
         ({"shown": (("STS", "liao_st"),)}, ", shown 'STS': no average is called 'liao_st'; did you mean 'liao_sts'?"),
         ({"baseline": "z"}, ", baseline: no row is called 'z'; there is 'x' or 'y'"),
         ({"trial_seconds": 5.0}, " needs both trial_seconds and trial_seconds_source"),

@@ -42,6 +42,14 @@ class StudyInfo:
     """By label, which input is missing and why."""
     searched: list[str] = field(default_factory=list)
     """The keys of the domains that may be searched: all of the space's but those that `--set` gives."""
+    goals: list[str] | None = None
+    """What the search looks for (`search_spaces.goals`), empty for the one score; None, as in older files: the
+    space's own goals."""
+    limits: dict[str, float] = field(default_factory=dict)
+    """By name, what the study and its trials may cost (`search_spaces.limits`), as the last command said."""
+    limited: dict[str, Any] = field(default_factory=dict)
+    """Where a limit ended the last run: `limit`, its `number`, what was `spent`, what `a_trial` takes (None where
+    unknown), and how many trials were `left_out`."""
     explored: list[str] = field(default_factory=list)
     """The hashes of the recipes that Optuna or the grid asked for, in that order."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -86,7 +94,7 @@ class StudyInfo:
         return dataclasses.replace(info, base=as_recipe(info.base))
 
     def load_space(self, results: Path) -> Space:
-        """The study's space, a registered one or the copy of a person's own file, with the domains searched.
+        """The study's space, a registered one or the copy of a person's own file, with the domains and goals searched.
 
         The study's plugins are run first: the space may name what they add.
         """
@@ -94,4 +102,6 @@ class StudyInfo:
             load_plugin(results / PLUGINS / name)
         own = self.space if self.space_file is None else f"{results / self.space_file}:{self.space}"
         space = load_space(own)
-        return dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key in self.searched))
+        goals = space.goals if self.goals is None else tuple(self.goals)
+        searched = tuple(domain for domain in space.domains if domain.key in self.searched)
+        return dataclasses.replace(space, domains=searched, goals=goals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -24,6 +24,7 @@ from reports.ledger import (
 )
 from reports.ledger.progress import seconds_since, with_curve
 from search_spaces.goals import selection
+from search_spaces.limits import exceeded
 from trainables.errors import UserError
 
 T = TypeVar("T")
@@ -157,7 +158,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         stopped=stopped,
         failed=tuple(_failures(results, names.keys())),
         set_aside=set_aside,
-        best=tuple(_best(records, called)),
+        best=tuple(_best(records, called, info.limits if info else {})),
         names=names,
         problems=tuple(problems),
     )
@@ -184,7 +185,8 @@ def _failures(results: Path, done: Set[str]) -> list[Ended]:
     ]
 
 
-def _best(records: Sequence[Record], called: _Names) -> list[Best]:
+def _best(records: Sequence[Record], called: _Names, limits: Mapping[str, float]) -> list[Best]:
+    """Recipes by development score, but those above a limit."""
     scored: dict[str, list[tuple[Record, float]]] = {}
     for record in records:
         score = selection(record.scores) if record.status == "finished" else None
@@ -193,6 +195,7 @@ def _best(records: Sequence[Record], called: _Names) -> list[Best]:
     found = [
         Best(called.name(those[0][0]), called.changes(those[0][0]), fmean(score for _, score in those), len(those))
         for those in scored.values()
+        if not exceeded(limits, [record.cost for record, _ in those])
     ]
     return sorted(found, key=lambda best: (-best.score, best.name))
 

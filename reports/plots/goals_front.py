@@ -28,16 +28,23 @@ class Mark:
 KINDS = ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the space"))
 
 
-def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> Path:
+SPREAD = 10.0
+"""A cost whose largest value is so many times its least one stands on a logarithmic axis."""
+
+
+def pareto_picture(
+    marks: Sequence[Mark], axes: tuple[str, str], path: Path, costs: tuple[bool, bool] = (False, False)
+) -> Path:
     """All recipes over two goals; the front is joined by steps and numbered.
 
-    The fuller a mark, the more probable it is that its recipe belongs to the front.
+    The fuller a mark, the more probable it is that its recipe belongs to the front. `costs`: which axes are the lower
+    the better.
     """
     figure, (axis,) = make_figure(1, height=4.8, width=6.8)
     on_front = sorted((mark for mark in marks if mark.place), key=lambda mark: mark.x)
     axis.step(
-        [m.x for m in on_front], [m.y for m in on_front], where="pre", color="#444444", linewidth=1.4, zorder=1,
-        label="measured front",
+        [m.x for m in on_front], [m.y for m in on_front], where="post" if costs[0] else "pre", color="#444444",
+        linewidth=1.4, zorder=1, label="measured front",
     )  # fmt: skip
     barred = [(mark.x, mark.y, mark.x_ends, mark.y_ends) for mark in marks if mark.x_ends and mark.y_ends]
     for x, y, x_ends, y_ends in barred:
@@ -51,10 +58,12 @@ def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> 
         sizes = [60 if mark.place else 28 for mark in own]
         axis.scatter([m.x for m in own], [m.y for m in own], s=sizes, c=fill, marker=shape, edgecolors=colour, zorder=3)
         axis.plot([], [], shape, color=colour, label=name)
+    right = -1 if costs[0] else 1  # numbers stand on the side of the front where no recipe is
     for mark in on_front:
         axis.annotate(
-            str(mark.place), (mark.x, mark.y), xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=10
-        )
+            str(mark.place), (mark.x, mark.y), xytext=(5 * right, 5), textcoords="offset points", fontsize=9, zorder=10,
+            ha="right" if costs[0] else "left",
+        )  # fmt: skip
     if any(mark.probability is not None for mark in marks):
         axis.plot([], [], "o", markerfacecolor="none", color=QUIET, label="fuller: more probably on the front")
     if barred:
@@ -62,10 +71,20 @@ def pareto_picture(marks: Sequence[Mark], axes: tuple[str, str], path: Path) -> 
     axis.set_xlabel(axes[0])
     axis.set_ylabel(axes[1])
     axis.margins(0.08)
-    clip([(axis, [(m.x, m.y) for m in marks])], "xy")
+    if costs[0] and _is_wide([mark.x for mark in marks]):
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter("{x:g}")
+        clip([(axis, [(m.x, m.y) for m in marks])], "y")
+    else:
+        clip([(axis, [(m.x, m.y) for m in marks])], "xy")
     axis.grid(alpha=0.3)
     legend(figure, [axis])
     return save(figure, path)
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    return min(values) > 0 and max(values) >= SPREAD * min(values)
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""What Optuna, or the grid, found beyond the space's rows; chosen on development scores alone."""
+"""What Optuna, or the grid, found beyond the space's rows; chosen on development scores, or a cost, alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.costs import word
 from reports.evidence import SURE, Evidence
 from reports.ledger import Record
 from reports.markdown import code, count, number, spread, table, text
@@ -17,7 +18,7 @@ from reports.sections.importance import write_importance
 from reports.sections.words import changes, interval
 from reports.statistics import Measured, holm
 from reports.true_scores import Scored, true_scores
-from search_spaces.goals import selection
+from search_spaces.goals import SELECTION
 
 SHOWN = 10
 """So many of the best explored recipes are in the table."""
@@ -28,18 +29,20 @@ ENDS = ("finished", NO_SCORE, "stopped early", "diverged", "failed", "not finish
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recipe with the development score that selects it. `name` is markdown."""
+    """A recipe with the value that selects it: a development score, or a cost. `name` is markdown."""
 
     name: str
     recipe_hash: str
     records: list[Record]
     selection: Measured
+    upward: float
+    """Its mean, the higher the better."""
 
 
 def write(results: Results, pictures: Path) -> str:
     """The best explored recipes beside the best of the space's rows, the course of the search, importance.
 
-    In a space with goals only how many recipes were asked for, and importance: the section `pareto` has the rest.
+    Where there are several goals only how many recipes were asked for, and importance: `pareto` has the rest.
     """
     if not results.explored:
         return ""
@@ -50,24 +53,33 @@ def write(results: Results, pictures: Path) -> str:
         for label in results.asked_rows
         if (recipe_hash := info.row_hashes[label]) and (item := _candidate(results, recipe_hash, f"row: {code(label)}"))
     ]
-    ranked = sorted(explored, key=lambda item: (-item.selection.mean, item.recipe_hash))
-    best_row = min(rows, key=lambda item: (-item.selection.mean, item.recipe_hash), default=None)
+    within = [item for item in explored if item.recipe_hash not in results.above_limits]
+    rows = [item for item in rows if item.recipe_hash not in results.above_limits]
+    ranked = sorted(within, key=lambda item: (-item.upward, item.recipe_hash))
+    best_row = min(rows, key=lambda item: (-item.upward, item.recipe_hash), default=None)
     parts = [_counts(results, explored)]
-    if ranked and not results.space.goals:  # of two goals the Pareto front is what was found
-        parts.append(f"{_optimism(results, explored, ranked[0])} {_against(results, ranked[0], best_row)}")
+    if len(within) < len(explored):
+        above = len(explored) - len(within)
+        parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
+    if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
+        goal = results.goals[0]
+        parts.append(f"{_optimism(results, within, ranked[0])} {_against(results, ranked[0], best_row)}")
         parts.append(_ranking(results, [*ranked[:SHOWN], *([best_row] if best_row else [])]))
-        scores = [item.selection.mean for item in explored]
-        path = search_picture(scores, best_row.selection.mean if best_row else None, pictures / "search.svg")
-        parts.append(f"![Development score of the explored recipes]({path.parent.name}/{path.name})")
-    if ranked:
+        values = [item.selection.mean for item in within]
+        best = best_row.selection.mean if best_row else None
+        path = search_picture(values, best, pictures / "search.svg", word(goal), lower_is_better=goal.lower_is_better)
+        title = f"{word(goal)[0].upper()}{word(goal)[1:]} of the explored recipes"
+        parts.append(f"![{title}]({path.parent.name}/{path.name})")
+    if explored:
         parts.append(write_importance(results, [item.recipe_hash for item in explored], pictures))
     return "\n\n".join(parts)
 
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
     records = results.recipes.get(recipe_hash, [])
-    score = results.selection(records)
-    return None if score is None else Candidate(name, recipe_hash, records, score)
+    goal = results.goals[0] if len(results.goals) == 1 else SELECTION
+    score = results.goal(records, goal)
+    return None if score is None else Candidate(name, recipe_hash, records, score, goal.upward(score.mean))
 
 
 def _counts(results: Results, explored: list[Candidate]) -> str:
@@ -86,30 +98,35 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
 
 def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> str:
     """What the best explored recipe scored, and how much of that is luck."""
-    said = f"By development score the best explored recipe is `{best.recipe_hash}` ({spread(best.selection)}). "
+    goal = results.goals[0]
+    said = f"By {word(goal)} the best explored recipe is `{best.recipe_hash}` ({spread(best.selection)}). "
     if len(explored) == 1:
         return said + "It is the only one."
-    said += f"That is too high, since chance helped to choose the best of {len(explored)}"
+    wrong = "low" if goal.lower_is_better else "high"
+    said += f"That is too {wrong}, since chance helped to choose the best of {len(explored)}"
     scored = []
     for item in explored:
-        values = [[value] for record in item.records if (value := selection(record.scores)) is not None]
-        scored.append(Scored(np.array(values), item.selection.fixed))
+        found = [goal.of(record.scores, record.cost) for record in item.records]
+        upward = [[goal.upward(value)] for value in found if value is not None]
+        scored.append(Scored(np.array(upward), item.selection.fixed))
     known = true_scores(scored)
     if known is None:
         return f"{said}; with one seed nobody can say by how much."
     place = next(n for n, item in enumerate(explored) if item is best)
-    middle, low, high = (number(float(end)) for (end,) in known.interval(place))
+    middle, *ends = (goal.upward(float(end)) for (end,) in known.interval(place))
+    low, high = sorted(ends)
+    reach = "take" if goal.cost else "score"
     surely = f"{100 * known.on_front[place]:.0f} %"
     return (
-        f"{said}: over very many seeds it is expected to score {middle} (95 % {low} to {high}), and with a "
-        f"probability of {surely} it is the best of them."
+        f"{said}: over very many seeds it is expected to {reach} {number(middle)} (95 % {number(low)} to "
+        f"{number(high)}), and with a probability of {surely} it is the best of them."
     )
 
 
 def _against(results: Results, best: Candidate, best_row: Candidate | None) -> str:
     """Whether it is better than the best row, on test sets, which had no say in choosing either."""
     if best_row is None:
-        return "None of the space's rows has a development score to compare it with."
+        return f"None of the space's rows has a {word(results.goals[0])} to compare it with."
     label = code(results.labels[best_row.recipe_hash])
     said = [f"The space's best row by the same score is {label} ({spread(best_row.selection)})."]
     evidence = Evidence.of(results)
@@ -144,5 +161,6 @@ def _ranking(results: Results, candidates: list[Candidate]) -> str:
         ]
         for item in candidates
     ]
-    head = ["Recipe", "Hash", "Differs from the base in", "seeds", "development"]
+    goal = results.goals[0]
+    head = ["Recipe", "Hash", "Differs from the base in", "seeds", word(goal) if goal.cost else "development"]
     return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)

@@ -11,7 +11,6 @@ from reports.markdown import code, count, table
 from reports.plots.importance_panels import importance_picture
 from reports.results import Results
 from reports.sections.words import probability, short
-from search_spaces.goals import GOALS
 from search_spaces.space import Domain
 
 DRAWN, PAIRS = 4, 3
@@ -38,18 +37,19 @@ def write_importance(results: Results, explored: Sequence[str], pictures: Path) 
     return "\n\n".join(parts)
 
 
-def _names(results: Results) -> dict[str, str]:
-    """What was maximised, in words, by the goal's name; without goals one score, of no name."""
-    found = {goal: f"{GOALS[goal].label.split(' (')[0]} goal on development parts" for goal in results.space.goals}
-    return found or {"": "development score"}
+def _names(results: Results) -> list[str]:
+    """What was searched for, in words."""
+    if not results.space.goals:
+        return ["development score"]
+    return [goal.short + " goal on development parts" * (not goal.cost) for goal in results.goals]
 
 
 def _scored(results: Results, hashes: Sequence[str]) -> dict[str, Scored]:
     found: dict[str, Scored] = {}
-    for goal, name in _names(results).items():
+    for goal, name in zip(results.goals, _names(results), strict=True):
         for recipe_hash in hashes:
             records = results.recipes.get(recipe_hash, [])
-            score = results.goal(records, goal) if goal else results.selection(records)
+            score = results.goal(records, goal)
             if score is not None:
                 found.setdefault(name, []).append((records[0], score.mean))
     return found

@@ -9,6 +9,7 @@ from typing import get_args
 
 from reports.best_model import best_trial
 from reports.commands import study_command
+from reports.costs import limits_in_words
 from reports.evidence import Board, Evidence, Standing
 from reports.guards.words import listed
 from reports.ledger import Record
@@ -356,9 +357,9 @@ def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
 
 
 def _facts(results: Results, boards: Sequence[Board]) -> list[str]:
-    """The goals, what lies close to the paper, the best model."""
-    said = []
-    if results.space.goals:
+    """What limits did, the goals, what lies close to the paper, the best model."""
+    said = limits_in_words(results)
+    if len(results.goals) > 1:
         said.append(pareto_in_short(results))
     if results.comparable and results.has_published:
         said.append(_within_tolerance(results))
@@ -372,7 +373,7 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     """Which model was saved and by what it was chosen, and where that is not what the boards rank by."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(best.recipe_hash)}"
-    parts = [goal.label for goal in (GOALS["sts"], GOALS["transfer"]) if goal.of(best.scores) is not None]
+    parts = [goal.label for goal in (GOALS["sts"], GOALS["transfer"]) if goal.of(best.scores, {}) is not None]
     by = f"the mean of {' and '.join(parts)}" if len(parts) > 1 else parts[0]
     said = (
         f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its development score "

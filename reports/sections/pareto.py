@@ -1,4 +1,4 @@
-"""Two goals at once: the recipes that no other beats on both, chosen on development parts alone."""
+"""Several goals at once: the recipes that no other beats on all, chosen on development parts and costs alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.costs import incomparable
+from reports.guards.words import listed
 from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, spread, table, text
 from reports.plots.goals_front import Mark, pareto_picture
@@ -15,7 +17,8 @@ from reports.results import Results
 from reports.sections.words import changes
 from reports.statistics import Measured
 from reports.true_scores import Scored, TrueScores, true_scores
-from search_spaces.goals import GOALS
+from search_spaces.goals import Goal, values_of
+from search_spaces.limits import of_trials
 
 SHOWN_OFF, NOTABLE, DOUBTFUL, BARRED = 10, 0.1, 0.5, 20
 """So many recipes off the measured front are in the table, from this probability on; below that one a recipe on it is
@@ -24,40 +27,50 @@ marked as doubtful; with more recipes in the table than that, the picture has no
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A recipe with a development score for each goal. `name` is the row's label, empty for an explored recipe."""
+    """A recipe with a value for each goal. `name` is the row's label, empty for an explored recipe."""
 
     name: str
     recipe_hash: str
     records: list[Record]
     scores: tuple[Measured, ...]
+    upward: tuple[float, ...]
+    """The same means, each the higher the better (`Goal.upward`)."""
     values: Scored
+    """Upward, too."""
 
 
 def write(results: Results, pictures: Path) -> str:
     """The front over the space's goals: a table, a picture, and how probably each recipe belongs to it."""
-    if not results.space.goals:
+    if len(results.space.goals) < 2:
         return ""
     goals = _measured_goals(results)
-    lacking = [goal for goal in results.space.goals if goal not in goals]
-    parts = [f"The goal {GOALS[goal].label} is missing: no finished trial has it." for goal in lacking]
+    lacking = [goal for goal in results.goals if goal not in goals]
+    parts = [f"The goal {goal.label} is missing: no finished trial has it." for goal in lacking]
     if not goals:
         return parts[0] if len(parts) == 1 else "No finished trial has a development score for either goal."
     points = _points(results, goals)
     if not points:
-        return " ".join([*parts, "No finished trial has a development score for every goal."])
+        return " ".join([*parts, *_left_out(results), f"No {_other(results)}finished trial has {_all_of(goals)}."])
     known = true_scores([point.values for point in points])
     chosen = front(points)
     off = _notable(points, chosen, known)
     parts.append(_said(results, goals, points))
+    parts += _left_out(results)
+    if any(goal.cost for goal in goals):
+        parts += filter(None, [incomparable(results, [point.records for point in points])])
     if lacking:
         parts.append("On one goal the front is the single best recipe.")
     parts.append(_chance(points, chosen, off, known))
     parts.append(_table(results, goals, points, [*chosen, *off[:SHOWN_OFF]], len(chosen), known))
     if len(goals) == 2:
         shown = [*chosen, *off[:SHOWN_OFF]]
-        marks = [_mark(place, point, chosen, shown, known) for place, point in enumerate(points)]
-        path = pareto_picture(marks, _axes(goals), pictures / "pareto.svg")
-        parts.append(f"![Development scores of all recipes on the two goals]({path.parent.name}/{path.name})")
+        axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost, if there is one, goes to the right
+        marks = [_mark(place, point, chosen, shown, known, axes) for place, point in enumerate(points)]
+        first, second = (goals[place] for place in axes)
+        costs = (first.lower_is_better, second.lower_is_better)
+        path = pareto_picture(marks, (_axis(first), _axis(second)), pictures / "pareto.svg", costs)
+        what = "Values" if any(costs) else "Development scores"
+        parts.append(f"![{what} of all recipes on the two goals]({path.parent.name}/{path.name})")
     return "\n\n".join(parts)
 
 
@@ -66,20 +79,24 @@ def pareto_in_short(results: Results) -> str:
     goals = _measured_goals(results)
     points = _points(results, goals) if goals else []
     if not points:
-        return "No finished trial has a development score for every goal yet."
-    best = [max(point.scores[place].mean for point in points) for place in range(len(goals))]
-    tops = " and ".join(f"{number(top)} for {_short(goal)}" for goal, top in zip(goals, best, strict=True))
+        return f"No finished trial has {_all_of(goals)} yet."
+    best = [goal.upward(max(point.upward[place] for point in points)) for place, goal in enumerate(goals)]
+    tops = " and ".join(
+        f"{number(top)} for {goal.short}{' (lower is better)' * goal.lower_is_better}"
+        for goal, top in zip(goals, best, strict=True)
+    )
+    what = "values are" if any(goal.cost for goal in goals) else "development scores are"
     on_front = len(front(points))
     return (
         f"Of {count(len(points), 'recipe')}, {on_front} {'is' if on_front == 1 else 'are'} on the Pareto front of "
-        f"{' and '.join(_short(goal) for goal in goals)}; the best development scores are {tops}."
+        f"{' and '.join(goal.short for goal in goals)}; the best {what} {tops}."
     )
 
 
 def front(points: Sequence[Point]) -> list[Point]:
     """The points that no other dominates, best first by the first goal."""
     kept = [point for point in points if not any(_dominates(other, point) for other in points)]
-    return sorted(kept, key=lambda point: (*(-score.mean for score in point.scores), point.recipe_hash))
+    return sorted(kept, key=lambda point: (*(-value for value in point.upward), point.recipe_hash))
 
 
 def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores | None) -> list[Point]:
@@ -96,44 +113,66 @@ def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores
 
 
 def _dominates(better: Point, worse: Point) -> bool:
-    pairs = [(a.mean, b.mean) for a, b in zip(better.scores, worse.scores, strict=True)]
+    pairs = list(zip(better.upward, worse.upward, strict=True))
     return all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
 
 
-def _points(results: Results, goals: Sequence[str]) -> list[Point]:
-    """Rows and explored recipes that have every goal."""
+def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:
+    """Rows and explored recipes that have every goal, but those above a limit."""
     points = []
     for recipe_hash in dict.fromkeys([*results.labels, *results.explored]):
         records = results.recipes.get(recipe_hash, [])
         scores = [score for goal in goals if (score := results.goal(records, goal)) is not None]
-        if len(scores) == len(goals):
+        if len(scores) == len(goals) and recipe_hash not in results.above_limits:
             label = results.labels.get(recipe_hash, "")
-            points.append(Point(label, recipe_hash, records, tuple(scores), _values(records, goals, scores[0].fixed)))
+            upward = tuple(goal.upward(score.mean) for goal, score in zip(goals, scores, strict=True))
+            values = _values(records, goals, scores[0].fixed)
+            points.append(Point(label, recipe_hash, records, tuple(scores), upward, values))
     return points
 
 
-def _values(records: Sequence[Record], goals: Sequence[str], fixed: bool) -> Scored:
+def _values(records: Sequence[Record], goals: Sequence[Goal], fixed: bool) -> Scored:
     """Of the seeds that have every goal."""
-    found = [[GOALS[goal].of(record.scores) for goal in goals] for record in records]
-    return Scored(np.array([values for values in found if None not in values], dtype=float), fixed)
+    found = [values_of(goals, record.scores, record.cost) for record in records]
+    upward = [[goal.upward(value) for goal, value in zip(goals, values, strict=True)] for values in found if values]
+    return Scored(np.array(upward, dtype=float), fixed)
 
 
-def _measured_goals(results: Results) -> list[str]:
-    """The goals that some trial has a score for."""
+def _measured_goals(results: Results) -> list[Goal]:
+    """The goals that some trial has a value of."""
     recipes = results.recipes.values()
-    return [goal for goal in results.space.goals if any(results.goal(records, goal) for records in recipes)]
+    return [goal for goal in results.goals if any(results.goal(records, goal) for records in recipes)]
 
 
-def _said(results: Results, goals: Sequence[str], points: Sequence[Point]) -> str:
+def _all_of(goals: Sequence[Goal]) -> str:
+    return "a value of every goal" if any(goal.cost for goal in goals) else "a development score for every goal"
+
+
+def _left_out(results: Results) -> list[str]:
+    """How many recipes a limit keeps from the front."""
+    above = len(results.above_limits)
+    limits = listed([code(f"{name}={value:g}") for name, value in of_trials(results.info.limits).items()])
+    be = "recipe is" if above == 1 else "recipes are"
+    return [f"{above} {be} above a limit ({limits}), and left out."] if above else []
+
+
+def _other(results: Results) -> str:
+    return "other " * bool(results.above_limits)
+
+
+def _said(results: Results, goals: Sequence[Goal], points: Sequence[Point]) -> str:
     rows = sum(bool(point.name) for point in points)
     tried = len(results.labels) + len(results.explored)
-    short = tried - len(points)
+    short = tried - len(points) - len(results.above_limits)
+    costs = any(goal.cost for goal in goals)
+    named = " and ".join(goal.label + ", the lower the better" * goal.lower_is_better for goal in goals)
+    every = {1: "it", 2: "both goals"}.get(len(goals), "every goal")
     return (
-        f"Goals: {' and '.join(GOALS[goal].label for goal in goals)}. {count(tried, 'recipe')} were tried; "
-        f"{len(points)} have a score for {'both goals' if len(goals) == 2 else 'it'} ({rows} of the space's rows, "
+        f"Goals: {named}. {count(tried, 'recipe')} were tried; "
+        f"{len(points)} have a {'value' if costs else 'score'} for {every} ({rows} of the space's rows, "
         f"{len(points) - rows} explored){f', {short} were stopped early or have not finished' if short else ''}. "
-        f"The front was chosen on development parts only: the test averages beside it had no say. Being the best of "
-        f"{len(points)}, its development scores are optimistic."
+        f"The front was chosen on development parts{' and costs' * costs} only: the test averages beside it had no "
+        f"say. Being the best of {len(points)}, its development scores are optimistic."
     )
 
 
@@ -162,7 +201,7 @@ def _chance(points: Sequence[Point], chosen: Sequence[Point], off: Sequence[Poin
 
 def _table(
     results: Results,
-    goals: Sequence[str],
+    goals: Sequence[Goal],
     points: Sequence[Point],
     shown: Sequence[Point],
     on_front: int,
@@ -184,7 +223,7 @@ def _table(
             ]
         )
     head = ["Front", "Recipe", "Hash", "Differs from the base in", "on the front with"]
-    head += [f"development: {_short(goal)}" for goal in goals]
+    head += [_cost_axis(goal) if goal.cost else f"development: {goal.short}" for goal in goals]
     return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=4)
 
 
@@ -196,23 +235,30 @@ def _percent(probability: float | None) -> str:
     return "<1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
 
 
-def _short(goal: str) -> str:
-    """`STS` of `STS (Spearman on ...)`."""
-    return GOALS[goal].label.split(" (")[0]
+def _axis(goal: Goal) -> str:
+    return _cost_axis(goal) if goal.cost else f"{goal.short}, development parts"
 
 
-def _axes(goals: Sequence[str]) -> tuple[str, str]:
-    first, second = (f"{_short(goal)}, development parts" for goal in goals)
-    return first, second
+def _cost_axis(goal: Goal) -> str:
+    unit = "" if goal.short == "seconds" else f" in {goal.unit}"
+    return f"{goal.short}{unit} (lower is better)"
 
 
-def _mark(place: int, point: Point, chosen: Sequence[Point], shown: Sequence[Point], known: TrueScores | None) -> Mark:
-    x, y = (score.mean for score in point.scores)
+def _mark(
+    place: int,
+    point: Point,
+    chosen: Sequence[Point],
+    shown: Sequence[Point],
+    known: TrueScores | None,
+    axes: Sequence[int],
+) -> Mark:
+    """`axes`: which goal each axis has."""
+    x, y = (point.scores[goal].mean for goal in axes)
     number_on_front = next((n for n, other in enumerate(chosen, start=1) if other is point), None)
     if known is None:
         return Mark(x, y, bool(point.name), number_on_front, None)
     barred = len(shown) <= BARRED and any(other is point for other in shown) and not point.values.fixed
-    wide, high = known.widths[place].tolist()
+    wide, high = known.widths[place][list(axes)].tolist()
     return Mark(
         x,
         y,

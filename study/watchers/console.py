@@ -20,6 +20,7 @@ from reports.ledger import Record
 from reports.markdown import DASH, count, duration, number
 from search_spaces.averages import average
 from search_spaces.goals import selection
+from search_spaces.limits import exceeded
 from study.spec import TrialSpec
 from study.terminal import printable, say
 from study.watchers.course import Course, Run
@@ -65,7 +66,9 @@ class Console(Course):
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         super().finished(trial, record)
-        self._line(trial, describe(record, self.shown))
+        above = exceeded(self.outlook.plan.limits, [record.cost]) if record.status == "finished" else {}
+        limits = f"  above the limit of {' and '.join(above)}" if above else ""
+        self._line(trial, describe(record, self.shown) + limits)
 
     def failed(self, trial: TrialSpec, reason: str) -> None:
         super().failed(trial, reason)

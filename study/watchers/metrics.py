@@ -12,15 +12,19 @@ from dataclasses import dataclass
 from ray.util.metrics import Gauge
 
 from reports.ledger import Record
-from search_spaces.goals import GOALS, selection
-from study.spec import METRIC, TrialSpec
+from search_spaces.goals import searched
+from search_spaces.limits import exceeded
+from study.spec import TrialSpec
 from study.watchers.watcher import Outlook, Watcher
 
 EVERY_SECONDS = 5.0
 """How often they are set; Ray itself sends them every 10 s."""
 GAUGES = {
     "ses_trials": ("Trials of a study, by state", ("state",)),
-    "ses_best_score": ("The best development score so far, in percent", ("goal",)),
+    "ses_best_score": (
+        "The best value of each goal so far: of a score the highest, in percent; of a cost the lowest",
+        ("goal",),
+    ),
     "ses_steps_per_second": ("Training steps a second, all running trials together", ()),
     "ses_tokens_per_second": ("Tokens a second, all running trials that train alone together", ()),
     "ses_crew_seconds": ("What crews have spent their time on, over the trials of this run", ("what",)),
@@ -56,7 +60,7 @@ class Metrics(Watcher):
         self.gauges = {
             name: Gauge(name, meaning, (*own, *tags)).set_default_tags(own) for name, (meaning, tags) in GAUGES.items()
         }
-        self.goals = plan.space.goals or (METRIC,)
+        self.goals, self.limits = searched(plan.space.goals), plan.limits
         self.ended: Counter[str] = Counter(finished=0, stopped=0, failed=0)
         self.best: dict[str, float] = {}
         self.paces: dict[str, _Pace | None] = {}  # of running trials; None before two steps
@@ -99,10 +103,12 @@ class Metrics(Watcher):
 
     def _count(self, record: Record) -> None:
         self.ended["finished" if record.status == "finished" else "stopped"] += 1
+        if record.status != "finished" or exceeded(self.limits, [record.cost]):
+            return
         for goal in self.goals:
-            score = selection(record.scores) if goal == METRIC else GOALS[goal].of(record.scores)
-            if score is not None:
-                self.best[goal] = max(score, self.best.get(goal, score))
+            value = goal.of(record.scores, record.cost)
+            if value is not None:
+                self.best[goal.name] = max(value, self.best.get(goal.name, value), key=goal.upward)
 
     def _write(self) -> None:
         self.written = time.monotonic()

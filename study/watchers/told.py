@@ -9,7 +9,7 @@ from typing import Any
 
 from reports.ledger import Record, StudyInfo
 from search_spaces.averages import averages
-from search_spaces.goals import GOALS, selection
+from search_spaces.goals import GOALS
 from study.plan import Plan
 from study.spec import TrialSpec
 from study.terminal import printable
@@ -65,7 +65,7 @@ def measured(record: Record) -> dict[str, float]:
         task: {name: value for name, value in numbers.items() if name not in NO_SCORES}
         for task, numbers in record.scores.items()
     }
-    development = {"selection": selection(record.scores), **{g.name: g.of(record.scores) for g in GOALS.values()}}
+    development = {goal.name: goal.of(record.scores, {}) for goal in GOALS.values() if not goal.cost}
     found: dict[str, Any] = {
         **scores,
         "average": averages(record.scores),

@@ -1,0 +1,107 @@
+"""What a report says of limits on cost, and of costs that cannot be compared as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reports.guards.words import listed, rows_in_words
+from reports.ledger import Record
+from reports.markdown import code, count, number, text
+from reports.results import Results
+from search_spaces.goals import SELECTION, Goal
+from search_spaces.limits import LIMITS, ended_in_words, of_trials
+
+FEW = 3
+"""So many recipes above a limit are named, more are counted."""
+
+
+def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
+    """Why seconds and memory of these recipes cannot be set beside each other, as sentences; empty where they can."""
+    records = [record for those in recipes for record in those]
+    said = []
+    machines = {record.hardware for record in records}
+    if len(machines) > 1:
+        named = "; ".join(map(text, sorted(machines)))
+        said.append(f"they ran on {count(len(machines), 'kind')} of hardware ({named})")
+    sizes = {_number(record.training, "population", 1) for record in records}
+    if sizes != {1}:
+        some = "some" if 1 in sizes else "all"
+        said.append(
+            f"{some} trained in populations, of {_range(sizes - {1}, 'trial')}: there a trial's seconds are an even "
+            "share of its population's, and its memory is all of the population's"
+        )
+    shapes = {(_number(record.cost, "workers", 1), _number(record.cost, "threads", 0)) for record in records}
+    if len(shapes) > 1:
+        said.append(f"they had different numbers of workers ({_range({n for n, _ in shapes}, 'worker')}) or threads")
+    if not said:
+        return ""
+    return f"**Seconds and memory of these trials are not all comparable**: {'; '.join(said)}."
+
+
+def limits_in_words(results: Results) -> list[str]:
+    """What limits did to the study: that one ended it, and which recipes are above one. Empty without limits."""
+    said = []
+    if results.info.limited:
+        ended = ended_in_words(results.info.limited)
+        said.append(f"**{text(ended[0].upper() + ended[1:])}.**")
+    own = of_trials(results.info.limits)
+    if own:
+        limits = listed([code(f"{name}={value:g}") for name, value in own.items()])
+        said.append(f"Limit{'s' * (len(own) > 1)} of each trial: {limits}. {_above(results)} {_best(results)}".strip())
+    return said
+
+
+def _above(results: Results) -> str:
+    above = results.above_limits
+    if not above:
+        return "No finished recipe is above."
+    named = [f"{rows_in_words(results, [recipe])} ({_took(means)})" for recipe, means in list(above.items())[:FEW]]
+    named += [f"{len(above) - FEW} more"] if len(above) > FEW else []
+    be = "is" if len(above) == 1 else "are"
+    return (
+        f"Of {count(len(results.recipes), 'finished recipe')}, {len(above)} {be} above: {listed(named)}; "
+        f"{'it is' if len(above) == 1 else 'these are'} neither the best nor on the front."
+    )
+
+
+def _took(means: Mapping[str, float]) -> str:
+    """`75.2 s, 900 MiB`."""
+    return ", ".join(f"{number(value, 1)} {LIMITS[name].unit}".strip() for name, value in means.items())
+
+
+def _best(results: Results) -> str:
+    """The best that keeps the limits, beside the best that does not."""
+    goal = results.goals[0] if len(results.goals) == 1 else SELECTION
+    scored = {
+        recipe: goal.upward(found.mean)
+        for recipe, records in results.recipes.items()
+        if (found := results.goal(records, goal)) is not None
+    }
+    kept = {recipe: value for recipe, value in scored.items() if recipe not in results.above_limits}
+    beyond = {recipe: value for recipe, value in scored.items() if recipe in results.above_limits}
+    if not kept:
+        return f"No recipe keeps the limit{'s' * (len(of_trials(results.info.limits)) > 1)}." if scored else ""
+    first = max(kept, key=lambda recipe: (kept[recipe], recipe))
+    said = f"The best {word(goal)} within is {number(goal.upward(kept[first]))}, of {rows_in_words(results, [first])}"
+    if beyond:
+        said += f"; of those above the best is {number(goal.upward(max(beyond.values())))}"
+    return f"{said}."
+
+
+def word(goal: Goal) -> str:
+    """What the value of a goal is called in a sentence."""
+    if goal.cost:
+        return goal.short
+    return "development score" if goal is SELECTION else f"development score for {goal.short}"
+
+
+def _number(values: Any, name: str, default: int) -> int:
+    value = values.get(name)
+    return int(value) if isinstance(value, int | float) else default
+
+
+def _range(numbers: set[int], noun: str) -> str:
+    """`1 to 8 trials`."""
+    low, high = min(numbers), max(numbers)
+    return count(low, noun) if low == high else f"{low} to {count(high, noun)}"

@@ -1,0 +1,111 @@
+"""What `--limit NAME=NUMBER` may bound: what a whole study spends, or what each trial takes.
+
+No trial begins once a study's limit leaves no room for it. Trials above a limit of trials are kept, scored and
+reported, but a recipe that is above it in the mean over its seeds is never the best, nor on the front. A limit of your
+own, in a file given by `--plugin`:
+
+    LIMITS.add(Limit("threads", "threads of each trial", lambda cost: cost.get("threads")))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from search_spaces.goals import Cost
+from trainables.errors import UserError
+from trainables.registry import Registry
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Something that costs, and may be limited."""
+
+    name: str
+    meaning: str
+    """What the number is of, in a few words."""
+    of: Callable[[Cost], float | None]
+    """From the cost that a trial's record holds to its part; None where that was not measured."""
+    whole: bool = False
+    """Whether it bounds the sum over all trials of a study; else each trial."""
+    unit: str = ""
+    needs_gpu: bool = False
+
+
+def _measured(cost: Cost, name: str) -> float | None:
+    value = cost.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _gpu_hours(cost: Cost) -> float | None:
+    seconds = _measured(cost, "gpu_seconds")
+    return None if seconds is None else seconds / 3600
+
+
+def _worker_hours(cost: Cost) -> float | None:
+    seconds = _measured(cost, "seconds")
+    return None if seconds is None else seconds * (_measured(cost, "workers") or 1) / 3600
+
+
+LIMITS = Registry(
+    "limit",
+    Limit("gpu_hours", "hours of GPUs, all trials of the study", _gpu_hours, whole=True, unit="h", needs_gpu=True),
+    Limit("worker_hours", "hours of workers, all trials of the study", _worker_hours, whole=True, unit="h"),
+    Limit("seconds", "seconds of each trial", lambda cost: _measured(cost, "seconds"), unit="s"),
+    Limit("peak_memory_mb", "peak memory of each trial", lambda cost: _measured(cost, "peak_memory_mb"), unit="MiB"),
+)
+
+
+def parse_limits(texts: Sequence[str]) -> dict[str, float]:
+    """`["gpu_hours=20", "seconds=600"]` as numbers by name; `UserError` for what is none, or stands there twice."""
+    found: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not equals or not 0 < number < math.inf:
+            raise UserError(f"--limit {text!r} is not NAME=NUMBER with a number above 0, such as gpu_hours=20")
+        limit = LIMITS[name]
+        if name in found:
+            raise UserError(f"--limit {limit.name} is there twice; give one number")
+        found[name] = number
+    return found
+
+
+def of_trials(limits: Mapping[str, float]) -> dict[str, float]:
+    """Those that bound each trial."""
+    return {name: number for name, number in limits.items() if not LIMITS[name].whole}
+
+
+def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, float]:
+    """By name, the limits of trials that trials of these costs are above in their mean, and that mean. What was not
+    measured is above none."""
+    found = {}
+    for name, number in of_trials(limits).items():
+        values = [value for cost in costs if (value := LIMITS[name].of(cost)) is not None]
+        if values and fmean(values) > number:
+            found[name] = fmean(values)
+    return found
+
+
+def ended_in_words(ended: Mapping[str, Any]) -> str:
+    """Of `StudyInfo.limited`: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes about ...`."""
+    unit, a_trial, left_out = LIMITS[ended["limit"]].unit, ended["a_trial"], ended["left_out"]
+    guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
+    return (
+        f"the limit {ended['limit']}={ended['number']:g} ended the study: {ended['spent']:.3g} {unit} were spent"
+        f"{guess}, and {left_out:,} trial{'' if left_out == 1 else 's'} did not begin; a larger --limit goes on"
+    )
+
+
+def violations(limits: Mapping[str, float], cost: Cost) -> list[float] | None:
+    """For every limit of trials how far a trial is above it, as a share of it: 0 or less where it keeps it, or where
+    that was not measured. None where there are no such limits."""
+    own = of_trials(limits)
+    found = {name: LIMITS[name].of(cost) for name in own}
+    return [0.0 if (value := found[name]) is None else value / own[name] - 1 for name in own] or None

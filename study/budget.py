@@ -1,0 +1,76 @@
+"""What is left of a study's limits on all of its trials together, such as `--limit gpu_hours=20`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+from typing import Any
+
+from reports.ledger import Record
+from search_spaces.limits import LIMITS
+from trainables.errors import UserError
+
+
+class Budget:
+    """Adds up what trials cost. Those of earlier runs count; one that failed left no record, and does not.
+
+    What a trial will take is guessed from those that ended: from the other seeds of its recipe, else from all. So the
+    first trials of a study always begin.
+    """
+
+    def __init__(self, limits: Mapping[str, float], records: Iterable[Record] = ()) -> None:
+        """`limits` may hold limits of single trials, too; they are passed over."""
+        self.limits = {name: number for name, number in limits.items() if LIMITS[name].whole}
+        self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
+        for record in records if self.limits else ():
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """A trial has ended."""
+        for name, costs in self._costs.items():
+            value = LIMITS[name].of(record.cost)
+            if value is not None:
+                costs.setdefault(record.recipe_hash, []).append(value)
+
+    def spent(self, name: str) -> float:
+        """Of that limit, by all trials that ended."""
+        return math.fsum(value for values in self._costs[name].values() for value in values)
+
+    def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
+        """What a trial of that recipe, or of one that is not chosen yet, will take; None where none has ended."""
+        costs = self._costs[name]
+        values = costs.get(recipe_hash or "") or [value for values in costs.values() for value in values]
+        return fmean(values) if values else None
+
+    def room(self, running: Iterable[str] = (), following: str | None = None) -> float:
+        """How many trials like the one of the recipe that follows may still begin, beside running ones, given by their
+        recipes; infinite where nothing bounds them."""
+        running = list(running)
+        return min((self.room_of(name, running, following) for name in self.limits), default=math.inf)
+
+    def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None) -> float:
+        """As `room`, by that limit alone."""
+        left = self.limits[name] - self.spent(name) - sum(self.guess(name, recipe) or 0.0 for recipe in running)
+        one = self.guess(name, following)
+        if left <= 0:
+            return 0
+        return math.floor(left / one + 1e-9) if one else math.inf  # rounding must not cost a trial
+
+    def ended(self, left_out: int) -> dict[str, Any]:
+        """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
+        name = min(self.limits, key=self.room_of)
+        return {
+            "limit": name,
+            "number": self.limits[name],
+            "spent": self.spent(name),
+            "a_trial": self.guess(name),
+            "left_out": left_out,
+        }
+
+
+def check_limits(limits: Mapping[str, float], gpus: float) -> None:
+    """`UserError` for a limit on GPUs where trials get none."""
+    for name in limits:
+        if LIMITS[name].needs_gpu and not gpus:
+            raise UserError(f"--limit {name} is of GPUs, and trials get none here; worker_hours bounds a study as well")
