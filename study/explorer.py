@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import optuna
 from optuna.samplers import BaseGASampler
+from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from reports.distributions import contains, distribution, suggest
@@ -90,8 +91,9 @@ class Explorer:
         """Have Optuna ask next for what another study proposes, if that is its turn."""
         trials = self.study.get_trials(deepcopy=False)
         asked = [applying(self.domains, trial.params, self.flat) for trial in trials]
+        signs = [1 if direction == StudyDirection.MAXIMIZE else -1 for direction in self.study.directions]
         finished = [
-            (chosen, trial.values)
+            (chosen, [sign * value for sign, value in zip(signs, trial.values, strict=True)])
             for chosen, trial in zip(asked, trials, strict=True)
             if trial.state == TrialState.COMPLETE
         ]

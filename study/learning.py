@@ -20,8 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from search_spaces.goals import GOALS, selection
+from reports.distributions import scaled
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from search_spaces.goals import searched, values_of
 from search_spaces.space import Domain, Space
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
@@ -117,18 +118,6 @@ class Learning:
         return np.where(both, 0.0, np.where(np.isnan(apart), 1.0, apart)).sum(axis=1)
 
 
-def scaled(domain: Domain, value: Value) -> float:
-    """A value on its domain's scale: the number of a choice, or from 0 to 1 between low and high; NaN for none."""
-    if domain.choices:
-        return float(domain.choices.index(value)) if value in domain.choices else math.nan
-    if not isinstance(value, int | float):
-        return math.nan
-    assert domain.low is not None
-    assert domain.high is not None
-    low, high, here = (math.log(part) if domain.log else part for part in (domain.low, domain.high, value))
-    return (here - low) / (high - low)
-
-
 def read_findings(folder: Path, base: Recipe, space: Space) -> Source:
     """What a results folder knows of this space, other keys aside: recipes that are finished with all goals.
 
@@ -137,13 +126,15 @@ def read_findings(folder: Path, base: Recipe, space: Space) -> Source:
     from study.explorer import means, point
 
     StudyInfo.load(folder)
+    goals = searched(space.goals)
     records, _ = Ledger(folder / LEDGER).sift()
     found: dict[str, tuple[Chosen, list[list[float]]]] = {}
     for record in records:
         chosen = point(Recipe().flat() | record.recipe, base, space.domains)
-        values = _values(record, space.goals)
+        values = values_of(goals, record.scores, record.cost)
         if record.status == "finished" and values is not None and chosen is not None:
-            found.setdefault(record.recipe_hash, (chosen, []))[1].append(values)
+            upward = [goal.upward(value) for goal, value in zip(goals, values, strict=True)]
+            found.setdefault(record.recipe_hash, (chosen, []))[1].append(upward)
     if not found:
         raise UserError(
             f"--learn-from {folder} has nothing to learn from: no recipe that is finished there lies in the domains of "
@@ -151,12 +142,6 @@ def read_findings(folder: Path, base: Recipe, space: Space) -> Source:
         )
     recipes = list(found.values())
     return Source(str(folder), [chosen for chosen, _ in recipes], [means(seeds) for _, seeds in recipes])
-
-
-def _values(record: Record, goals: Sequence[str]) -> list[float] | None:
-    values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
-    there = [value for value in values if value is not None]
-    return there if len(there) == len(values) else None
 
 
 def _key(chosen: Chosen) -> frozenset[tuple[str, Value]]:

@@ -177,7 +177,7 @@ def test_what_a_results_folder_knows_of_a_space(elsewhere: Path, tmp_path: Path)
     with pytest.raises(UserError, match="does not exist"):
         read_findings(tmp_path / "nowhere", space.base, space)
     other = load_space("contrastive_all")
-    with pytest.raises(UserError, match="has nothing to learn from: no recipe .* domains of 'contrastive_all'"):
+    with pytest.raises(UserError, match=r"has nothing to learn from: no recipe .* domains of 'contrastive_all'"):
         read_findings(elsewhere, other.base.override({"objective.name": "mnrl"}), other)
 
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reports.distributions import scaled
 from reports.ledger import LEDGER, Ledger
 from search_spaces import Row, Space
 from study.replay.past_study import read_ledger
-from study.replay.recorded import Recorded, read_record, scaled
+from study.replay.recorded import Recorded, read_record
 from tests.replayed import BATCHES, DIMENSIONS, make_recorded, small_grid, small_space, write_recorded
 from tests.synthetic_results import SPACES, make_results
 from trainables.errors import UserError

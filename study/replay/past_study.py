@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from search_spaces.goals import GOALS, selection
+from search_spaces.goals import GOALS, SELECTION
 from search_spaces.paper import Scores
 from study.explorer import point
 from study.replay.recorded import Recorded
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
-ONE = "score"
+ONE = SELECTION.name
 """The goal of a space that names none."""
 
 
@@ -35,7 +35,7 @@ def read_ledger(results: Path) -> Recorded:
     kept: list[Record] = []
     records, _ = Ledger(results / LEDGER).sift()
     for record in records:
-        place = point(Recipe.from_flat(record.recipe), base, space.domains)
+        place = point(Recipe().flat() | record.recipe, base, space.domains)
         measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()
         if record.status == "finished" and place is not None and measured:
             chosen[record.recipe_hash] = place
@@ -75,16 +75,18 @@ def _rungs(record: Record, goals: Sequence[str]) -> list[tuple[Mapping[str, Any]
 
 
 def _end(record: Record, goals: Sequence[str]) -> list[float]:
-    return [_number(goal, record.scores) for goal in goals]
+    return [_number(goal, record.scores, record) for goal in goals]
 
 
 def _test(record: Record, goals: Sequence[str]) -> list[float]:
-    return [_number(goal, _tests_as_development(record.scores)) for goal in goals]
+    return [_number(goal, _tests_as_development(record.scores), record) for goal in goals]
 
 
-def _number(goal: str, scores: Scores) -> float:
-    found = selection(scores) if goal == ONE else GOALS[goal].of(scores)
-    return np.nan if found is None else found
+def _number(name: str, scores: Scores, record: Record) -> float:
+    """A goal's value, the higher the better, so a cost with its sign turned."""
+    goal = GOALS[name]
+    found = goal.of(scores, record.cost)
+    return np.nan if found is None else goal.upward(found)
 
 
 def _tests_as_development(scores: Scores) -> Scores:

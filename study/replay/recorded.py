@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.distributions import scaled
 from search_spaces import load_space
 from search_spaces.space import Domain, Space
 from trainables.errors import UserError, choices
@@ -98,18 +99,6 @@ class _Scale:
         if self.by_choice:
             return self.by_choice[int(wanted)]
         return np.minimum(np.abs(self.column - wanted), APART)
-
-
-def scaled(domain: Domain, value: Value) -> float:
-    """A value on its domain's scale: the number of a choice, or from 0 to 1 between low and high; NaN for none."""
-    if domain.choices:
-        return float(domain.choices.index(value)) if value in domain.choices else math.nan
-    if not isinstance(value, int | float):
-        return math.nan
-    assert domain.low is not None
-    assert domain.high is not None
-    low, high, here = (math.log(part) if domain.log else part for part in (domain.low, domain.high, value))
-    return (here - low) / (high - low)
 
 
 def read_record(path: Path) -> Recorded:
