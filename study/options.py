@@ -56,6 +56,7 @@ class Request:
     cpus_per_worker: int | None
     concurrent: int | None
     sampler: str
+    learn_from: tuple[Path, ...]
     scheduler: str
     rungs: RungPlan
     nli: str | None
@@ -156,6 +157,16 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
     )
     _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
+    where.add_argument(
+        "--learn-from",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="RESULTS",
+        help="folders of other studies of these domains: Optuna tries their best recipes first, and goes on with them "
+        "as long as they prove good here; may be repeated",
+    )
     early = "stop explored trials early (never the rows) where their training pauses for scores (a rung)"
     _add_names(where, "--scheduler", SCHEDULERS, "none", early)
     where.add_argument(
@@ -183,6 +194,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
         if values["sampler"] != "tpe":
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
+        if values["learn_from"]:
+            raise UserError("--learn-from is for what Optuna tries; add --search optuna")
     if not values["plugins"]:  # which may add further names
         SAMPLERS[values["sampler"]], SCHEDULERS[values["scheduler"]]
     if values["scheduler"] != "none" and values["search"] == "paper":
@@ -193,7 +206,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
     values["trials"] = values["trials"] or 20
-    for name in ("set", "only", "evaluate", "plugins"):
+    for name in ("set", "only", "evaluate", "plugins", "learn_from"):
         values[name] = tuple(values[name])
     return Request(**values)
 

@@ -21,6 +21,7 @@ from search_spaces.goals import GOALS
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_copy
+from study.learning import Source, read_findings
 from study.options import Request
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -135,6 +136,11 @@ class Plan:
         return self.request.trials if self.request.search == "optuna" else 0
 
     @functools.cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """What other studies know of this space. `UserError` for one that knows nothing."""
+        return tuple(read_findings(folder, self.base, self.space) for folder in self.request.learn_from)
+
+    @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
         """Every combination of the domains' grid values; a conditional key only where its condition holds."""
         if self.request.search != "grid":
@@ -228,6 +234,7 @@ def check_plan(plan: Plan) -> None:
     check_recipes(recipes)
     if plan.explored:
         _check_goals(plan)
+        _ = plan.sources
     judged = f"--scheduler {plan.request.scheduler} judges trials"
     for measure in plan.rungs.measures if plan.rungs else ():
         for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):

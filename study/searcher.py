@@ -23,6 +23,7 @@ from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
 from study.explorer import Explorer, means, point
 from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
+from study.learning import Learning
 from study.plan import Plan, PlannedTrial
 from study.samplers import SAMPLERS
 from study.spec import POPULATIONS
@@ -155,7 +156,8 @@ class StudySearcher(Searcher):
     def _open(self) -> Explorer:
         plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
         study = open_journal(plan.results, plan.space.name, sampler.build, plan.space.goals)
-        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional)
+        learning = Learning(plan.sources, plan.space.domains) if plan.sources else None
+        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional, learning=learning)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
@@ -232,8 +234,9 @@ class StudySearcher(Searcher):
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
-        chosen = point(recipe, self.plan.base, self.plan.space.domains)
-        if len(values) < len(records) or chosen is None or recipe.hash in self.told:
+        chosen = point(recipe.flat(), self.plan.base, self.plan.space.domains)
+        elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
+        if len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told:
             return
         self.explorer.add(chosen, means(values), attributes={ROW: printable(label)})
         self.told.add(recipe.hash)

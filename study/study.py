@@ -126,6 +126,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             seeds=seeds,
             search=search,
             stopping=info.stopping or before.stopping,
+            notes=list(dict.fromkeys([*before.notes, *info.notes])),
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
             plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
         )
@@ -310,11 +311,16 @@ def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: b
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What a reader must know about the encoder."""
+    """What a reader must know about the encoder, and which studies the search learnt from."""
+    notes = [
+        f"the search tried the best of {len(source.chosen)} recipes of another study, {source.name}, as long as that "
+        "one agreed with what was found here"
+        for source in plan.sources
+    ]
     name = plan.base.encoder.name
     if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):
-        return [
+        notes.append(
             "the encoder is a finished sentence-transformers model, already tuned on sentence pairs (NLI may be among "
             "them), so rows differ less than they would from a plain language model"
-        ]
-    return []
+        )
+    return notes
