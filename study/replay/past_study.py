@@ -35,9 +35,10 @@ def read_ledger(results: Path) -> Recorded:
     kept: list[Record] = []
     records, _ = Ledger(results / LEDGER).sift()
     for record in records:
-        place = point(Recipe.from_flat(record.recipe), base, space.domains)
+        place = point(record.recipe, base, space.domains)
         measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()
-        if record.status == "finished" and place is not None and measured:
+        inside = place is not None and base.override(place).hash == record.recipe_hash
+        if record.status == "finished" and place is not None and inside and measured:
             chosen[record.recipe_hash] = place
             kept.append(record)
     if not kept:
