@@ -83,9 +83,18 @@ class TestReport:
         assert rows["random + strict"][4].strip() == "0"  # nobody came to the end
         assert int(rows["random + none"][4]) > 0
 
+    def test_every_search_is_run_with_and_without_what_another_record_knows(
+        self, record: Path, capsys: pytest.CaptureFixture[str]
+    ):
+        asked = ["--scheduler", "none", "--trials", "5", "--learn-from", str(record)]
+        assert main([str(record), *asked, *QUICK]) == 0
+        printed = capsys.readouterr().out
+        assert "| random + none " in printed
+        assert "| random + none, learning |" in printed
+
     def test_the_same_command_gives_the_same_page(self, record: Path, tmp_path: Path):
         for name in ("first", "second"):
-            main([str(record), "--trials", "6", "--to", str(tmp_path / name), *QUICK])
+            main([str(record), "--goals", "sts", "--trials", "6", "--to", str(tmp_path / name), *QUICK])
         first, second = (sorted((tmp_path / name).iterdir()) for name in ("first", "second"))
         assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 

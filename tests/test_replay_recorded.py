@@ -134,6 +134,24 @@ class TestLedger:
                 assert read.development[here].tolist() == [record.scores["STSBenchmark"]["dev_spearman_cosine"], 80.0]
                 assert read.test[here].tolist() == [record.scores["STSBenchmark"]["test_spearman_cosine"], 81.0]
 
+    def test_rungs_that_all_trials_have_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        folder = self.results(tmp_path, monkeypatch)
+        ledger = Ledger(folder / LEDGER)
+        for number, record in enumerate(ledger.read()):
+            early = [
+                {"rung": rung, "step": 30 * rung, "seconds": 5.0 * rung, "tokens": 90}
+                | {"scores": {"sts": 40.0 + rung, "transfer": 9.0}}
+                for rung in (1, 2, 3)
+            ]
+            record.training["rungs"] = early[: 2 + number % 2]
+            ledger.write(record)
+        read = read_ledger(folder)
+        assert read.rungs == (30.0, 60.0, 90.0)
+        assert read.seconds[0, 0].tolist() == [5.0, 10.0, ledger.read()[0].cost["train_seconds"]]
+        assert read.development[0, 0, :2, 0].tolist() == [41.0, 42.0]
+        assert np.isnan(read.test[:, :, :2]).all()
+        assert np.isfinite(read.test[:, :, 2]).all()
+
     def test_a_folder_without_a_point_is_refused(self, tmp_path: Path):
         make_results(tmp_path, rows=[])
         with pytest.raises(UserError, match=r"no finished trial .* is a point of its search space"):

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.replay.contest import Arena, Contestant, Outcome, Terms, WholeRecord, run_contest
-from study.replay.ours import OurSearch, contestants
+from study.replay.ours import OurSearch, contestants, source_of
 from study.replay.recorded import Recorded
 from study.replay.simulate import Budget, Courses, History, simulate
 from study.samplers import SAMPLERS
@@ -227,6 +228,36 @@ class TestOurs:
         found = run_contest(recorded, contestants(recorded, ["tpe", "random"], ["none"]), Terms(trials=30), 12)
         tpe, chance = (np.mean([outcome.found for outcome in outcomes]) for outcomes in found.values())
         assert tpe < chance / 2
+
+
+class TestLearning:
+    RECORDED = make_recorded(noise=0.1).of_goals(["transfer"])
+
+    def found(self, other: Recorded) -> tuple[float, float]:
+        """The mean regret of twelve asks without and with what another record knows."""
+        source = source_of("other", other, self.RECORDED)
+        entered = contestants(self.RECORDED, ["random"], ["none"], [source])
+        assert [contestant.name for contestant in entered] == ["random + none", "random + none, learning"]
+        outcomes = run_contest(self.RECORDED, entered, Terms(trials=16), 25).values()
+        without, learning = (float(np.mean([outcome.found for outcome in found])) for found in outcomes)
+        return without, learning
+
+    def test_a_record_that_agrees_helps(self):
+        without, learning = self.found(make_recorded(seed=5))
+        assert learning < without / 2
+
+    def test_one_that_misleads_does_little_harm(self):
+        other = make_recorded(seed=5)
+        without, learning = self.found(replace(other, development=-other.development))
+        assert learning < without + 0.5
+
+    def test_recipes_elsewhere_and_other_goals_teach_nothing(self):
+        other = make_recorded()
+        elsewhere = replace(other, chosen=tuple({**values, "objective.weight": 0.5} for values in other.chosen))
+        with pytest.raises(UserError, match="--learn-from other has nothing to learn from"):
+            source_of("other", elsewhere, self.RECORDED)
+        with pytest.raises(UserError, match="the goal 'transfer' was not recorded; sts would work"):
+            source_of("other", other.of_goals(["sts"]), self.RECORDED)
 
 
 class TestContest:

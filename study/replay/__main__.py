@@ -25,6 +25,8 @@ EXAMPLES = """examples:
   python -m study.replay record.parquet --goals sts --sampler tpe --scheduler none,asha --rungs 6,12 --trials 50
   python -m study.replay results/scl_lambda-laptop --trials 10 --repeats 100
                                                             the trials of a study that is done
+  python -m study.replay record.parquet --learn-from other.parquet --trials 50
+                                                            each search with and without what another one found
   python -m study.replay record.parquet --workers 16 --hours 0.01 --to replayed
                                                             as many as fit into that time; a report with pictures
 
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(asked, name) is not None and not getattr(asked, name) > 0:
             raise UserError(f"--{name} must be above 0, not {getattr(asked, name):g}")
     from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
-    from study.replay.ours import contestants
+    from study.replay.ours import contestants, source_of
     from study.replay.report import Compared, advice, results_table, write
 
     recorded = _read(asked.record)
@@ -62,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked.hours,
     )
     arena = Arena(recorded, terms)  # refuses what cannot be measured before any work
-    ours = contestants(recorded, samplers, schedulers)
+    sources = [source_of(str(path), _read(path), recorded) for path in asked.learn_from]
+    ours = contestants(recorded, samplers, schedulers, sources)
     began = time.monotonic()
     searches = run_contest(recorded, ours, terms, asked.repeats, asked.processes, asked.plugin)
     took = time.monotonic() - began
@@ -138,6 +141,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="of this machine (default: one a core)"
+    )
+    parser.add_argument(
+        "--learn-from",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="RECORD",
+        help="other records or results folders: every search is also run as it learns from these",
     )
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="write replay.md and its pictures there")
     parser.add_argument(

@@ -39,12 +39,12 @@ class Yardstick:
     @functools.cached_property
     def truth(self) -> np.ndarray:  # (recipes, goals)
         """True values; NaN where no seed came to its end."""
-        return _mean_of_seeds(self.recorded.test[:, :, -1])
+        return mean_of_seeds(self.recorded.test[:, :, -1])
 
     @functools.cached_property
     def development(self) -> np.ndarray:  # (recipes, goals)
         """Means over all recorded seeds, by which the whole record picks."""
-        return _mean_of_seeds(self.recorded.development[:, :, -1])
+        return mean_of_seeds(self.recorded.development[:, :, -1])
 
     @functools.cached_property
     def _complete(self) -> np.ndarray:  # (recipes,)
@@ -179,7 +179,8 @@ def hypervolume(points: np.ndarray, reference: np.ndarray) -> float:  # (points,
     return float((widths * heights).sum())
 
 
-def _mean_of_seeds(scores: np.ndarray) -> np.ndarray:  # (recipes, seeds, goals) -> (recipes, goals)
+def mean_of_seeds(scores: np.ndarray) -> np.ndarray:  # (recipes, seeds, goals) -> (recipes, goals)
+    """Over the seeds that are there; NaN where none is."""
     there = ~np.isnan(scores)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(scores, axis=1) / there.sum(axis=1))

@@ -37,7 +37,8 @@ def read_ledger(results: Path) -> Recorded:
     for record in records:
         place = point(Recipe().flat() | record.recipe, base, space.domains)
         measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()
-        if record.status == "finished" and place is not None and measured:
+        inside = place is not None and base.override(place).hash == record.recipe_hash
+        if record.status == "finished" and place is not None and inside and measured:
             chosen[record.recipe_hash] = place
             kept.append(record)
     if not kept:
@@ -51,7 +52,7 @@ def read_ledger(results: Path) -> Recorded:
     for number, record in enumerate(kept):
         recipe, seed = recipes[record.recipe_hash], seeds.index(record.seed)
         early = _rungs(record, goals)[: rungs - 1]
-        course = [[rung["seconds"], 0.0, rung.get("tokens", np.nan)] for rung, _ in early]
+        course = [[rung["seconds"], 0.0, rung["tokens"]] for rung, _ in early]
         scoring, tokens = record.cost.get("evaluation_seconds", 0.0), record.training.get("tokens", np.nan)
         costs[:, recipe, seed] = np.transpose([*course, [record.cost["train_seconds"], scoring, tokens]])
         scores[0, recipe, seed] = [*(values for _, values in early), _end(record, goals)]
