@@ -23,9 +23,10 @@ from ray.tune.search import Searcher
 
 from reports.distributions import contains, distribution, suggest
 from reports.ledger import Ledger, Record, split_key
-from search_spaces.goals import GOALS, selection
+from reports.racing import values_of
 from study.journal import add_row, explored_recipe, name_explored, open_journal, told_rows
 from study.plan import Plan, PlannedTrial, applies
+from study.racing import StudyRace
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
@@ -76,6 +77,8 @@ class StudySearcher(Searcher):
             self.told = told_rows(self.optuna, plan.base)
             self._tell_rows(fixed)
             self._continue_asked()
+        self.race = StudyRace(plan, ledger, self.explored) if plan.races else None
+        self._race_on()
         self.interrupted = deque(self._interrupted())
 
     @property
@@ -83,7 +86,8 @@ class StudySearcher(Searcher):
         """Trials that have no record yet, those that run included, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
         undone = sum(not self._done(trial) for members in self.interrupted for trial in members)
-        return len(self.queue) + len(self.running) + undone + open_recipes * len(self.plan.seeds)
+        raced = self.race.open([*self.queue, *self.running.values()]) if self.race else 0  # perhaps fewer
+        return len(self.queue) + len(self.running) + undone + raced + open_recipes * self.plan.most_seeds
 
     def waiting(self) -> Iterator[PlannedTrial]:
         """Those that are next, as far as they are chosen."""
@@ -93,8 +97,9 @@ class StudySearcher(Searcher):
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
             self._ask()
+        self._race_on()
         if not self.queue and not self.interrupted:
-            return Searcher.FINISHED
+            return None if self.race and self.running else Searcher.FINISHED
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running.update({planned.key: planned for planned in members if not self._done(planned)})
         assert self.task_of is not None
@@ -103,6 +108,8 @@ class StudySearcher(Searcher):
     def settle(self, key: str, record: Record | None) -> None:
         """A trial has its record now, or None where it failed."""
         planned = self.running.pop(key)
+        if self.race:
+            self.race.told(planned, planned.seed, record)
         if planned.recipe.hash in self.groups:
             self._seed_finished(planned.recipe, planned.seed, record)
         elif self.optuna is not None and planned.row:
@@ -123,6 +130,11 @@ class StudySearcher(Searcher):
 
     def _done(self, trial: PlannedTrial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
+
+    def _race_on(self) -> None:
+        """Queue further seeds once all recipes are chosen and have their least ones."""
+        if self.race and not self.queue and len(self.explored) >= self.plan.explored:
+            self.queue.extend(self.race.next(self.places, self.running.values()))
 
     def _next(self) -> list[PlannedTrial]:
         """The next trial, and with it those that can train beside it in one population."""
@@ -235,10 +247,7 @@ class StudySearcher(Searcher):
 
     def _values(self, record: Record) -> list[float] | None:
         """What is maximised: the selection score, or the space's goals. None where a part is missing."""
-        goals = self.plan.space.goals
-        values = [GOALS[goal].of(record.scores) for goal in goals] if goals else [selection(record.scores)]
-        there = [value for value in values if value is not None]
-        return there if len(there) == len(values) else None
+        return values_of(record.scores, self.plan.space.goals)
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for trial in {trial.recipe.hash: trial for trial in fixed}.values():
