@@ -170,6 +170,8 @@ def _close(course: Course, rival: str) -> str:
 
 def _beside_baseline(course: Course, most: int) -> str:
     after = f"after {count(course.seeds, 'seed')}"
+    if not course.rival and course.state in ("decided", "most"):  # the baseline itself
+        return f"rows were compared with it over {count(course.seeds, 'seed')}"
     match course.state:
         case "going":
             return f"seed {course.seeds} is needed: whether a row is above the baseline is still open"

@@ -12,6 +12,7 @@ from reports.evidence import SURE, Evidence
 from reports.ledger import Record
 from reports.markdown import code, count, number, spread, table, text
 from reports.plots.search_course import search_picture
+from reports.racing import of_results
 from reports.results import Results
 from reports.sections.importance import write_importance
 from reports.sections.words import changes, interval
@@ -50,8 +51,15 @@ def write(results: Results, pictures: Path) -> str:
         for label in results.asked_rows
         if (recipe_hash := info.row_hashes[label]) and (item := _candidate(results, recipe_hash, f"row: {code(label)}"))
     ]
-    ranked = sorted(explored, key=lambda item: (-item.selection.mean, item.recipe_hash))
-    best_row = min(rows, key=lambda item: (-item.selection.mean, item.recipe_hash), default=None)
+    races = of_results(results)
+
+    def place(item: Candidate) -> tuple[bool, float, str]:
+        """What left the race over seeds comes last: few seeds may show a mean that more would not."""
+        lost = item.recipe_hash in races and races[item.recipe_hash].lost
+        return lost, -item.selection.mean, item.recipe_hash
+
+    ranked = sorted(explored, key=place)
+    best_row = min(rows, key=place, default=None)
     parts = [_counts(results, explored)]
     if ranked and not results.space.goals:  # of two goals the Pareto front is what was found
         parts.append(f"{_optimism(results, explored, ranked[0])} {_against(results, ranked[0], best_row)}")

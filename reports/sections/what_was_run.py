@@ -30,7 +30,8 @@ def write(results: Results, pictures: Path) -> str:
         f"Paper: {text(results.space.paper)}",
         f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),
         f"Search: {text(info.search)}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
-        f"Seeds: {', '.join(map(str, info.seeds))}",
+        f"Seeds: {', '.join(map(str, info.seeds))}"
+        + (f", and up to {info.most_seeds} of a recipe where more could change an answer" if info.raced else ""),
         *(f"Command: {verbatim(command)}" for command in info.commands),
         f"Started: {text(info.created_at)}" if info.created_at else "",
         f"Trials: {len(finished)} finished, {pruned} stopped early"

@@ -159,7 +159,8 @@ def race_against(
     going = _without_failed(entrants, going, most, courses)
     if going and _lacks(entrants, [baseline, *going], most):
         return courses | _open(entrants, [baseline, *going], most, courses)
-    return courses | {name: Course(most, "most", baseline) for name in [*going, *([baseline] if going else [])]}
+    last = {name: Course(most, "most", baseline) for name in going}
+    return courses | last | ({baseline: Course(most, "most")} if going else {})
 
 
 def _lacks(entrants: Mapping[str, Entrant], names: Iterable[str], seeds: int) -> bool:
