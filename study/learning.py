@@ -22,7 +22,7 @@ import numpy as np
 
 from reports.distributions import scaled
 from reports.ledger import LEDGER, Ledger, StudyInfo
-from search_spaces.goals import searched, values_of
+from search_spaces.goals import searched, upward_values
 from search_spaces.space import Domain, Space
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
@@ -131,10 +131,9 @@ def read_findings(folder: Path, base: Recipe, space: Space) -> Source:
     found: dict[str, tuple[Chosen, list[list[float]]]] = {}
     for record in records:
         chosen = point(Recipe().flat() | record.recipe, base, space.domains)
-        values = values_of(goals, record.scores, record.cost)
+        values = upward_values(goals, record.scores, record.cost)
         if record.status == "finished" and values is not None and chosen is not None:
-            upward = [goal.upward(value) for goal, value in zip(goals, values, strict=True)]
-            found.setdefault(record.recipe_hash, (chosen, []))[1].append(upward)
+            found.setdefault(record.recipe_hash, (chosen, []))[1].append(values)
     if not found:
         raise UserError(
             f"--learn-from {folder} has nothing to learn from: no recipe that is finished there lies in the domains of "

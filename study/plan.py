@@ -139,7 +139,18 @@ class Plan:
 
     @property
     def seeds(self) -> range:
+        """Those that every recipe gets."""
         return range(self.request.seeds)
+
+    @property
+    def most_seeds(self) -> int:
+        """How many a recipe gets at most."""
+        return self.request.most_seeds
+
+    @property
+    def races(self) -> bool:
+        """Whether recipes get more seeds only where these can change an answer."""
+        return self.request.most_seeds > self.request.seeds
 
     @property
     def explored(self) -> int:

@@ -101,6 +101,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         search=plan.request.search,
         trials=plan.explored or None,
         seeds=list(plan.seeds),
+        most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
@@ -123,6 +124,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         missing = {label: why for label, why in {**before.missing, **info.missing}.items() if rows[label] is None}
         explored = list(dict.fromkeys([*before.explored, *info.explored]))
         seeds = sorted({*before.seeds, *info.seeds})
+        most = max(before.most_seeds or 0, info.most_seeds or 0) or None
         search = info.search if info.search != "paper" else before.search
         info = dataclasses.replace(
             info,
@@ -131,6 +133,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             missing=missing,
             explored=explored,
             seeds=seeds,
+            most_seeds=most,
             search=search,
             notes=list(dict.fromkeys([*before.notes, *info.notes])),
             stopping=info.stopping or before.stopping,

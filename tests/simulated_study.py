@@ -70,7 +70,7 @@ class Study:
         self.queue = deque(trials)
         self.begun: set[str] = set()
         space = load_space("scl_ablation")
-        plan: Any = SimpleNamespace(results=results, base=BASE, space=space, limits={})
+        plan: Any = SimpleNamespace(results=results, base=BASE, space=space, limits={}, races=False)
         self.outlook = Outlook(plan, self.ledger, at_once, self.remaining, lambda: iter(self.queue))
         monkeypatch.setattr("time.monotonic", lambda: self.now)
 

@@ -146,7 +146,8 @@ class Console(Course):
 
     def _done(self) -> str:
         total = max(self.total, self.ended)
-        return f"[{self.ended:>{len(str(total))}}/{total}]"
+        perhaps = "up to " if self.outlook.plan.races and self.ended < total else ""
+        return f"[{self.ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
         """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`."""

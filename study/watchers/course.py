@@ -47,18 +47,22 @@ class Course(Watcher):
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
         """How many of these left no record."""
-        self.total = outlook.remaining()
-        """How many trials this run has."""
+        self._total = outlook.remaining()
         self.began = time.monotonic()
         self._attempts: dict[str, int] = {}
         self._times = TimeLeft(records, outlook.at_once)
-        self._queued = self.total
+        self._queued = self._total
         self._forecast: tuple[float, Forecast] | None = None
 
     @property
     def seconds(self) -> float:
         """How long this run of the study goes on."""
         return time.monotonic() - self.began
+
+    @property
+    def total(self) -> int:
+        """How many trials this run has; in a race over seeds at most, and ever fewer while recipes drop out of it."""
+        return min(self._total, self.ended + self.outlook.remaining())
 
     @property
     def queued(self) -> int:
