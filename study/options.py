@@ -209,8 +209,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         raise UserError(
             "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py"
         )
-    values["workers"], values["most_workers"] = _range("workers", values["workers"])
-    values["seeds"], values["most_seeds"] = _range("seeds", values["seeds"])
+    values["workers"], values["most_workers"] = parse_range("workers", values["workers"])
+    values["seeds"], values["most_seeds"] = parse_range("seeds", values["seeds"])
     for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
@@ -238,7 +238,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     return Request(**values)
 
 
-def _range(option: str, text: str) -> tuple[int, int]:
+def parse_range(option: str, text: str) -> tuple[int, int]:
     """`4` or `2:8` as the least and the most."""
     least, colon, most = text.partition(":")
     try:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from study.options import parse_range
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from trainables.errors import UserError, answer_user_errors
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for plugin in asked.plugin:
         load_plugin(plugin)
     samplers, schedulers = _names(SAMPLERS, asked.sampler), _names(SCHEDULERS, asked.scheduler)
-    for name, least in (("seeds", 1), ("workers", 1), ("repeats", 1), ("processes", 1), ("trials", 1)):
+    for name, least in (("workers", 1), ("repeats", 1), ("processes", 1), ("trials", 1)):
         if getattr(asked, name) is not None and getattr(asked, name) < least:
             raise UserError(f"--{name} must be at least {least}, not {getattr(asked, name)}")
     for name in ("compute", "hours"):
@@ -55,8 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recorded = _read(asked.record)
     if asked.goals:
         recorded = recorded.of_goals([goal.strip() for goal in asked.goals.split(",")])
+    least, most = parse_range("seeds", asked.seeds)
     terms = Terms(
-        asked.seeds,
+        least,
+        most if most > least else None,
         asked.workers,
         _rungs(recorded, asked.rungs),
         asked.trials,
@@ -70,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     searches = run_contest(recorded, ours, terms, asked.repeats, asked.processes, asked.plugin)
     took = time.monotonic() - began
     whole = Contestant("whole record", WholeRecord, stops=False)
-    unbounded = Terms(terms.seeds, terms.workers)
+    unbounded = Terms(most, workers=terms.workers)
     compared = Compared(
         asked.record.name,
         arena.yardstick,
@@ -135,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         help="when it has spent this share of the whole record's compute (default 0.25, if nothing else is given),",
     )
     parser.add_argument("--hours", type=float, metavar="H", help="or after so many simulated hours; whichever is first")
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
+    parser.add_argument("--seeds", default="1", metavar="N", help="seeds of every recipe (default 1); LEAST:MOST races")
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="trials at once (default 4)")
     parser.add_argument("--rungs", metavar="STEPS", help="steps where trials may be stopped (default: all recorded)")
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")

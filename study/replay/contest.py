@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from study.racing import Race
 from study.replay.measures import Progress, Yardstick, progress
 from study.replay.recorded import Recorded
 from study.replay.simulate import Budget, Courses, Search, simulate
@@ -47,6 +48,8 @@ class Terms:
 
     seeds: int = 1
     """Of every recipe. Which ones is drawn in each repeat from those that were recorded for most recipes."""
+    most_seeds: int | None = None
+    """Up to so many where they can change who is best (`study.racing`), once the search has ended; None: no race."""
     workers: int = 4
     rungs: tuple[int, ...] | None = None
     """The numbers of the record's rungs, from 0, where trials may be stopped; None for all."""
@@ -111,22 +114,25 @@ class Arena:
         self.recorded, self.terms = recorded, terms
         self.yardstick = Yardstick(recorded)
         self.common = common_seeds(recorded)
-        if terms.seeds > len(self.common):
+        self.most = terms.most_seeds or terms.seeds
+        if self.most > len(self.common):
             raise UserError(
-                f"{terms.seeds} seeds of each recipe were asked for, but most recipes were recorded with "
+                f"{self.most} seeds of each recipe were asked for, but most recipes were recorded with "
                 f"{len(self.common)}; --seeds {len(self.common)} is the most"
             )
 
     def run(self, contestant: Contestant, repeat: int) -> Outcome:
         """One repeat. Every contestant gets the same seeds in it."""
         chance = np.random.default_rng(repeat)
-        seeds = tuple(sorted(int(seed) for seed in chance.choice(self.common, self.terms.seeds, replace=False)))
+        seeds = tuple(int(seed) for seed in chance.choice(self.common, self.most, replace=False))
+        least = self.terms.seeds
+        race = Race(least, self.most, len(self.recorded.goals)) if self.most > least else None
         courses = self._stopping if contestant.stops else self._whole
-        search = contestant.make(Start(self.recorded, courses.rungs, seeds, repeat))
+        search = contestant.make(Start(self.recorded, courses.rungs, seeds[:least], repeat))
         whole = float(np.nan_to_num(self.recorded.seconds[:, list(seeds)]).max(axis=2).sum())
-        history = simulate(courses, search, seeds, self.terms.workers, self._budget(whole))
+        history = simulate(courses, search, seeds, self.terms.workers, self._budget(whole), race)
         return Outcome(
-            progress(history, seeds, self.yardstick),
+            progress(history, seeds, self.yardstick, least),
             history.asked,
             len(history.recipe),
             int(history.finished.sum()),

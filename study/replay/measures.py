@@ -91,6 +91,10 @@ class Yardstick:
         """Points of the first goal that this pick lies below the whole record's; negative where it is better."""
         return float(self.truth[self.best, 0] - self.truth[recipe, 0])
 
+    def found(self, recipes: Sequence[int]) -> float:
+        """What picking these is worth: of one goal the regret of the first, of two the share of the hypervolume."""
+        return self.regret(recipes[0]) if len(self.recorded.goals) == 1 else self.share(recipes)
+
     def share(self, recipes: Sequence[int]) -> float:
         """Of the whole record's hypervolume, what these recipes' true values have."""
         return hypervolume(self.truth[list(recipes)], self.reference) / self.area
@@ -110,24 +114,33 @@ class Progress:
     development: np.ndarray  # (changes, goals), the best in each goal; NaN at the start
 
 
-def progress(history: History, seeds: Sequence[int], yardstick: Yardstick) -> Progress:
-    """Measure a search over its whole course. `seeds`: the places of those that each recipe was to run with."""
-    places, recipes = _completed(history, len(seeds))
-    seen = yardstick.recorded.development[:, list(seeds), -1].mean(axis=1)[recipes]  # (completed, goals)
+def progress(history: History, seeds: Sequence[int], yardstick: Yardstick, least: int | None = None) -> Progress:
+    """Measure a search over its whole course. `seeds`: the places of those that each recipe was to run with.
+
+    Where recipes raced, these are the first `least`; what the race picked in the end is a last change.
+    """
+    explored = list(seeds[:least])
+    places, recipes = _completed(history, explored)
+    seen = yardstick.recorded.development[:, explored, -1].mean(axis=1)[recipes]  # (completed, goals)
     changes: list[int] = []
     found: list[float] = []
     best: list[np.ndarray] = []
     front: list[int] = []
-    one_goal = seen.shape[1] == 1
     for number, here in enumerate(seen):
         if any(beats(seen[other], here) for other in front):
             continue
         front = [other for other in front if not beats(here, seen[other])] + [number]
-        of_front = [int(recipe) for recipe in recipes[front]]
-        changes.append(number)
-        found.append(yardstick.regret(of_front[0]) if one_goal else yardstick.share(of_front))
+        changes.append(int(places[number]))
+        found.append(yardstick.found([int(recipe) for recipe in recipes[front]]))
         best.append(seen[front].max(axis=0))
-    when = places[changes]
+    if len(explored) < len(seeds) and len(recipes):
+        means = _means_of_trials(history, yardstick)[recipes]
+        left = ~np.isin(recipes, history.lost)
+        picked = np.flatnonzero(left)[on_front(means[left])]
+        changes.append(len(history.recipe) - 1)
+        found.append(yardstick.found([int(recipe) for recipe in recipes[picked]]))
+        best.append(means[picked].max(axis=0))
+    when = np.array(changes, dtype=int)
     return Progress(
         np.append(0, when + 1),
         np.append(0.0, history.clock[when]),
@@ -137,16 +150,24 @@ def progress(history: History, seeds: Sequence[int], yardstick: Yardstick) -> Pr
     )
 
 
-def _completed(history: History, seeds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each recipe whose trials all finished: the last trial's place in the history, and the recipe, in order."""
-    places = np.flatnonzero(history.finished)
+def _means_of_trials(history: History, yardstick: Yardstick) -> np.ndarray:  # (recipes, goals)
+    """Development scores over the seeds that each recipe was run with to the end; NaN where there are none."""
+    scores = yardstick.recorded.development[:, :, -1]
+    ran = np.zeros(scores.shape[:2], dtype=bool)
+    ran[history.recipe[history.finished], history.seed[history.finished]] = True
+    return mean_of_seeds(np.where(ran[:, :, None], scores, np.nan))
+
+
+def _completed(history: History, seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Of each recipe that finished under all these seeds: the last trial's place in the history, and the recipe."""
+    places = np.flatnonzero(history.finished & np.isin(history.seed, seeds))
     recipes = history.recipe[places]
     if not len(recipes):
         return places, recipes
     known, inverse = np.unique(recipes, return_inverse=True)
     last = np.zeros(len(known), dtype=int)
     np.maximum.at(last, inverse, places)
-    complete = np.bincount(inverse) == seeds
+    complete = np.bincount(inverse) == len(seeds)
     order = np.argsort(last[complete])
     return last[complete][order], known[complete][order]
 

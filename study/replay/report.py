@@ -109,9 +109,10 @@ def said(compared: Compared) -> str:
     rungs = (
         f"rungs at step {', '.join(f'{step:g}' for step in stops)} of {recorded.rungs[-1]:g}" if stops else "no rungs"
     )
+    seeds = count(terms.seeds, "seed") + (f", up to {terms.most_seeds} in a race," if terms.most_seeds else "")
     sentences = [
         f"{count(len(recorded.hashes), 'recipe')} recorded; each search ends at {', or '.join(budget)}. "
-        f"{count(terms.seeds, 'seed')} of each recipe, {count(terms.workers, 'worker')}, {rungs}; "
+        f"{seeds} of each recipe, {count(terms.workers, 'worker')}, {rungs}; "
         f"{count(compared.repeats, 'repeat')}, each with the same seeds for all searches. Intervals are of 95 %.",
         "Compute is the training time of all trials, up to where each stopped; where a trial holds one GPU it is GPU "
         "time. Clock is simulated time, scoring at rungs and at the end included.",

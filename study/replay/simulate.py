@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from study.racing import Race
 from study.replay.recorded import Recorded
 
 
@@ -96,6 +97,8 @@ class History:
     spent: np.ndarray  # training seconds of all trials until then, those of the parts that had begun included
     asked: int
     """Recipes that were asked for, those included that had been asked for before."""
+    lost: tuple[int, ...] = ()
+    """Recipes that left the race over seeds, where there was one."""
 
 
 @dataclass
@@ -105,6 +108,8 @@ class _Trial:
     seed: int
     stops: int = 0
     """How many it has reached."""
+    raced: bool = False
+    """Whether it is a further seed of the race: nobody stops it, and the search is not told."""
 
 
 @dataclass
@@ -115,14 +120,29 @@ class _Known:
     ended: dict[int, tuple[float, ...] | None] = field(default_factory=dict)
 
 
-def simulate(courses: Courses, search: Search, seeds: Sequence[int], workers: int, budget: Budget) -> History:
-    """Run a search to the end of its budget. `seeds` are places among the recorded ones."""
-    return _Simulation(courses, search, seeds, budget).run(workers)
+def simulate(
+    courses: Courses,
+    search: Search,
+    seeds: Sequence[int],
+    workers: int,
+    budget: Budget,
+    race: Race | None = None,
+) -> History:
+    """Run a search to the end of its budget. `seeds` are places among the recorded ones.
+
+    With a `race` each recipe is run under the first of them, as many as are its least; once the search asks for no
+    more, the race says which recipes that ran to their end get further ones, in this order.
+    """
+    return _Simulation(courses, search, seeds, budget, race).run(workers)
 
 
 class _Simulation:
-    def __init__(self, courses: Courses, search: Search, seeds: Sequence[int], budget: Budget) -> None:
-        self.courses, self.search, self.seeds, self.budget = courses, search, seeds, budget
+    def __init__(
+        self, courses: Courses, search: Search, seeds: Sequence[int], budget: Budget, race: Race | None
+    ) -> None:
+        self.courses, self.search, self.budget, self.race = courses, search, budget, race
+        self.seeds = seeds[: race.least] if race else seeds
+        self.further = seeds
         self.last = len(courses.rungs)
         self.known: dict[int, _Known] = {}
         self.waiting: deque[_Trial] = deque()
@@ -138,6 +158,9 @@ class _Simulation:
         while True:
             while len(self.running) < workers and not self.over and (trial := self._next()) is not None:
                 self._begin(trial)
+            if not self.over and len(self.running) < workers and self.race:
+                for trial in self._raced(self.race, workers):
+                    self._begin(trial)
             if not self.running:
                 break
             self.clock, _, trial = heapq.heappop(self.running)
@@ -146,7 +169,18 @@ class _Simulation:
         columns = list(zip(*self.ended, strict=True)) or [()] * 7
         recipe, seed, stops = (np.array(column, dtype=int) for column in columns[:3])
         compute, clock, spent = (np.array(column, dtype=float) for column in columns[4:])
-        return History(recipe, seed, stops, np.array(columns[3], dtype=bool), compute, clock, spent, self.asked)
+        finished = np.array(columns[3], dtype=bool)
+        lost = [int(name) for name, one in self.race.raced().items() if one.lost] if self.race else []
+        return History(recipe, seed, stops, finished, compute, clock, spent, self.asked, tuple(lost))
+
+    def _raced(self, race: Race, workers: int) -> list[_Trial]:
+        """What the race begins now: nothing before every recipe has its least seeds."""
+        running = [trial for _, _, trial in self.running]
+        if any(trial.seed in self.seeds for trial in running):
+            return []
+        begun = [(str(trial.recipe), self.further.index(trial.seed)) for trial in running]
+        wanted = race.wanted(workers, begun)[: workers - len(running)]
+        return [_Trial("", int(recipe), self.further[seed], raced=True) for recipe, seed in wanted]
 
     def _next(self) -> _Trial | None:
         """The next trial to begin, which a search is asked for once none waits."""
@@ -185,7 +219,9 @@ class _Simulation:
     def _arrive(self, trial: _Trial) -> None:
         values = self.courses.values[trial.recipe][trial.seed][trial.stops - 1]
         if values is not None and trial.stops < self.last:
-            if not self.search.rung(trial.name, trial.seed, trial.stops, values):
+            if trial.raced:
+                self._begin(trial)
+            elif not self.search.rung(trial.name, trial.seed, trial.stops, values):
                 self._tell(trial, None)
             elif self.over:
                 self._end(trial, finished=False)
@@ -196,6 +232,11 @@ class _Simulation:
 
     def _tell(self, trial: _Trial, values: tuple[float, ...] | None) -> None:
         self._end(trial, finished=values is not None)
+        if self.race and (values is not None or trial.raced):
+            self.race.enter(str(trial.recipe))
+            self.race.tell(str(trial.recipe), self.further.index(trial.seed), values)
+        if trial.raced:
+            return
         known = self.known[trial.recipe]
         known.ended[trial.seed] = values
         for name in known.names:
