@@ -1,13 +1,15 @@
 """What other studies found, as advice to a search: `--learn-from RESULTS`.
 
 A source is the finished recipes of another study that are points of this search space, each with its goals' means over
-seeds. While a source is trusted, every second recipe of the search is the best of its recipes that was not tried here
-yet; the sampler chooses the others. Whatever is tried is run and scored here, and the sampler learns from these scores
-only: another study's numbers, on another encoder or other data, are no numbers of this one, and what Optuna was told
-once cannot be taken back. A source is trusted at first, and from `FEWEST` finished recipes on only while it agrees:
-what it would have predicted for the recipes finished here (the mean of its `NEAREST` nearest ones) must go up and down
-with their scores, by Kendall's tau at the level `LEVEL`. So a source that misleads costs a search about `FEWEST / 2`
-recipes at first and one in twenty later, and one that was doubted too soon comes back once there is more to judge by.
+seeds. While a source is trusted, every second of the first `EARLY` recipes of the search, and every fifth later, is the
+best of its recipes that was not tried here yet; the sampler chooses the others. Whatever is tried is run and scored
+here, and the sampler learns from these scores only: another study's numbers, on another encoder or other data, are no
+numbers of this one, and what Optuna was told once cannot be taken back. A source is trusted as long as it agrees: what
+it would have predicted for the recipes finished here (the mean of its `NEAREST` nearest ones) must go up and down with
+their scores. By Kendall's tau it must not go against them once `FIRST` are finished, and it must agree at the level
+`LEVEL` once `ENOUGH` are. So a source that misleads costs a search a few of its first recipes, and one that was doubted
+too soon comes back when there is more to judge by. Later the test is weak, as a sampler's own choices are alike: that
+is why a source has few turns then.
 """
 
 from __future__ import annotations
@@ -27,12 +29,15 @@ from search_spaces.space import Domain, Space
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
-FEWEST = 8
-"""Recipes that must be finished before a source can be doubted."""
-LEVEL = 0.1
-"""How often a source that knows nothing passes for one that agrees."""
+FIRST, ENOUGH = 3, 8
+"""Recipes that must be finished before a source can be doubted, and before it must have proved itself."""
+LEVEL = 0.05
+"""Of the test of agreement. A source that knows nothing passes about twice as often, as recipes that are alike have
+scores that are alike."""
 NEAREST = 3
 """Recipes of a source whose mean is what it predicts."""
+EARLY, EVERY, LATER = 12, 2, 5
+"""Up to so many recipes every second is a source's turn, then every fifth."""
 BEST = 0.25
 """The share of a source's recipes that it proposes at most."""
 
@@ -75,7 +80,7 @@ class Learning:
 
         `asked`: all recipes of this search so far. `finished`: those that came to their end, and their goals' values.
         """
-        if len(asked) % 2:
+        if len(asked) % (EVERY if len(asked) < EARLY else LATER):
             return None
         tried = {_key(chosen) for chosen in asked}
         trusted = [source for source in self.sources if self.trusts(source, finished)]
@@ -88,14 +93,16 @@ class Learning:
 
     def trusts(self, source: Source, finished: Sequence[tuple[Chosen, Sequence[float]]]) -> bool:
         """Whether what the source predicts agrees with what was found here."""
-        if len(finished) < FEWEST:
+        if len(finished) < FIRST:
             return True
         from scipy.stats import kendalltau
 
         predicted = [self._predict(source, chosen) for chosen, _ in finished]
         found = _ranks(np.array([values for _, values in finished], dtype=float))
-        chance = kendalltau(predicted, found, alternative="greater").pvalue
-        return bool(chance <= LEVEL)  # not where it predicts the same for all
+        agreement = kendalltau(predicted, found, alternative="greater")
+        if len(finished) < ENOUGH:
+            return not agreement.statistic < 0
+        return bool(agreement.pvalue <= LEVEL)  # not where it predicts the same for all
 
     def _predict(self, source: Source, chosen: Chosen) -> float:
         known = source.name, _key(chosen)

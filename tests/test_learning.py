@@ -13,7 +13,7 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from search_spaces import load_space
 from search_spaces.space import Domain
 from study.explorer import LEARNT, Explorer, memory_study
-from study.learning import FEWEST, Chosen, Learning, Source, read_findings
+from study.learning import FIRST, Chosen, Learning, Source, read_findings
 from study.options import parse
 from study.plan import check_plan, decide, read_request
 from study.samplers import SAMPLERS
@@ -29,7 +29,7 @@ DOMAINS = (
     Domain("head.kind", choices=("none", "linear", "mlp")),
 )
 BASE = Recipe()
-ASKS, REPEATS = 30, 40
+ASKS, REPEATS = 20, 24
 
 
 def score(chosen: Chosen) -> float:
@@ -91,49 +91,44 @@ def searches(sampler: str, kind: str | None) -> np.ndarray:  # (REPEATS, ASKS)
 
 
 def test_a_helpful_source_makes_a_search_faster_and_a_misleading_one_does_no_harm() -> None:
-    """Beside the same search without it, in random search, which learns nothing by itself: what harms it is not made
-    good by its sampler. Differences are paired by seed; the searches' spread gives their standard errors."""
+    """Beside the same random search without it, which learns nothing by itself: what harms it is not made good by its
+    sampler. Differences are paired by seed, and judged by their standard errors."""
     alone = searches("random", None)
     gain = {kind: searches("random", kind) - alone for kind in ("helpful", "negated", "shuffled")}
     error = {kind: found.std(axis=0) / math.sqrt(REPEATS) for kind, found in gain.items()}
-    middle = ASKS // 3 - 1
-    assert gain["helpful"].mean(axis=0)[middle] > 3 * error["helpful"][middle]
+    half = ASKS // 2 - 1
+    assert gain["helpful"].mean(axis=0)[half] > 3 * error["helpful"][half]
     for kind in ("negated", "shuffled"):
         assert gain[kind].mean(axis=0)[-1] > -2 * error[kind][-1]
 
 
-@pytest.mark.parametrize("kind", ["helpful", "negated"])
-def test_the_default_sampler_learns_too(kind: str) -> None:
-    alone, beside = searches("tpe", None)[:, -1], searches("tpe", kind)[:, -1]
-    assert (beside - alone).mean() > -2 * (beside - alone).std() / math.sqrt(REPEATS)
-
-
 def test_whom_it_trusts() -> None:
-    """A source is trusted until `FEWEST` recipes are finished, and then by agreement; one that knows nothing passes no
-    more often than the level says."""
+    """A source is trusted until some recipes are finished, and then by agreement; one that knows nothing passes in
+    about a tenth of searches."""
     draw = np.random.default_rng(0)
     finished = [(recipe, [score(recipe)]) for recipe in drawn(draw, 20)]
     helpful, negated = source("helpful", 0), source("negated", 0)
     learning = Learning([helpful, negated], DOMAINS)
-    assert learning.trusts(negated, finished[: FEWEST - 1])
+    assert learning.trusts(negated, finished[: FIRST - 1])
     assert not learning.trusts(negated, finished)
     assert learning.trusts(helpful, finished)
-    shuffled = [source("shuffled", seed) for seed in range(200)]
-    passed = 0
-    for number, one in enumerate(shuffled):
-        one = Source(str(number), one.chosen, one.values)
-        passed += Learning([one], DOMAINS).trusts(one, [(r, [score(r)]) for r in drawn(draw, 12)])
-    assert passed / len(shuffled) < 0.17
+    here = [[(recipe, [score(recipe)]) for recipe in drawn(draw, 12)] for _ in range(100)]
+    shuffled = [source("shuffled", seed) for seed in range(100)]
+    passed = sum(Learning([one], DOMAINS).trusts(one, own) for one, own in zip(shuffled, here, strict=True))
+    assert passed < 17
 
 
-def test_every_second_recipe_is_the_best_that_was_not_tried_yet() -> None:
+def test_at_its_turn_a_source_gives_the_best_that_was_not_tried_yet() -> None:
     helpful = source("helpful", 1)
     best = [recipe for _, recipe in sorted(zip(helpful.values, helpful.chosen, strict=True), key=lambda p: -p[0][0])]
     learning = Learning([helpful], DOMAINS)
     assert learning.propose([], []) == ("helpful", best[0])
     assert learning.propose([best[0]], []) is None
     assert learning.propose([best[0], best[2]], []) == ("helpful", best[1])
-    assert learning.propose([*best[:15], best[20]], []) is None  # the best quarter is tried
+    assert learning.propose([*best[:15], *best[20:25]], []) is None  # the best quarter is tried
+    assert [learning.propose(best[20 : 20 + asked], []) is None for asked in range(12, 21)] == [
+        asked % 5 > 0 for asked in range(12, 21)
+    ]
     other = Source("other", best[30:], [[0.0]] * 30)
     turns = [Learning([helpful, other], DOMAINS).propose(best[50 : 50 + asked], []) for asked in (0, 2)]
     assert [turn[0] for turn in turns if turn] == ["helpful", "other"]

@@ -174,10 +174,12 @@ def validate(item: Key, value: Any) -> Any:
     return value
 
 
+@functools.cache
 def _options(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
+@functools.cache
 def _literals(options: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value for option in options if get_origin(option) is Literal for value in get_args(option))
 
