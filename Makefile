@@ -32,6 +32,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,weights]'
+	# alone: the tests do without xgboost, which would bring hundreds of megabytes of CUDA
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps syne-tune
 	touch $@
 
 clean:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
+import gc
 import itertools
 import json
 import multiprocessing
@@ -129,6 +130,7 @@ def train_part(job: Job, trials: Iterable[Trial], to: Path) -> int:
     partial = to.with_suffix(".partial")
     pd.DataFrame(rows).to_parquet(partial, index=False)
     partial.replace(to)
+    gc.collect()  # models that are done lie in cycles, which Python by itself would leave for long
     return len(rows) // len(RUNGS)
 
 
@@ -293,7 +295,8 @@ def pack(job: Job, parts: Path, to: Path) -> Path:
 
     table = pd.concat([pd.read_parquet(path) for path in sorted(parts.glob("*.parquet"))], ignore_index=True)
     domains = [domain.key for domain in load_space(SPACE).domains]
-    table = table[["recipe", "seed", *domains, *(name for name in table if name not in ("recipe", "seed", *domains))]]
+    measured = [name for name in table if name not in ("recipe", "seed", *domains)]
+    table = table.reindex(columns=["recipe", "seed", *domains, *measured])
     for name in table.select_dtypes("float64"):
         if name not in domains:
             table[name] = table[name].astype("float32")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from reports.ledger import StudyInfo
 
-SEARCH = {"--search", "--trials", "--sampler", "--scheduler"}
+SEARCH = {"--search", "--trials", "--sampler", "--scheduler", "--rungs"}
 """Options with a value that matter to explored recipes only."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import optuna
@@ -40,3 +41,15 @@ def contains(domain: Domain, value: Any) -> bool:
     assert domain.low is not None
     assert domain.high is not None
     return isinstance(value, int | float) and domain.low <= value <= domain.high
+
+
+def scaled(domain: Domain, value: Any) -> float:
+    """A value on its domain's scale: the number of a choice, or from 0 to 1 between low and high; NaN for none."""
+    if domain.choices:
+        return float(domain.choices.index(value)) if value in domain.choices else math.nan
+    if not isinstance(value, int | float):
+        return math.nan
+    assert domain.low is not None
+    assert domain.high is not None
+    low, high, here = (math.log(part) if domain.log else part for part in (domain.low, domain.high, value))
+    return (here - low) / (high - low)

@@ -25,6 +25,7 @@ from reports.statistics.influence import mcnemar
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import Spread, pooled_spread
 from reports.statistics.sample import pairable
+from reports.statistics.sequential import looks
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -176,10 +177,18 @@ class Evidence:
             self._compared[key] = None
             if first is not None and second is not None:
                 paired = same_seeds(first, second) and self._seeds_move_together(figure)
-                found = compare(first, second, paired=paired)
+                found = compare(first, second, paired=paired, looks=self._looks(first, second))
                 exact = self._exact_p(first_hash, second_hash, figure)
                 self._compared[key] = found if exact is None else replace(found, p=exact)
         return self._compared[key]
+
+    def _looks(self, *samples: Sample) -> float:
+        """By how much chance counts more where the samples' numbers of seeds hang on scores."""
+        info = self.results.info
+        counts = [sample.count for sample in samples if not sample.fixed]
+        if info.most_seeds is None or not info.raced or not counts:
+            return 1.0
+        return max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
         """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""
@@ -326,7 +335,7 @@ class Evidence:
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        more = more_seeds(first, second, bound, alpha, self._spread(figure))
+        more = more_seeds(first, second, bound, alpha / self._looks(first, second), self._spread(figure))
         if more is None or more == math.inf:
             return more
         there = min(sample.count for sample in (first, second) if not sample.fixed)
@@ -357,7 +366,9 @@ class Evidence:
         judged = [samples[label] for label in group]
         if sum(map(can_be_judged, judged)) < 2:
             return {}, {}
-        return dict(zip(group, best_set(judged), strict=True)), dict(zip(group, rank_intervals(judged), strict=True))
+        wary = self._looks(*judged)
+        best, ranks = best_set(judged, wary), rank_intervals(judged, wary)
+        return dict(zip(group, best, strict=True)), dict(zip(group, ranks, strict=True))
 
     def _published(self, figure: Quantity, label: str) -> float | None:
         """From the first of the paper's tables that prints this figure of the row."""

@@ -104,13 +104,15 @@ def _moderated(variances: Array, freedom: Array, several: Array, common: bool) -
     if common:
         for goal in range(variances.shape[1]):
             own = variances[several, goal]
-            spread, weight = _common(np.maximum(own, 1e-6 * max(float(np.median(own)), 1e-12)), freedom[several])
+            spread, weight = common_variance(
+                np.maximum(own, 1e-6 * max(float(np.median(own)), 1e-12)), freedom[several]
+            )
             sums[:, goal] += weight * spread
             total[:, goal] += weight
     return np.maximum(sums, 1e-12), total
 
 
-def _common(variances: Array, freedom: Array) -> tuple[float, float]:
+def common_variance(variances: Array, freedom: Array) -> tuple[float, float]:
     """The common variance and its degrees of freedom, from the mean and the spread of the logarithms (Smyth 2004)."""
     from scipy.special import digamma, polygamma
 

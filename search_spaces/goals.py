@@ -105,6 +105,12 @@ def values_of(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] 
     return there if len(there) == len(found) else None
 
 
+def upward_values(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] | None:
+    """The same, each the higher the better."""
+    values = values_of(goals, scores, cost)
+    return values and [goal.upward(value) for goal, value in zip(goals, values, strict=True)]
+
+
 def selection(scores: Scores) -> float | None:
     """What a study without goals maximises: the mean of the `sts` and `transfer` goals, over what is there."""
     return SELECTION.of(scores, {})

@@ -151,7 +151,7 @@ class Desk:
             self._changed.notify_all()
 
     async def event(self, name: str) -> dict[str, Any]:
-        """The next that a driver must know: a `rung` with its score, or that the task is `done`, or its workers are
+        """The next that a driver must know: a `rung` with its scores, or that the task is `done`, or its workers are
         `lost`."""
         return await self._crews[name].events.get()
 

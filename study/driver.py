@@ -18,7 +18,7 @@ from ray import tune
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
 from study.crew import member
-from study.spec import METRIC, RUNG
+from study.spec import RUNG, VALUES
 
 HEAD = {"node:__internal_head__": 0.001}
 """What a driver of several workers asks for. It sits on the head node and takes no core from the workers, so drivers
@@ -55,15 +55,15 @@ class Driver(tune.Trainable):
             assert self.crew is not None
             event = ray.get(self.desk.event.remote(self.crew.name))
             if event["kind"] == "rung":
-                return {METRIC: event["score"], RUNG: event["number"]}
+                return {VALUES: list(event["scores"].values()), RUNG: event["number"]}
             if event["kind"] == "done":
-                return {METRIC: None, RUNG: -1, "done": True}
+                return {VALUES: None, RUNG: -1, "done": True}
             self.crew.thread.join()
             self.tries += not event["taken"]  # else the desk has counted it
             if self.tries > TRIES:
                 ray.get(self.desk.abandon.remote(self.crew.name, f"its workers did not start: {event['reason']}"))
                 self.crew = None
-                return {METRIC: None, RUNG: -1, "done": True}
+                return {VALUES: None, RUNG: -1, "done": True}
             self._give()
 
     def cleanup(self) -> None:

@@ -11,16 +11,21 @@ from dataclasses import dataclass, field
 
 import optuna
 from optuna.samplers import BaseGASampler
+from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from reports.distributions import contains, distribution, suggest
 from search_spaces.space import Domain
+from study.learning import Learning
 from trainables.recipe import Recipe, Value
 
 Rungs = Sequence[tuple[int, Sequence[float]]]
 """The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
 STOPPED, SMALL = "stopped early", 1e-3
 """The constraint that a stopped trial of several goals breaks, and by how much at most: less than any real limit."""
+
+LEARNT = "learnt from"
+"""User attribute of a trial that another study proposed: which one."""
 
 
 @dataclass
@@ -39,12 +44,19 @@ class Explorer:
     """Asks Optuna for recipes; all seeds of a recipe are one Optuna trial, whose values are their means."""
 
     def __init__(
-        self, study: optuna.Study, base: Recipe, domains: Sequence[Domain], *, conditional: bool = True
+        self,
+        study: optuna.Study,
+        base: Recipe,
+        domains: Sequence[Domain],
+        *,
+        conditional: bool = True,
+        learning: Learning | None = None,
     ) -> None:
         """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
         (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
-        of the recipe."""
-        self.study, self.base, self.domains, self.conditional = study, base, domains, conditional
+        of the recipe. `learning` proposes some of the recipes."""
+        self.study, self.base, self.domains = study, base, domains
+        self.conditional, self.learning = conditional, learning
         self.flat = base.flat()
         self.groups: dict[str, _Group] = {}
         """By the recipe's hash, those whose seeds are not all done."""
@@ -62,6 +74,8 @@ class Explorer:
         return trial.number, chosen
 
     def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
+        if self.learning is not None:
+            self._enqueue(self.learning)
         trial = self.study.ask()
         chosen: dict[str, Value] = {}
         flat = dict(self.flat)
@@ -72,6 +86,21 @@ class Explorer:
                 if applies:
                     chosen[domain.key] = flat[domain.key] = value
         return trial, chosen
+
+    def _enqueue(self, learning: Learning) -> None:
+        """Have Optuna ask next for what another study proposes, if that is its turn."""
+        trials = self.study.get_trials(deepcopy=False)
+        asked = [applying(self.domains, trial.params, self.flat) for trial in trials]
+        signs = [1 if direction == StudyDirection.MAXIMIZE else -1 for direction in self.study.directions]
+        finished = [
+            (chosen, [sign * value for sign, value in zip(signs, trial.values, strict=True)])
+            for chosen, trial in zip(asked, trials, strict=True)
+            if trial.state == TrialState.COMPLETE
+        ]
+        proposal = learning.propose(asked, finished)
+        if proposal is not None:
+            source, chosen = proposal
+            self.study.enqueue_trial(dict(chosen), user_attrs={LEARNT: source})
 
     def add(
         self,
@@ -172,25 +201,25 @@ class Explorer:
         return optuna.Trial(self.study, storage.get_trial_id_from_study_id_trial_number(study, number))
 
 
-def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], base: Recipe) -> dict[str, Value]:
-    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold."""
-    chosen, flat = dict(drawn), base.flat()
+def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
+    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold. `flat`
+    is the base recipe."""
+    chosen = dict(drawn)
     for domain in domains:
         if not domain.is_asked({**flat, **chosen}):
             chosen.pop(domain.key, None)
     return chosen
 
 
-def point(recipe: Recipe, base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:
-    """A recipe as the values of the domains that apply; None where it is not a point of that search space."""
-    flat, chosen = recipe.flat(), dict[str, Value]()
-    here = base.flat()
+def point(recipe: Mapping[str, Value], base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:
+    """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
+    flat, chosen = base.flat(), dict[str, Value]()
     for domain in domains:
-        if domain.is_asked({**here, **chosen}):
-            if not contains(domain, flat[domain.key]):
+        if domain.is_asked({**flat, **chosen}):
+            if not contains(domain, recipe[domain.key]):
                 return None
-            chosen[domain.key] = flat[domain.key]
-    return chosen if base.override(chosen) == recipe else None
+            chosen[domain.key] = recipe[domain.key]
+    return chosen
 
 
 def _inside(domain: Domain, value: Value) -> Value:

@@ -74,10 +74,11 @@ def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequ
     """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
     if OLDER in trial.user_attrs:
         return base.override(trial.user_attrs[OLDER])
-    return base.override(applying(domains, trial.params, base)) if NAME in trial.user_attrs else None
+    chosen = applying(domains, trial.params, base.flat())
+    return base.override(chosen) if NAME in trial.user_attrs else None
 
 
 def told_rows(study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> set[str]:
     """The recipe hashes of the rows that Optuna has been told."""
     rows = [trial for trial in study.get_trials(deepcopy=False) if ROW in trial.user_attrs]
-    return {base.override(applying(domains, trial.params, base)).hash for trial in rows}
+    return {base.override(applying(domains, trial.params, base.flat())).hash for trial in rows}

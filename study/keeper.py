@@ -156,7 +156,7 @@ class Keeper(tune.Callback):
                 if scalars and self._is_open(key):
                     self.audience.step(self.specs[key], message["step"], message["steps"], scalars)
         elif kind == "rung":
-            self.audience.rung(self.specs[message["key"]], message["number"], message["score"])
+            self.audience.rung(self.specs[message["key"]], message["number"], message["scores"])
         elif kind == "record":
             self._keep(message)
         elif kind == "unscored":

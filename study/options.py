@@ -16,6 +16,7 @@ from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from trainables.errors import UserError
 from trainables.registry import Registry
+from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
 PACKAGE = "sentence-embedding-studies"
 
@@ -23,8 +24,8 @@ EXAMPLES = """examples:
   python study/run.py --list                                        the spaces
   python study/run.py --keys                                        what --set can change
   python study/run.py --space scl_ablation                          the paper's rows, at the scale that fits here
-  python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 3
   python study/run.py --space scl_ablation --search optuna --goals sts,seconds --limit gpu_hours=20
+  python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 1:10
   python study/run.py --space scl_lambda --scale laptop --dry-run
   python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
   python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
@@ -46,6 +47,9 @@ class Request:
     search: str
     trials: int
     seeds: int
+    """The least number of every recipe."""
+    most_seeds: int
+    """The most; as `seeds`, unless recipes race."""
     results: str | None
     """A folder or a URL."""
     workers: int
@@ -56,7 +60,9 @@ class Request:
     cpus_per_worker: int | None
     concurrent: int | None
     sampler: str
+    learn_from: tuple[Path, ...]
     scheduler: str
+    rungs: RungPlan
     goals: str | None
     limit: tuple[str, ...]
     nli: str | None
@@ -104,7 +110,13 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with every seed"
     )
-    what.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
+    what.add_argument(
+        "--seeds",
+        default="1",
+        metavar="N",
+        help="seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change who "
+        "is best, or whether a row is above the baseline",
+    )
     what.add_argument(
         "--goals",
         metavar="NAME,...",
@@ -171,8 +183,24 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
     )
     _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
-    early = "stop explored trials early (never the rows); their training pauses eight times for a score (a rung)"
+    where.add_argument(
+        "--learn-from",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="RESULTS",
+        help="folders of other studies of these domains: Optuna tries their best recipes first, and goes on with them "
+        "as long as they prove good here; may be repeated",
+    )
+    early = "stop explored trials early (never the rows) where their training pauses for scores (a rung)"
     _add_names(where, "--scheduler", SCHEDULERS, "none", early)
+    where.add_argument(
+        "--rungs",
+        metavar="AMOUNTS",
+        help="where: 8 (parts of equal size), share:0.25,0.5, steps:100,300, epochs:0.5,1 or tokens:1e6,3e6 "
+        f"(default {DEFAULT})",
+    )
     if not arguments:
         parser.print_help()
         parser.exit()
@@ -181,8 +209,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         raise UserError(
             "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py"
         )
-    values["workers"], values["most_workers"] = _workers(values["workers"])
-    for name, least in (("trials", 1), ("seeds", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
+    values["workers"], values["most_workers"] = _range("workers", values["workers"])
+    values["seeds"], values["most_seeds"] = _range("seeds", values["seeds"])
+    for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
@@ -192,29 +221,34 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
         if values["sampler"] != "tpe":
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
+        if values["learn_from"]:
+            raise UserError("--learn-from is for what Optuna tries; add --search optuna")
     if not values["plugins"]:  # which may add further names
         SAMPLERS[values["sampler"]], SCHEDULERS[values["scheduler"]]
     if values["scheduler"] != "none" and values["search"] == "paper":
         raise UserError(
             "--scheduler stops explored trials, never the paper's rows; add --search optuna or --search grid"
         )
+    if values["rungs"] and values["scheduler"] == "none":
+        raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
+    values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
     values["trials"] = values["trials"] or 20
-    for name in ("set", "only", "evaluate", "plugins", "limit"):
+    for name in ("set", "only", "evaluate", "plugins", "learn_from", "limit"):
         values[name] = tuple(values[name])
     return Request(**values)
 
 
-def _workers(text: str) -> tuple[int, int]:
-    """`4` or `2:8` as the least and the most workers of a trial."""
+def _range(option: str, text: str) -> tuple[int, int]:
+    """`4` or `2:8` as the least and the most."""
     least, colon, most = text.partition(":")
     try:
         numbers = int(least), int(most if colon else least)
     except ValueError:
-        raise UserError(f"--workers must be a number, or MIN:MAX such as 1:4, not {text!r}") from None
+        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {text!r}") from None
     if numbers[0] < 1:
-        raise UserError(f"--workers must be at least 1, not {text}")
+        raise UserError(f"--{option} must be at least 1, not {text}")
     if numbers[0] > numbers[1]:
-        raise UserError(f"--workers {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
+        raise UserError(f"--{option} {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
     return numbers
 
 

@@ -109,7 +109,7 @@ class CrewReporter(Reporter):
     def __init__(self, trials: Sequence[TrialSpec], files: str, me: Member, courier: Courier) -> None:
         """`trials` train together; `files` names their checkpoint."""
         self.trials, self.files, self.me, self.courier = trials, files, me, courier
-        self.wants_rungs = trials[0].scheduled
+        self.rung_plan = trials[0].rungs
         self.steps, self.told, self.told_at = 1, 0, float("-inf")
 
     def begin(self, steps: int) -> None:
@@ -124,9 +124,9 @@ class CrewReporter(Reporter):
         # Nobody waits for it: what is shown must not slow a training down.
         self.me.desk.tell.remote(self.me.crew, {**message, "scalars": dict(scalars)})
 
-    def rung(self, number: int, score: float) -> bool:
+    def rung(self, number: int, scores: Mapping[str, float]) -> bool:
         key = self.trials[0].key
-        self.me.tell("rung", key=key, number=number, score=score)
+        self.me.tell("rung", key=key, number=number, scores=dict(scores))
         with self.me.timesheet.during("waiting"):
             return bool(ray.get(self.me.desk.verdict.remote(key, number)))
 

@@ -23,6 +23,7 @@ from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_copy
+from study.learning import Source, read_findings
 from study.options import Request
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -35,6 +36,7 @@ from trainables.errors import UserError, choices
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
 from trainables.senteval import task_names
+from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development
 
@@ -122,18 +124,43 @@ class Plan:
         """The study's folder, absolute; of a URL the working copy."""
         return self.place.folder
 
+    @functools.cached_property
+    def rungs(self) -> RungPlan | None:
+        """Where explored trials pause for the scheduler, and what is measured there; None where it stops nobody."""
+        if not SCHEDULERS[self.request.scheduler].stops:
+            return None
+        goals = [GOALS[name] for name in self.space.goals]
+        measures = tuple(Measure(goal.name, goal.tasks, goal.number) for goal in goals) or (STS,)
+        return dataclasses.replace(self.request.rungs, measures=measures)
+
     @property
     def limits(self) -> Mapping[str, float]:
         return self.draft.limits
 
     @property
     def seeds(self) -> range:
+        """Those that every recipe gets."""
         return range(self.request.seeds)
+
+    @property
+    def most_seeds(self) -> int:
+        """How many a recipe gets at most."""
+        return self.request.most_seeds
+
+    @property
+    def races(self) -> bool:
+        """Whether recipes get more seeds only where these can change an answer."""
+        return self.request.most_seeds > self.request.seeds
 
     @property
     def explored(self) -> int:
         """Recipes that Optuna will ask for."""
         return self.request.trials if self.request.search == "optuna" else 0
+
+    @functools.cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """What other studies know of this space. `UserError` for one that knows nothing."""
+        return tuple(read_findings(folder, self.base, self.space) for folder in self.request.learn_from)
 
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
@@ -233,10 +260,11 @@ def check_plan(plan: Plan) -> None:
     check_recipes(recipes)
     if plan.explored:
         _check_goals(plan)
-    scheduler = plan.request.scheduler
-    if SCHEDULERS[scheduler].stops:
+        _ = plan.sources
+    judged = f"--scheduler {plan.request.scheduler} judges trials"
+    for measure in plan.rungs.measures if plan.rungs else ():
         for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
-            check_development(evaluation, f"--scheduler {scheduler} judges trials", "leave --scheduler out")
+            check_development(evaluation, measure, judged, "leave --scheduler out")
 
 
 def _check_goals(plan: Plan) -> None:

@@ -29,10 +29,12 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     fixed = plan.fixed_trials()
     done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
     total = len(fixed) + plan.explored * len(plan.seeds)
+    perhaps = _more_by_racing(plan, fixed)
     ready = len(done) + _explored_done(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
+        *_further_seeds(plan, perhaps),
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):
@@ -50,7 +52,9 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         left = makespan([seconds] * (total - ready), allotment.concurrent) + (START_SECONDS if total > ready else 0.0)
         gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
         cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
-        lines.append(f"estimate: {duration(seconds)} per trial ({source}), {duration(left)} in all{cost}")
+        further = makespan([seconds] * perhaps, allotment.concurrent)
+        longest = f", and up to {duration(further)} for further seeds" if perhaps else ""
+        lines.append(f"estimate: {duration(seconds)} per trial ({source}), {duration(left)} in all{cost}{longest}")
     lines.append("")
     names = max((len(printable(trial.name)) for trial in fixed), default=0)
     base = plan.base.flat()
@@ -77,6 +81,22 @@ def _parts(plan: Plan, fixed: Sequence[PlannedTrial]) -> str:
     ]
     said = [what if trials == recipes else f"{trials:,} of {what}" for trials, what, recipes in parts if trials]
     return ", ".join([*said, count(len(plan.seeds), "seed")])
+
+
+def _more_by_racing(plan: Plan, fixed: Sequence[PlannedTrial]) -> int:
+    """How many trials further seeds may make, at most, those that are done included."""
+    recipes = len({trial.recipe.hash for trial in fixed if trial.recipe.uses_seed}) + plan.explored
+    return recipes * (plan.most_seeds - len(plan.seeds))
+
+
+def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
+    """`up to 162 more trials: …`; nothing where every recipe gets the same seeds."""
+    if not perhaps:
+        return []
+    return [
+        f"up to {count(perhaps, 'more trial')}: further seeds, {plan.most_seeds} of a recipe at most, only where they "
+        "can change who is best, or whether a row is above the baseline"
+    ]
 
 
 def _explored_done(plan: Plan, ledger: Ledger) -> int:

@@ -1,20 +1,23 @@
 """The schedulers that `--scheduler` names. They may stop explored trials early, never the paper's rows.
 
-A scheduler of your own is a function that returns one of Ray Tune's, in a file given by `--plugin`:
+A scheduler of your own is a function from a `Setting` to a `Scheduler`, in a file given by `--plugin`:
 
-    SCHEDULERS.add(SchedulerEntry("median", median, "stops what is below the median of its rung"))
+    class Strict:
+        def goes_on(self, trial, rung, values):
+            return values[0] > 50
+
+    SCHEDULERS.add(SchedulerEntry("strict", lambda setting: Strict(), "stops what has less than 50"))
+
+One of Ray Tune's becomes one by `study.judge.from_tune`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from trainables.registry import Registry, load
-
-if TYPE_CHECKING:
-    from ray.tune.schedulers import TrialScheduler
 
 
 @dataclass(frozen=True)
@@ -44,26 +47,50 @@ class SchedulerEntry:
 
     name: str
     builder: Any
-    """A function without arguments, or `"module:function"`, that returns a Tune scheduler. It is asked once a rung, by
-    `study.spec.METRIC` (maximised) at `study.spec.RUNG`, and may answer with CONTINUE or STOP."""
+    """A function, or `"module:function"`, from a `Setting` to a `Scheduler`."""
     meaning: str
     stops: bool = True
     """Whether it ever stops a trial. Trials that may be stopped are scored at every rung, and train alone."""
     several_goals: bool = False
     """Whether it can judge a space that has several goals."""
 
-    def build(self) -> TrialScheduler:
-        """The Tune scheduler, new."""
-        scheduler: TrialScheduler = load(self.builder)()
+    def build(self, setting: Setting) -> Scheduler:
+        """The scheduler, new."""
+        scheduler: Scheduler = load(self.builder)(setting)
         return scheduler
+
+
+class _Never:
+    """Stops nobody."""
+
+    def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
+        return True
+
+
+def none(setting: Setting) -> Scheduler:
+    """Every trial runs to its end."""
+    return _Never()
 
 
 SCHEDULERS = Registry(
     "scheduler",
+    SchedulerEntry("none", none, "every trial runs to its end (default)", stops=False, several_goals=True),
     SchedulerEntry(
-        "none", "study.judge:none", "every trial runs to its end (default)", stops=False, several_goals=True
+        "asha",
+        "study.halving:asha",
+        "at each rung the best share goes on, as large as this rung's part of the next one",
+        several_goals=True,
     ),
     SchedulerEntry(
-        "asha", "study.judge:asha", "at the first and the third rung the best third of the explored trials goes on"
+        "hyperband",
+        "study.halving:hyperband",
+        "several of asha that begin at different rungs, for trials that begin slowly",
+        several_goals=True,
+    ),
+    SchedulerEntry(
+        "median",
+        "study.halving:median",
+        "at each rung the better half goes on, from five trials on",
+        several_goals=True,
     ),
 )

@@ -25,9 +25,10 @@ from search_spaces.limits import violations
 from study.budget import Budget
 from study.explorer import Explorer, means, point
 from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
+from study.learning import Learning
 from study.plan import Plan, PlannedTrial
+from study.racing import StudyRace
 from study.samplers import SAMPLERS
-from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
 from study.terminal import printable
 from trainables.recipe import Recipe
@@ -54,7 +55,7 @@ class StudySearcher(Searcher):
         cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
-        self.scheduled = SCHEDULERS[plan.request.scheduler].stops
+        self.scheduled = plan.rungs is not None
         self.goals = searched(plan.space.goals)
         self.budget = Budget(plan.limits, ledger.read() if plan.limits else ())
         fixed = plan.fixed_trials()
@@ -68,6 +69,8 @@ class StudySearcher(Searcher):
             self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
             self._tell_rows(fixed)
             self._continue_asked()
+        self.race = StudyRace(plan, ledger, self.explored) if plan.races else None
+        self._race_on()
         self.interrupted = deque(self._interrupted())
 
     @property
@@ -75,7 +78,8 @@ class StudySearcher(Searcher):
         """Trials that have no record yet, those that run included, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
         undone = sum(not self._done(trial) for members in self.interrupted for trial in members)
-        return len(self.queue) + len(self.running) + undone + open_recipes * len(self.plan.seeds)
+        raced = self.race.open([*self.queue, *self.running.values()]) if self.race else 0  # perhaps fewer
+        return len(self.queue) + len(self.running) + undone + raced + open_recipes * self.plan.most_seeds
 
     def waiting(self) -> Iterator[PlannedTrial]:
         """Those that are next, as far as they are chosen."""
@@ -92,8 +96,9 @@ class StudySearcher(Searcher):
             return None if self.running else Searcher.FINISHED  # those that run may take less than was guessed
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
             self._ask()
+        self._race_on()
         if not self.queue and not self.interrupted:
-            return Searcher.FINISHED
+            return None if self.race and self.running else Searcher.FINISHED
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running.update({planned.key: planned for planned in members if not self._done(planned)})
         assert self.task_of is not None
@@ -104,6 +109,8 @@ class StudySearcher(Searcher):
         planned = self.running.pop(key)
         if record is not None:
             self.budget.add(record)
+        if self.race:
+            self.race.told(planned, planned.seed, record)
         if self.explorer is not None and planned.recipe.hash in self.explorer.groups:
             self._seed_finished(planned.recipe, planned.seed, record)
         elif self.explorer is not None and planned.row:
@@ -130,6 +137,11 @@ class StudySearcher(Searcher):
 
     def _done(self, trial: PlannedTrial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
+
+    def _race_on(self) -> None:
+        """Queue further seeds once all recipes are chosen and have their least ones."""
+        if self.race and not self.queue and len(self.explored) >= self.plan.explored:
+            self.queue.extend(self.race.next(self.places, self.running.values()))
 
     def _next(self) -> list[PlannedTrial]:
         """The next trial, and with it those that can train beside it in one population."""
@@ -176,7 +188,8 @@ class StudySearcher(Searcher):
     def _open(self) -> Explorer:
         plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
         study = open_journal(plan.results, plan.space.name, sampler.build, self.goals)
-        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional)
+        learning = Learning(plan.sources, plan.space.domains) if plan.sources else None
+        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional, learning=learning)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
@@ -252,8 +265,9 @@ class StudySearcher(Searcher):
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
         values = [scores for scores in found if scores is not None]
-        chosen = point(recipe, self.plan.base, self.plan.space.domains)
-        if len(values) < len(records) or chosen is None or recipe.hash in self.told:
+        chosen = point(recipe.flat(), self.plan.base, self.plan.space.domains)
+        elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
+        if len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told:
             return
         broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
         violation = means(broken) if broken else ()

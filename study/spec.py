@@ -13,11 +13,14 @@ from typing import Any
 from reports.ledger import trial_key
 from trainables.plugins import run_source
 from trainables.recipe import Recipe, Value
+from trainables.training.rungs import Measure, RungPlan
 
-METRIC = "selection"
-"""The number that a scheduler judges by: a rung's development score. It is maximised."""
+VALUES = "values"
+"""The numbers that a scheduler judges by: a rung's development score of each goal. They are maximised."""
 RUNG = "rung"
-"""The number of the rung, from 1 on, that a metric belongs to."""
+"""The number of the rung, from 1 on, that they belong to."""
+METRIC, RESOURCE = "selection", "resource"
+"""What a scheduler of Ray Tune's is told beside `RUNG`: the first of the values, and how much training was seen."""
 TRAIN = "train"
 """The folder where unfinished trainings keep their checkpoints."""
 POPULATIONS = "populations"
@@ -53,8 +56,8 @@ class TrialSpec:
     """The least that it runs with."""
     most_workers: int
     """The most; as `workers`, unless it is elastic."""
-    scheduled: bool
-    """Whether a scheduler may stop this trial at a rung."""
+    rungs: RungPlan | None
+    """Where a scheduler may stop this trial; None where none may."""
     hardware: str
     sources: tuple[SourceFile, ...] = ()
     """What is run before the recipe is built, in this order."""
@@ -79,8 +82,16 @@ def specs_of(config: Mapping[str, Any]) -> list[TrialSpec]:
     found = []
     for plain in config["trials"]:
         values = {name: value for name, value in plain.items() if name != "key"}
-        found.append(TrialSpec(**{**values, "sources": tuple(SourceFile(**source) for source in plain["sources"])}))
+        sources = tuple(SourceFile(**source) for source in plain["sources"])
+        found.append(TrialSpec(**{**values, "rungs": _rungs(plain["rungs"]), "sources": sources}))
     return found
+
+
+def _rungs(plain: Mapping[str, Any] | None) -> RungPlan | None:
+    if plain is None:
+        return None
+    measures = (Measure(**{**measure, "tasks": tuple(measure["tasks"])}) for measure in plain["measures"])
+    return RungPlan(plain["unit"], tuple(plain["at"]), tuple(measures))
 
 
 def recipes_of(trials: Sequence[TrialSpec]) -> list[Recipe]:

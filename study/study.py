@@ -21,7 +21,7 @@ from reports.place import as_user_error
 from search_spaces.limits import ended_in_words, of_trials
 from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
-from study.schedulers import SCHEDULERS
+from study.schedulers import SCHEDULERS, Scheduler, Setting
 from study.spec import TrialSpec, to_config
 from study.terminal import say
 from study.versions import versions
@@ -101,6 +101,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         search=plan.request.search,
         trials=plan.explored or None,
         seeds=list(plan.seeds),
+        most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
@@ -113,6 +114,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         notes=_notes(plan),
         commands=[shlex.join(["python", "study/run.py", *sys.argv[1:]])],
         plugins=list(plugins),
+        stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     if (plan.results / STUDY).is_file():
@@ -122,6 +124,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         missing = {label: why for label, why in {**before.missing, **info.missing}.items() if rows[label] is None}
         explored = list(dict.fromkeys([*before.explored, *info.explored]))
         seeds = sorted({*before.seeds, *info.seeds})
+        most = max(before.most_seeds or 0, info.most_seeds or 0) or None
         search = info.search if info.search != "paper" else before.search
         info = dataclasses.replace(
             info,
@@ -130,7 +133,10 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             missing=missing,
             explored=explored,
             seeds=seeds,
+            most_seeds=most,
             search=search,
+            notes=list(dict.fromkeys([*before.notes, *info.notes])),
+            stopping=info.stopping or before.stopping,
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
             plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
         )
@@ -167,6 +173,12 @@ def check_results(plan: Plan) -> None:
             raise UserError(
                 f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
+            )
+        paused = before.stopping.get("rungs")
+        if paused and plan.rungs and paused != str(plan.rungs):
+            raise UserError(
+                f"{results} holds a study whose trainings pause at {paused}, not {plan.rungs}, so their scores cannot "
+                f"be compared; continue it with --rungs {paused}, or give this one its own folder with --results"
             )
         if before.search == "optuna":
             _check_search(plan, before)
@@ -228,7 +240,6 @@ def _tune(
     from study.live import show_live
     from study.searcher import files_key
 
-    entry = SCHEDULERS[plan.request.scheduler]
     name = f"desk-{uuid.uuid4().hex[:12]}"
     desk = open_desk(name, plan.results)
     desk.watch_machines.remote()
@@ -253,7 +264,7 @@ def _tune(
         tune.with_resources(Driver, resources),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
-            scheduler=Judge(entry.build(), desk.judge.remote) if entry.stops else None,
+            scheduler=Judge(_scheduler(plan, ledger), desk.judge.remote) if plan.rungs else None,
             num_samples=-1,  # the searcher says when there is nothing left
             max_concurrent_trials=allotment.concurrent,
             reuse_actors=True,
@@ -295,6 +306,18 @@ def _tune(
     return keeper.failed
 
 
+def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:
+    """The scheduler, which has seen what earlier runs of the study measured at rungs."""
+    assert plan.rungs is not None
+    names = [measure.name for measure in plan.rungs.measures]
+    scheduler = SCHEDULERS[plan.request.scheduler].build(Setting(plan.rungs.ladder, len(names)))
+    for record in sorted(ledger.read(), key=lambda record: record.finished_at):
+        for rung in record.training.get("rungs", ()):
+            if set(names) <= set(rung["scores"]):
+                scheduler.goes_on(record.key, rung["rung"], [rung["scores"][name] for name in names])
+    return scheduler
+
+
 def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: bool, machine: str) -> TrialSpec:
     """What a crew is told of a trial. A population (`together`), and a model that is only evaluated, would gain nothing
     by several workers."""
@@ -307,18 +330,23 @@ def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: b
         per_worker=allotment.per_worker,
         workers=allotment.workers if several else 1,
         most_workers=allotment.most_workers if several else 1,
-        scheduled=SCHEDULERS[plan.request.scheduler].stops and not planned.row,
+        rungs=None if planned.row else plan.rungs,
         hardware=machine,
         sources=plan.draft.sources,
     )
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What a reader must know about the encoder."""
+    """What a reader must know about the encoder, and which studies the search learnt from."""
+    notes = [
+        f"the search tried the best of {len(source.chosen)} recipes of another study, {source.name}, as long as that "
+        "one agreed with what was found here"
+        for source in plan.sources
+    ]
     name = plan.base.encoder.name
     if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):
-        return [
+        notes.append(
             "the encoder is a finished sentence-transformers model, already tuned on sentence pairs (NLI may be among "
             "them), so rows differ less than they would from a plain language model"
-        ]
-    return []
+        )
+    return notes

@@ -14,9 +14,10 @@ from types import SimpleNamespace
 from reports.distributions import contains
 from search_spaces.space import Domain
 from study.samplers import SamplerEntry
-from study.schedulers import SchedulerEntry
-from study.spec import METRIC, RUNG
+from study.schedulers import SchedulerEntry, Setting
+from study.spec import RUNG, VALUES
 from trainables.recipe import Recipe, Value
+from trainables.training.rungs import DEFAULT
 
 DOMAINS = (
     Domain("objective.temperature", low=0.01, high=2.0, log=True),
@@ -82,6 +83,16 @@ class SchedulerContract:
         assert bool(stopped) == entry.stops
         assert TRIALS not in stopped
 
+    def test_it_judges_several_goals_if_it_says_so(self, entry: SchedulerEntry) -> None:
+        """Of trials that are the better in one goal the worse in the other, and one that is best in both."""
+        if entry.several_goals:
+            stopped = _stopped(entry, may_be_stopped=True, goals=2)
+            assert bool(stopped) == entry.stops
+            assert TRIALS not in stopped
+
+    def test_the_same_trials_get_the_same_answers(self, entry: SchedulerEntry) -> None:
+        assert _stopped(entry, may_be_stopped=True) == _stopped(entry, may_be_stopped=True)
+
     def test_rows_are_never_stopped(self, entry: SchedulerEntry) -> None:
         assert _stopped(entry, may_be_stopped=False) == set()
 
@@ -106,7 +117,11 @@ def _draws(
     values = random.Random(seed)
     for _ in range(elsewhere):
         temperature, size = values.uniform(0.01, 2.0), values.randint(8, 64)
-        told = {"objective.temperature": temperature, "optimisation.batch_size": size, "head.kind": "none"}
+        told: dict[str, Value] = {
+            "objective.temperature": temperature,
+            "optimisation.batch_size": size,
+            "head.kind": "none",
+        }
         explorer.add({domain.key: told[domain.key] for domain in domains}, [temperature] * goals)
     drawn = []
     for trial in range(TRIALS):
@@ -128,35 +143,25 @@ def _draws(
     return drawn
 
 
-def _stopped(entry: SchedulerEntry, may_be_stopped: bool) -> set[int]:
+def _stopped(entry: SchedulerEntry, may_be_stopped: bool, goals: int = 1) -> set[int]:
     """Numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
-    from ray.tune.experiment import Trial
-    from ray.tune.schedulers import TrialScheduler
-
     from study.judge import Judge
-    from trainables.training.loop import RUNGS
 
     verdicts: dict[tuple[str, int], bool] = {}
 
     def tell(key: str, rung: int, goes_on: bool) -> None:
         verdicts[key, rung] = goes_on
 
-    judge = Judge(entry.build(), tell)
-    controller = SimpleNamespace(get_live_trials=list)  # Tune's own, as far as a scheduler of trials needs it
+    judge = Judge(entry.build(Setting(DEFAULT.ladder, goals)), tell)
     draw = random.Random(0)
     quality = {number: draw.random() for number in range(TRIALS)} | {TRIALS: 100.0}
-    trials = {
-        number: Trial("trial", stub=True, config={"trials": [{"key": f"t{number}", "scheduled": may_be_stopped}]})
-        for number in quality
-    }
-    for trial in trials.values():
-        judge.on_trial_add(controller, trial)
     stopped: set[int] = set()
-    for rung in range(1, RUNGS + 1):
+    for rung in range(1, len(DEFAULT.at) + 1):
         for number in sorted(set(quality) - stopped):
-            result = {RUNG: rung, METRIC: quality[number] + rung, "training_iteration": rung}
-            trials[number].update_last_result(result)
-            assert judge.on_trial_result(controller, trials[number], result) == TrialScheduler.CONTINUE
+            config = {"trials": [{"key": f"t{number}", "rungs": {"unit": "share"} if may_be_stopped else None}]}
+            other = quality[number] if number == TRIALS else 1 - quality[number]
+            values = [quality[number] + rung, other + rung][:goals]
+            judge.on_trial_result(None, SimpleNamespace(config=config), {RUNG: rung, VALUES: values})
             assert ((f"t{number}", rung) in verdicts) == may_be_stopped
             if not verdicts.get((f"t{number}", rung), True):
                 stopped.add(number)

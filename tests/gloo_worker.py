@@ -24,9 +24,11 @@ from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training import gradients
+from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
+from trainables.training.rungs import RungPlan
 from trainables.trial.build import build_encoder, build_model
 from trainables.trial.evaluation import by_all
 from trainables.trial.reporter import Reporter
@@ -204,7 +206,7 @@ def low_rank(workers: Workers) -> dict[str, Any]:
 class Counting(Watcher):
     """Counts what it is told."""
 
-    wants_rungs = True
+    rung_plan = RungPlan("share", (0.25, 0.5, 0.9))
 
     def __init__(self) -> None:
         self.told = self.rungs = 0
@@ -212,7 +214,7 @@ class Counting(Watcher):
     def step(self, step: int, scalars: dict[str, float]) -> None:
         self.told += 1
 
-    def rung(self, number: int) -> bool:
+    def rung(self, number: int, progress: Progress) -> bool:
         self.rungs += 1
         return True
 

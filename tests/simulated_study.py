@@ -45,7 +45,7 @@ def spec_of(trial: PlannedTrial) -> TrialSpec:
         per_worker={"CPU": 1},
         workers=1,
         most_workers=1,
-        scheduled=False,
+        rungs=None,
         hardware=HARDWARE,
     )
 
@@ -70,7 +70,7 @@ class Study:
         self.queue = deque(trials)
         self.begun: set[str] = set()
         space = load_space("scl_ablation")
-        plan: Any = SimpleNamespace(results=results, base=BASE, space=space, limits={})
+        plan: Any = SimpleNamespace(results=results, base=BASE, space=space, limits={}, races=False)
         self.outlook = Outlook(plan, self.ledger, at_once, self.remaining, lambda: iter(self.queue))
         monkeypatch.setattr("time.monotonic", lambda: self.now)
 

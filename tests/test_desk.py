@@ -177,8 +177,8 @@ def test_a_trial_that_was_handed_over_is_no_crews_any_more(tmp_path: Path) -> No
 def test_a_verdict_is_waited_for(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("t"))
-        await desk.tell("a", {"kind": "rung", "key": "t", "number": 1, "score": 40.0})
-        assert (await desk.event("a"))["score"] == 40.0
+        await desk.tell("a", {"kind": "rung", "key": "t", "number": 1, "scores": {"sts": 40.0}})
+        assert (await desk.event("a"))["scores"] == {"sts": 40.0}
         waiting = await waits(desk.verdict("t", 1))
         await desk.judge("t", 2, True)
         await desk.judge("other", 1, True)

@@ -31,6 +31,7 @@ from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel
+from trainables.training.rungs import parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, population_key
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import Evaluator
@@ -52,13 +53,15 @@ LAST = Recipe().override(
 BEST = LAST.override({"optimisation.keep": "best", "optimisation.keep_every": 3})
 AVERAGE = LAST.override({"optimisation.keep": "average", "optimisation.keep_share": 0.5})
 
+EIGHTHS = parse_rungs("8")
+
 
 class Scores(Watcher):
     """Gives scores by step, and draws what it likes; may end the training at a checkpoint or at a rung."""
 
     def __init__(self, scores: Mapping[int, float | None], stop: int = 0, folder: Path | None = None) -> None:
         self.scores, self.stop, self.folder = scores, stop, folder
-        self.wants_rungs = stop > 0 and folder is None
+        self.rung_plan = EIGHTHS if stop > 0 and folder is None else None
         self.losses: list[float] = []
         self.asked: list[int] = []
         self.encoder: Any = None
@@ -77,7 +80,7 @@ class Scores(Watcher):
         save(self.folder)
         return False
 
-    def rung(self, number: int) -> bool:
+    def rung(self, number: int, progress: Progress) -> bool:
         return number != self.stop
 
     def score(self) -> float | None:
@@ -311,9 +314,9 @@ def test_a_trial_that_averages_says_over_which_steps(trial: Recipe):
 
 def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe):
     class Stopping(Reporter):
-        wants_rungs = True
+        rung_plan = EIGHTHS
 
-        def rung(self, number: int, score: float) -> bool:
+        def rung(self, number: int, scores: Mapping[str, float]) -> bool:
             return number < 4
 
     result = run_trial(trial.override({"optimisation.keep": "best"}), 1, reporter=Stopping())

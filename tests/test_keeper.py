@@ -7,7 +7,7 @@ import errno
 import io
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,8 +90,8 @@ class Seen(Watcher):
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Any) -> None:
         self.events.append(("step", trial.key, dict(scalars)))
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
-        self.events.append(("rung", trial.key, number, score))
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+        self.events.append(("rung", trial.key, number, scores))
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         assert (self.results / LEDGER / f"{trial.key}.json").is_file()
@@ -131,7 +131,7 @@ class Stage:
 
 def spec(number: int = 0, **more: Any) -> TrialSpec:
     values = {"objective.weight": 0.5}
-    return TrialSpec(values, f"{number:012x}", 0, f"row {number}", {"CPU": 1.0}, 1, 1, False, "2 cores", **more)
+    return TrialSpec(values, f"{number:012x}", 0, f"row {number}", {"CPU": 1.0}, 1, 1, None, "2 cores", **more)
 
 
 def result(trial: TrialSpec, card: str | None = "a card") -> dict[str, Any]:
@@ -283,9 +283,9 @@ def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
     keys = [trial.key for trial in trials]
     step = {"kind": "step", "step": 1, "steps": 2, "keys": keys, "scalars": {"loss/0": 1.0, "loss/2": 3.0}}
     stage.tell(step, {"kind": "step", "step": 2, "steps": 2, "keys": keys[:1], "scalars": {"loss": 0.5}})
-    stage.tell({"kind": "rung", "key": keys[0], "number": 1, "score": 60.0})
+    stage.tell({"kind": "rung", "key": keys[0], "number": 1, "scores": {"sts": 60.0}})
     losses = [("step", keys[0], {"loss": 1.0}), ("step", keys[2], {"loss": 3.0}), ("step", keys[0], {"loss": 0.5})]
-    assert stage.seen.events == [*losses, ("rung", keys[0], 1, 60.0)]
+    assert stage.seen.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
 
 
 def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     (third,) = study.start(file)
     for trial in (first, second):
         file.step(spec_of(trial), 50, 100, {"loss": 2.0})
-    file.rung(spec_of(third), 3, 61.5)
+    file.rung(spec_of(third), 3, {"sts": 61.5})
     found = told(file)
     assert found.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}
     assert [(one.name, one.seed, one.step, one.steps, one.loss) for one in found.running] == [
@@ -56,7 +56,7 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
         ("row 0", 1, 50, 100, 2.0),
         ("row 1", 0, None, None, None),
     ]
-    assert (found.running[2].rung, found.running[2].score) == (3, 61.5)
+    assert (found.running[2].rung, found.running[2].scores) == (3, {"sts": 61.5})
 
     study.finish(file, first, record_of(first, 1, 1))  # one member is evaluated already
     assert told(file).counts == {"queued": 3, "running": 2, "finished": 1, "stopped": 0, "failed": 0}

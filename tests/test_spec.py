@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from reports.ledger import split_key
 from study.spec import SourceFile, TrialSpec, specs_of, to_config
 from trainables.recipe import Value
+from trainables.training.rungs import Measure, RungPlan
 
 VALUES: st.SearchStrategy[Value] = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()
 )
 SOURCES = st.builds(SourceFile, st.sampled_from(["plugin", "space"]), st.text(), st.text())
+MEASURES = st.builds(Measure, st.text(), st.lists(st.text()).map(tuple), st.text())
 SPECS = st.builds(
     TrialSpec,
     recipe=st.dictionaries(st.text(), VALUES),
@@ -24,7 +26,7 @@ SPECS = st.builds(
     per_worker=st.dictionaries(st.sampled_from(["CPU", "GPU"]), st.floats(0, 8)),
     workers=st.integers(1, 8),
     most_workers=st.integers(1, 8),
-    scheduled=st.booleans(),
+    rungs=st.none() | st.builds(RungPlan, st.just("share"), st.just((0.25, 0.5)), st.lists(MEASURES).map(tuple)),
     hardware=st.text(),
     sources=st.lists(SOURCES, max_size=3).map(tuple),
 )

@@ -324,10 +324,10 @@ def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.Captur
     shown.tick()
     assert capsys.readouterr().out.endswith("1 running (8 s so far); now: row 0 seed 0 starting, again (2)\n")
     shown.step(spec_of(trial), 10, 100, {"loss": 2.5})
-    shown.rung(spec_of(trial), 1, 61.234)
+    shown.rung(spec_of(trial), 1, {"sts": 61.234, "transfer": 80.0})
     study.now += 12
     shown.tick()
-    assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 at rung 1, again (2)" in capsys.readouterr().out
+    assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
 
 
 def test_members_of_a_resumed_population_that_were_done_do_not_run(begin: Begin) -> None:

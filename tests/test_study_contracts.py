@@ -21,6 +21,7 @@ PLUGIN = """
 import optuna
 from ray.tune.schedulers import MedianStoppingRule
 
+from study.judge import from_tune
 from study.samplers import SAMPLERS, SamplerEntry
 from study.schedulers import SCHEDULERS, SchedulerEntry
 from study.spec import METRIC, RUNG
@@ -30,7 +31,11 @@ SAMPLERS.add(
                  "points that lie evenly", several_goals=False, conditional=False, limits=False)
 )
 SCHEDULERS.add(
-    SchedulerEntry("median", lambda: MedianStoppingRule(RUNG, METRIC, "max", grace_period=0), "above the median")
+    SchedulerEntry(
+        "tune_median",
+        from_tune(lambda setting: MedianStoppingRule(RUNG, METRIC, "max", grace_period=0)),
+        "above the median",
+    )
 )
 """
 
@@ -42,7 +47,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     load_plugin(path)
     yield path
     SAMPLERS.remove("halton")
-    SCHEDULERS.remove("median")
+    SCHEDULERS.remove("tune_median")
 
 
 class TestSamplers(SamplerContract):
@@ -52,7 +57,7 @@ class TestSamplers(SamplerContract):
 
 
 class TestSchedulers(SchedulerContract):
-    @pytest.fixture(params=[*SCHEDULERS, "median"])
+    @pytest.fixture(params=[*SCHEDULERS, "tune_median"])
     def entry(self, request: pytest.FixtureRequest) -> SchedulerEntry:
         return SCHEDULERS[request.param]
 
@@ -66,7 +71,7 @@ def test_the_contracts_can_fail() -> None:
     heedless = SamplerEntry("heedless", "study.optuna_samplers:random", "says that it learns from limits")
     with pytest.raises(AssertionError):
         SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
-    lazy = SchedulerEntry("lazy", "study.judge:none", "says that it stops trials, and never does")
+    lazy = SchedulerEntry("lazy", "study.schedulers:none", "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
         SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
 
@@ -80,7 +85,7 @@ def test_the_contracts_can_fail() -> None:
         ("contrastive_all", ("--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
         ("clsr_main", ("--sampler", "cmaes"), r"with --set \(optimisation.batch_size, pooling.mode, head.kind\)"),
         ("scl_tau", ("--sampler", "cmaes"), "--sampler cmaes needs two domains at least, and 'scl_tau' has one"),
-        ("contrastive_all", ("--scheduler", "asha"), "--scheduler asha judges by one score"),
+        ("contrastive_all", ("--scheduler", "tune_median"), "--scheduler tune_median judges by one score"),
     ],
 )
 def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], said: str) -> None:

@@ -123,7 +123,7 @@ def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> N
 
     def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
         recipe = {"objective.name": name}
-        spec = TrialSpec(recipe, "", 0, "row", {"CPU": 1}, 1, 1, False, "", sources)
+        spec = TrialSpec(recipe, "", 0, "row", {"CPU": 1}, 1, 1, None, "", sources)
         return subprocess.run(
             [sys.executable, "-c", WORKER],
             input=json.dumps(to_config("key", [spec])),

@@ -50,7 +50,7 @@ def searcher_of(
 
 def spec_of(planned: PlannedTrial) -> TrialSpec:
     recipe = planned.recipe
-    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, False, "")
+    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, None, "")
 
 
 def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
@@ -217,10 +217,12 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
             if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
                 break
             ran.extend({task["key"] for task in config["trials"]} - set(config["done"]))
-            if config["trials"][0]["name"].startswith("optuna") and number % 5 == 4:
-                finish(searcher, ledger, config, None, status="pruned")
-            else:
-                finish(searcher, ledger, config, 50.0 + number)
+            explored = [task for task in config["trials"] if task["name"].startswith("optuna")]
+            stopped = explored[:1] if number % 3 == 2 else []
+            finish(searcher, ledger, {**config, "trials": stopped}, None, status="pruned")
+            finish(
+                searcher, ledger, {**config, "trials": [t for t in config["trials"] if t not in stopped]}, 50.0 + number
+            )
         return searcher.explorer.study.get_trials()
 
     first = run(14, killed_at=8)

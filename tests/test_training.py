@@ -27,7 +27,6 @@ from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
 from trainables.training.distributed import Workers
 from trainables.training.later import Later
 from trainables.training.loop import (
-    RUNGS,
     Interrupted,
     TrainingDivergedError,
     Watcher,
@@ -43,6 +42,7 @@ from trainables.training.model import (
     _padding_share,
     decay_groups,
 )
+from trainables.training.rungs import parse_rungs
 from trainables.trial.build import build_model
 
 BASE = Recipe().override(
@@ -79,13 +79,15 @@ GOLDEN = [
     0.398067,
 ]
 
+EIGHTHS = parse_rungs("8")
+
 
 class Recorder(Watcher):
     """Remembers what training tells; may save at a step, and end the training there."""
 
     def __init__(self, save_at: int | None = None, folder: Path | None = None, stop: bool = False) -> None:
         self.save_at, self.folder, self.stop = save_at, folder, stop
-        self.wants_rungs = folder is None
+        self.rung_plan = EIGHTHS if folder is None else None
         self.steps: list[int] = []
         self.scalars: list[dict[str, float]] = []
         self.rungs: list[int] = []
@@ -113,7 +115,8 @@ class Recorder(Watcher):
         save(self.folder)
         return not self.stop
 
-    def rung(self, number: int) -> bool:
+    def rung(self, number: int, progress: Progress) -> bool:
+        assert progress.step == self.steps[-1]
         self.rungs.append(number)
         return True
 
@@ -236,7 +239,7 @@ class TestTraining:
         assert recorder.losses == pytest.approx(GOLDEN, abs=1e-4)
         assert recorder.steps == list(range(1, 13))
         assert recorder.rates == [learning_rate(step, 12, BASE.optimisation) for step in range(12)]
-        assert recorder.rungs == list(range(1, RUNGS + 1))
+        assert recorder.rungs == list(range(1, 8))
         assert progress.sums["pairs"] == 4 * len(ROWS)
         assert progress.sums["loss"] == pytest.approx(sum(recorder.losses))
         assert progress.sums["anchors"] == 4 * (2 + 1 + 1)
@@ -274,7 +277,7 @@ class TestTraining:
         assert resumed_end.step == end.step == 12
         assert resumed_end.seconds >= halfway["seconds"] > 0
         assert resumed_end.streams == end.streams == 1
-        assert second.rungs == [number for number in range(1, RUNGS + 1) if 12 * number // RUNGS > step]
+        assert second.rungs == [number for number in range(1, 8) if math.ceil(12 * number / 8) > step]
         same_state(resumed, whole)
 
     def test_a_checkpoint_does_not_change_the_training(self, study: Any, tmp_path: Path):
@@ -311,8 +314,8 @@ class TestTraining:
 
     def test_a_rung_ends_it(self, study: Any):
         class Stopping(Recorder):
-            def rung(self, number: int) -> bool:
-                return super().rung(number) and number < 4
+            def rung(self, number: int, progress: Progress) -> bool:
+                return super().rung(number, progress) and number < 4
 
         recorder = Stopping()
         _, progress = study(BASE, recorder)
@@ -320,7 +323,7 @@ class TestTraining:
 
     def test_no_rungs_that_nobody_wants(self, study: Any):
         silent, recorder = Recorder(), Recorder()
-        silent.wants_rungs = False
+        silent.rung_plan = None
         study(BASE, silent)
         study(BASE, recorder)
         assert silent.rungs == []

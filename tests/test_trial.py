@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,8 @@ from search_spaces.goals import selection
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import NUMBERS, Progress
-from trainables.training.loop import RUNGS, Interrupted
+from trainables.training.loop import Interrupted
+from trainables.training.rungs import RungPlan, parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, rungs
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import measured
@@ -58,17 +60,20 @@ def recipe(corpus: Path) -> Recipe:
     )
 
 
+EIGHTHS = parse_rungs("8")
+
+
 class Scheduler(Reporter):
     """Keeps what it is told, and ends the trial at a rung; or wants a checkpoint after a step, and ends it there."""
 
     def __init__(
         self,
-        wants_rungs: bool = False,
+        rung_plan: RungPlan | None = None,
         stop_at: int | None = None,
         checkpoint_after: int | None = None,
         keep: Path | None = None,
     ) -> None:
-        self.wants_rungs, self.stop_at = wants_rungs, stop_at
+        self.rung_plan, self.stop_at = rung_plan, stop_at
         self.checkpoint_after, self.keep = checkpoint_after, keep
         self.steps: list[int] = []
         self.losses: list[float] = []
@@ -81,9 +86,9 @@ class Scheduler(Reporter):
         self.steps.append(step)
         self.losses.append(scalars["loss"])
 
-    def rung(self, number: int, score: float) -> bool:
+    def rung(self, number: int, scores: Mapping[str, float]) -> bool:
         self.rungs.append(number)
-        self.scores.append(score)
+        self.scores.append(scores["sts"])
         return number != self.stop_at
 
     def wants_checkpoint(self) -> bool:
@@ -107,7 +112,7 @@ def numbers(result: TrialResult) -> dict[str, Any]:
 
 
 def test_end_to_end(recipe: Recipe, tmp_path: Path):
-    reporter = Scheduler(wants_rungs=True)
+    reporter = Scheduler(rung_plan=EIGHTHS)
     result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
     assert result.stopped is None
     assert set(result.scores) == {"STS12", "STSBenchmark", "TREC"}
@@ -116,9 +121,12 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
     assert result.predictions["parts.STS12"].sum() == len(result.predictions["STS12"])
     dev = [result.scores["STSBenchmark"]["dev_spearman_cosine"], result.scores["TREC"]["dev_accuracy"]]
     assert selection(result.scores) == pytest.approx(sum(dev) / 2)
-    assert reporter.rungs == list(range(1, 9))
+    assert reporter.rungs == list(range(1, 8))
     assert all(score is not None and -100 <= score <= 100 for score in reporter.scores)
-    assert reporter.scores[-1] == pytest.approx(result.scores["STSBenchmark"]["dev_spearman_cosine"], abs=1e-3)
+    assert [(told["rung"], told["scores"]["sts"]) for told in result.training["rungs"]] == list(
+        zip(reporter.rungs, reporter.scores, strict=True)
+    )
+    assert result.training["planned_steps"] == STEPS
 
     training = result.training
     assert training["steps"] == STEPS == len(reporter.losses)
@@ -149,11 +157,13 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
 
 
 def test_stopped_at_a_rung(recipe: Recipe, tmp_path: Path):
-    reporter = Scheduler(wants_rungs=True, stop_at=4)
+    reporter = Scheduler(rung_plan=EIGHTHS, stop_at=4)
     stopped = run_trial(recipe, 2, reporter=reporter, model_folder=tmp_path / "model")
     assert stopped.stopped == "stopped at rung 4"
     assert stopped.scores == {}
     assert stopped.training["steps"] == 5
+    assert stopped.training["planned_steps"] == STEPS
+    assert [told["step"] for told in stopped.training["rungs"]] == [2, 3, 4, 5]
     assert reporter.rungs == [1, 2, 3, 4]
     assert not (tmp_path / "model").exists()
 
@@ -163,7 +173,7 @@ def test_interrupted_then_resumed_equals_unbroken(recipe: Recipe, tmp_path: Path
     recipe = recipe.override(
         {"evaluation.tasks": ("STSBenchmark",), "corpus.limit": 8 * STEPS, "optimisation.epochs": 2}
     )
-    unbroken, second = Scheduler(wants_rungs=True), Scheduler(wants_rungs=True)
+    unbroken, second = Scheduler(rung_plan=EIGHTHS), Scheduler(rung_plan=EIGHTHS)
     first = Scheduler(checkpoint_after=step - 1, keep=tmp_path / "kept")
     whole = run_trial(recipe, 2, reporter=unbroken)
     with pytest.raises(Interrupted):
@@ -174,7 +184,7 @@ def test_interrupted_then_resumed_equals_unbroken(recipe: Recipe, tmp_path: Path
     assert first.steps == list(range(1, step + 1))
     assert first.steps + second.steps == unbroken.steps
     assert first.losses + second.losses == unbroken.losses
-    assert second.rungs == [number for number in range(1, RUNGS + 1) if STEPS * number // RUNGS > step]
+    assert second.rungs == [number for number in range(1, 8) if math.ceil(STEPS * number / 8) > step]
     assert second.scores == unbroken.scores[len(unbroken.scores) - len(second.scores) :]
     assert numbers(resumed) == numbers(whole)
     for key in ("steps", "loss", "tokens", "positives_per_anchor", "negatives_per_anchor", "streams"):
@@ -218,7 +228,7 @@ def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, 
 
 def test_no_score_is_computed_that_nobody_asked_for(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
     asked: list[int] = []
-    monkeypatch.setattr(Evaluator, "development", lambda self, encoder: asked.append(1))
+    monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: asked.append(1))
     reporter = Scheduler(stop_at=8)
     assert run_trial(recipe, 1, reporter=reporter).stopped is None
     assert reporter.rungs == asked == []
@@ -226,8 +236,8 @@ def test_no_score_is_computed_that_nobody_asked_for(recipe: Recipe, monkeypatch:
 
 def test_a_rung_without_a_score_is_none(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
     """There may be no data for it: then nobody can judge the trial."""
-    monkeypatch.setattr(Evaluator, "development", lambda self, encoder: None)
-    reporter = Scheduler(wants_rungs=True, stop_at=1)
+    monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: {})
+    reporter = Scheduler(rung_plan=EIGHTHS, stop_at=1)
     assert run_trial(recipe, 1, reporter=reporter).stopped is None
     assert reporter.rungs == []
 

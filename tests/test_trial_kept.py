@@ -333,7 +333,7 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     from study.spec import TrialSpec
 
     recipe = Recipe().override({"encoder.name": "scenes-small"})
-    spec = TrialSpec(recipe.flat(), recipe.hash, 1, "row", {"CPU": 1}, 1, 1, False, "2 cores")
+    spec = TrialSpec(recipe.flat(), recipe.hash, 1, "row", {"CPU": 1}, 1, 1, None, "2 cores")
     result = TrialResult(
         scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
         predictions={

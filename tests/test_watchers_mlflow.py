@@ -60,7 +60,7 @@ def test_a_run_has_the_flat_recipe_all_losses_and_every_score(client: Any, tmp_p
     for step in (1, 45, 90):
         watched.step(spec, step, 90, {"loss": 1 / step, "learning_rate": 1e-5})
         watched.tick()
-    watched.rung(spec, 1, 61.5)
+    watched.rung(spec, 1, {"sts": 61.5})
     watched.finished(spec, record(spec))
     watched.close()
 

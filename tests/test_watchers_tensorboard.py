@@ -43,7 +43,7 @@ def test_a_trial_has_its_curves_rungs_scores_and_recipe(tmp_path: Path) -> None:
     for step in (1, 45, 90):
         board.step(spec, step, 90, {"loss": 1 / step, "learning_rate": 1e-5})
         if step == 45:
-            board.rung(spec, 1, 61.5)
+            board.rung(spec, 1, {"sts": 61.5})
     board.finished(spec, record(spec))
 
     events = read(tmp_path / FOLDER / spec.key)  # before `close`: the end of a trial is there when it is told

@@ -94,7 +94,7 @@ def test_runs_that_are_open_at_once_have_recipe_losses_and_every_score(tmp_path:
         for number, spec in enumerate(specs):
             watched.step(spec, step, 90, {"loss": number + 1 / step})
         watched.tick()
-    watched.rung(specs[0], 1, 61.5)
+    watched.rung(specs[0], 1, {"sts": 61.5, "transfer": 80.0})
     for spec in specs:
         watched.finished(spec, record(spec))
     watched.close()
@@ -112,7 +112,9 @@ def test_runs_that_are_open_at_once_have_recipe_losses_and_every_score(tmp_path:
         assert run.exit_code == 0
         assert MEASURED.items() <= run.summary.items()
         assert run.summary["status"] == "finished"
-    assert [item["development/score"] for item in found[specs[0].key].history if "development/score" in item] == [61.5]
+    for goal, score in (("sts", 61.5), ("transfer", 80.0)):
+        name = f"development/score/{goal}"
+        assert [item[name] for item in found[specs[0].key].history if name in item] == [score]
 
 
 def test_stopped_failed_and_interrupted_trials_say_why(tmp_path: Path) -> None:

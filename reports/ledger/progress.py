@@ -47,9 +47,9 @@ class Running(Waiting):
     loss: float | None = None
     """Of that step."""
     rung: int | None = None
-    """The last pause of its training at which a scheduler was told a score."""
-    score: float | None = None
-    """That development score."""
+    """The last pause of its training at which a scheduler was told scores."""
+    scores: dict[str, float] = field(default_factory=dict)
+    """Those development scores, by goal."""
     attempt: int = 1
     """How often this run of the study has begun it: again after its workers died."""
 
@@ -93,6 +93,8 @@ class Progress:
             found = _typed(cls(**known_fields(cls, content)))
             for name, value in found.counts.items():
                 _check(f"counts.{name}", value, "int")
+            for name, score in (item for trial in found.running for item in trial.scores.items()):
+                _check(f"scores.{name}", score, "float | None")
             for moment in (found.written_at, found.began_at, *(trial.since for trial in found.running)):
                 seconds_since(moment)
         except (TypeError, ValueError, AttributeError) as error:
@@ -108,6 +110,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "int | None": (int, NoneType),
     "float | None": (int, float, NoneType),
     "dict[str, int]": (dict,),
+    "dict[str, float]": (dict,),
 }
 """What JSON gives for a field of that type; lists are checked where they are read."""
 

@@ -47,7 +47,9 @@ class Record:
     earlier runs), `population` (how many trained together), `streams` (how many workers drew dropout, each from a
     random stream of its own; absent where nothing was drawn), `kept` (which weights, where `optimisation.keep` is not
     `last`: `{"keep": "best", "step": 250, "score": 81.2, "scored": 4}`, the score in percent, or `{"keep": "average",
-    "from_step": 76, "steps": 25}`) and `stopped` (why it ended early, else None)."""
+    "from_step": 76, "steps": 25}`) and `stopped` (why it ended early, else None). Where a scheduler may stop it
+    also `planned_steps` (of a whole training) and `rungs`, its course: `[{"rung": 1, "step": 30, "seconds": 4.1,
+    "tokens": 9120, "scores": {"sts": 61.2}}, ...]`, with the development scores by goal, in percent."""
     cost: dict[str, Any] = field(default_factory=dict)
     """`seconds`, of them `train_seconds` and `evaluation_seconds`; `gpu_seconds`, `peak_memory_mb` (of the GPU where
     there is one), `workers`, `threads`. `crew` has the seconds of the trial's workers since the trial before, by what

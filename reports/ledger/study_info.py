@@ -34,6 +34,9 @@ class StudyInfo:
     trials: int | None = None
     """How many recipes Optuna was asked to explore."""
     seeds: list[int] = field(default_factory=lambda: [0])
+    """Those that every recipe is run with."""
+    most_seeds: int | None = None
+    """How many a recipe may have where more can change an answer (`--seeds 1:10`)."""
     base: dict[str, Any] = field(default_factory=dict)
     """The flat base recipe, after the scale and `--set`."""
     row_hashes: dict[str, str | None] = field(default_factory=dict)
@@ -66,8 +69,16 @@ class StudyInfo:
     """UTC in ISO format."""
     across: list[str] = field(default_factory=list)
     """The guards (`reports.guards`) across whose flags the reader chose to judge."""
+    stopping: dict[str, str] = field(default_factory=dict)
+    """By which `scheduler` explored trials were stopped early, the last one, and at which `rungs` (as `--rungs` takes
+    them); empty where none was, and in studies of older versions."""
     status_counts: dict[str, int] = field(default_factory=dict)
     """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
+
+    @property
+    def raced(self) -> bool:
+        """Whether recipes may have unequal numbers of seeds, by their scores."""
+        return self.most_seeds is not None and self.most_seeds > len(self.seeds)
 
     def save(self, results: Path) -> Path:
         """Write `study.json` into the results folder, whole."""

@@ -21,7 +21,9 @@ _SHARE = re.compile(r"(^|_)(accuracy|f1|recall|r\d+)$")
 """Scores that are shares of test items, and so lie between 0 and 100; others are correlations, from -100."""
 _RANK = re.compile(r"_medr$")
 """Scores that are ranks."""
-_SUMS = re.compile(r"steps|pairs|sentences|tokens|anchors|.*_per_anchor|batches_without_anchor|.*seconds|population")
+_SUMS = re.compile(
+    r"(planned_)?steps|pairs|sentences|tokens|anchors|.*_per_anchor|batches_without_anchor|.*seconds|population"
+)
 """What a training counts; a loss may be negative, and what a plugin sums up."""
 _PLACE = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 """A path below the results folder; a report links to it."""
@@ -115,6 +117,8 @@ def _counts(record: Record) -> Iterator[str]:
             where = f"{kind}.{name}"
             if where == "training.kept":
                 yield from _kept(value)
+            elif where == "training.rungs":
+                yield from _rungs(value)
             elif where == "training.chunk":
                 if value not in (None, "passes") and not (type(value) is int and value > 0):
                     yield "training.chunk is neither `passes` nor a number of tokens"
@@ -134,6 +138,24 @@ def _kept(value: Any) -> Iterator[str]:
         yield "training.kept has not the steps of `best` or `average`"
     elif "scored" in steps and not _is_number(said.get("score")):
         yield "training.kept.score is no number"
+
+
+def _rungs(value: Any) -> Iterator[str]:
+    """The course of a training: rungs that follow each other, each with its scores."""
+    last = 0
+    for said in value if isinstance(value, list | tuple) else [None]:
+        found = said if isinstance(said, Mapping) else {}
+        if not all(_is_number(found.get(name)) and found[name] >= 0 for name in ("step", "seconds", "tokens")):
+            yield "training.rungs has not the step, seconds and tokens of each rung"
+            return
+        rung, scores = found.get("rung"), found.get("scores")
+        if type(rung) is not int or rung <= last:
+            yield f"training.rungs has the rung {rung!r} after {last}"
+            return
+        if not isinstance(scores, Mapping) or not scores or not all(map(_is_number, scores.values())):
+            yield f"training.rungs has no scores at rung {rung}"
+            return
+        last = rung
 
 
 def _data(record: Record) -> Iterator[str]:

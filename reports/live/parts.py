@@ -109,7 +109,7 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
     rows = []
     for trial in view.progress.running:
         dot = f'<span class="dot {of_colour[trial.key]}"></span>'
-        score = [DASH if trial.rung is None else f"{number(trial.score)} at {trial.rung}"] if rungs else []
+        score = [_rung(trial)] if rungs else []
         rows.append(
             [
                 f"{dot}{_words(trial)}",
@@ -219,6 +219,13 @@ def _queued(view: View, total: int) -> str:
     caption = "They wait for a free place, and run in this order."
     caption += f" {more:,} more are not listed, or the search has yet to choose them." if more > 0 else ""
     return table(["trial", "#seed"], rows, caption)
+
+
+def _rung(trial: Running) -> str:
+    """`61.5 at 3`; of two goals `61.5, 80.1 at 3`."""
+    if trial.rung is None:
+        return DASH
+    return f"{', '.join(map(number, trial.scores.values()))} at {escape(str(trial.rung))}"
 
 
 def _foot(view: View) -> str:

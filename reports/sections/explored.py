@@ -13,6 +13,7 @@ from reports.evidence import SURE, Evidence
 from reports.ledger import Record
 from reports.markdown import code, count, number, spread, table, text
 from reports.plots.search_course import search_picture
+from reports.racing import of_results
 from reports.results import Results
 from reports.sections.importance import write_importance
 from reports.sections.words import changes, interval
@@ -55,8 +56,15 @@ def write(results: Results, pictures: Path) -> str:
     ]
     within = [item for item in explored if item.recipe_hash not in results.above_limits]
     rows = [item for item in rows if item.recipe_hash not in results.above_limits]
-    ranked = sorted(within, key=lambda item: (-item.upward, item.recipe_hash))
-    best_row = min(rows, key=lambda item: (-item.upward, item.recipe_hash), default=None)
+    races = of_results(results)
+
+    def place(item: Candidate) -> tuple[bool, float, str]:
+        """What left the race over seeds comes last: few seeds may show a mean that more would not."""
+        lost = item.recipe_hash in races and races[item.recipe_hash].lost
+        return lost, -item.upward, item.recipe_hash
+
+    ranked = sorted(within, key=place)
+    best_row = min(rows, key=place, default=None)
     parts = [_counts(results, explored)]
     if len(within) < len(explored):
         above = len(explored) - len(within)

@@ -80,7 +80,10 @@ def studied(results: Results) -> list[str]:
         )
         can_run = [label for label in rows if results.info.row_hashes[label]]
         some = len(results.info.seeds) > 1 and not all(needs_seeds(results, label) for label in can_run)
-        each = f"{count(len(results.info.seeds), 'seed')} each{' (1 where no seed matters)' * some}"
+        seeds = count(len(results.info.seeds), "seed")
+        if results.info.raced:
+            seeds = f"{len(results.info.seeds)} to {count(results.info.most_seeds or 0, 'seed')}"
+        each = f"{seeds} each{' (1 where no seed matters)' * some}"
         said.append(f"{done} of {count(len(rows), 'row')} finished{of_all}, {each}.{_cannot_run(results, rows)}")
     if foreign:
         evaluated = sum(bool(results.of_row(label)) for label in foreign)

@@ -32,7 +32,8 @@ def write(results: Results, pictures: Path) -> str:
         f"Search: {text(info.search)}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
         f"Goals: {' and '.join(text(goal.label) for goal in results.goals)}" if info.goals else "",
         f"Limits: {', '.join(code(f'{name}={value:g}') for name, value in info.limits.items())}",
-        f"Seeds: {', '.join(map(str, info.seeds))}",
+        f"Seeds: {', '.join(map(str, info.seeds))}"
+        + (f", and up to {info.most_seeds} of a recipe where more could change an answer" if info.raced else ""),
         *(f"Command: {verbatim(command)}" for command in info.commands),
         f"Started: {text(info.created_at)}" if info.created_at else "",
         f"Trials: {len(finished)} finished, {pruned} stopped early"

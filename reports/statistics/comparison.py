@@ -46,6 +46,9 @@ class Comparison:
     """Whether a trained recipe has one seed only, so that nothing can be said about the recipe."""
     paired: bool = False
     """Whether the seeds were paired."""
+    looks: float = 1.0
+    """Where the numbers of seeds hang on the scores, by how much chance counts more (`sequential.looks`). The interval
+    and every p allow for it."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,11 @@ class Part:
     freedom: float
 
 
-def compare(first: Sample, second: Sample, *, paired: bool = False) -> Comparison:
+def compare(first: Sample, second: Sample, *, paired: bool = False, looks: float = 1.0) -> Comparison:
     """The gain of `first` over `second` with its interval and p.
 
     `paired`: both were trained under the same seeds, and the spread is that of the differences seed by seed. Raises
-    ValueError where the seeds are not the same.
+    ValueError where the seeds are not the same. `looks` as in `Comparison`.
     """
     gain = first.mean - second.mean
     one_seed = any(not sample.fixed and sample.count < 2 for sample in (first, second))
@@ -76,9 +79,9 @@ def compare(first: Sample, second: Sample, *, paired: bool = False) -> Compariso
     if basis != "none":
         shared = interaction(first, second, paired) if basis == "seeds and items" else 0.0
         error, freedom = total(parts, shared)
-        half = half_width(error, freedom)
+        half = half_width(error, freedom, (1 - CONFIDENCE) / looks)
         low, high = gain - half, gain + half
-        p = None if one_seed else p_value(gain, error, freedom)
+        p = None if one_seed else min(1.0, looks * p_value(gain, error, freedom))
     return Comparison(
         gain=gain,
         low=low,
@@ -92,6 +95,7 @@ def compare(first: Sample, second: Sample, *, paired: bool = False) -> Compariso
         seeds=(first.count, second.count),
         one_seed=one_seed,
         paired=paired,
+        looks=looks,
     )
 
 

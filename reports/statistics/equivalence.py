@@ -37,4 +37,4 @@ def _one_sided(comparison: Comparison, lead: float) -> float | None:
         return None
     if comparison.error == 0:
         return 0.0 if lead > 0 else 1.0
-    return float(stdtr(comparison.freedom, -lead / comparison.error))
+    return min(1.0, comparison.looks * float(stdtr(comparison.freedom, -lead / comparison.error)))

@@ -34,23 +34,23 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def best_set(samples: Sequence[Sample]) -> list[bool | None]:
+def best_set(samples: Sequence[Sample], looks: float = 1.0) -> list[bool | None]:
     """Whether each row may be the best: the set holds the best row with 95 % confidence (Hsu's comparisons).
 
     A row is out if some other row is better than it by more than chance makes of so many. None for a row that cannot
-    be judged: trained under one seed.
+    be judged: trained under one seed. `looks` as in `Comparison`, here and in `rank_intervals`.
     """
     judged = [index for index, sample in enumerate(samples) if can_be_judged(sample)]
     answer: list[bool | None] = [None] * len(samples)
     if judged:
         field = Field.of([samples[index] for index in judged])
         for place, index in enumerate(judged):
-            bar = np.quantile(field.leads(field.errors, place).max(axis=1), CONFIDENCE)
+            bar = np.quantile(field.leads(field.errors, place).max(axis=1), 1 - (1 - CONFIDENCE) / looks)
             answer[index] = bool(field.leads(field.means, place).max() <= bar)
     return answer
 
 
-def rank_intervals(samples: Sequence[Sample]) -> list[tuple[int, int] | None]:
+def rank_intervals(samples: Sequence[Sample], looks: float = 1.0) -> list[tuple[int, int] | None]:
     """The best and the worst rank (1 is the highest mean) that each row may have, at 95 % for all rows at once.
 
     None for a row that cannot be judged; ranks are then those among the others.
@@ -63,7 +63,7 @@ def rank_intervals(samples: Sequence[Sample]) -> list[tuple[int, int] | None]:
     largest = np.zeros(DRAWS)
     for place in range(len(judged)):
         largest = np.maximum(largest, np.abs(field.leads(field.errors, place)).max(axis=1))
-    bar = np.quantile(largest, CONFIDENCE)
+    bar = np.quantile(largest, 1 - (1 - CONFIDENCE) / looks)
     for place, index in enumerate(judged):
         leads = field.leads(field.means, place)
         answer[index] = (1 + int((leads > bar).sum()), len(judged) - int((leads < -bar).sum()))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from reports.distributions import scaled
 from search_spaces import load_space
 from search_spaces.space import Domain, Space
-from trainables.errors import UserError
+from trainables.errors import UserError, choices
 from trainables.recipe import Recipe, Value
+
+APART = 100.0
+"""The distance between two choices, or between a value and none: more than that of all numbers together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,42 +42,63 @@ class Recorded:
     development: np.ndarray  # (recipes, seeds, rungs, goals), in percent
     test: np.ndarray  # (recipes, seeds, rungs, goals), in percent
 
+    def of_goals(self, goals: Sequence[str]) -> Recorded:
+        """The same with these goals only, in this order. `UserError` for one that was not recorded."""
+        for goal in goals:
+            if goal not in self.goals:
+                raise UserError(f"the goal {goal!r} was not recorded; {choices(self.goals)} would work")
+        places = [self.goals.index(goal) for goal in goals]
+        return dataclasses.replace(
+            self, goals=tuple(goals), development=self.development[..., places], test=self.test[..., places]
+        )
+
     @functools.cached_property
     def place(self) -> dict[str, int]:
         """By hash, the number of the recipe."""
         return {name: number for number, name in enumerate(self.hashes)}
 
+    @functools.cached_property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """The whole recipes."""
+        return tuple(self.base.override(values) for values in self.chosen)
+
     def nearest(self, chosen: Mapping[str, Value]) -> int:
         """The number of the recipe that is nearest to what a search chose: as many equal choices as can be, then the
         least distance between numbers, each on its domain's own scale."""
-        distance = sum(self._distance(domain, chosen.get(domain.key)) for domain in self.space.domains)
+        distance = np.zeros(len(self.hashes))
+        for domain, scale in self._scales:
+            distance += scale.distance(scaled(domain, chosen.get(domain.key)))
         return int(np.argmin(distance))
 
     @functools.cached_property
-    def _columns(self) -> dict[str, np.ndarray]:
-        return {
-            domain.key: np.array([scaled(domain, values.get(domain.key)) for values in self.chosen])
+    def _scales(self) -> tuple[tuple[Domain, _Scale], ...]:
+        return tuple(
+            (domain, _Scale.of(domain, [values.get(domain.key) for values in self.chosen]))
             for domain in self.space.domains
-        }
+        )
 
-    def _distance(self, domain: Domain, value: Value) -> np.ndarray:  # (recipes,)
-        column, wanted = self._columns[domain.key], scaled(domain, value)
+
+@dataclass(frozen=True, eq=False)
+class _Scale:
+    """A domain's values of all recipes, and how far each is from another value."""
+
+    column: np.ndarray  # (recipes,), as `scaled`; far beyond all others where the domain is not asked for
+    unasked: np.ndarray  # (recipes,), the distances from no value
+    by_choice: tuple[np.ndarray, ...]  # (choices) of (recipes,), the distances from each
+
+    @classmethod
+    def of(cls, domain: Domain, values: Sequence[Value]) -> _Scale:
+        column = np.array([scaled(domain, value) for value in values])
+        asked = ~np.isnan(column)
+        by_choice = tuple(np.where(column == number, 0.0, APART) for number in range(len(domain.choices)))
+        return cls(np.where(asked, column, 2 * APART), np.where(asked, APART, 0.0), by_choice)
+
+    def distance(self, wanted: float) -> np.ndarray:  # (recipes,)
         if math.isnan(wanted):
-            return np.where(np.isnan(column), 0.0, 100.0)
-        apart = np.abs(column - wanted)
-        return np.where(np.isnan(column), 100.0, np.where(apart > 0, 100.0, 0.0) if domain.choices else apart)
-
-
-def scaled(domain: Domain, value: Value) -> float:
-    """A value on its domain's scale: the number of a choice, or from 0 to 1 between low and high; NaN for none."""
-    if domain.choices:
-        return float(domain.choices.index(value)) if value in domain.choices else math.nan
-    if not isinstance(value, int | float):
-        return math.nan
-    assert domain.low is not None
-    assert domain.high is not None
-    low, high, here = (math.log(part) if domain.log else part for part in (domain.low, domain.high, value))
-    return (here - low) / (high - low)
+            return self.unasked
+        if self.by_choice:
+            return self.by_choice[int(wanted)]
+        return np.minimum(np.abs(self.column - wanted), APART)
 
 
 def read_record(path: Path) -> Recorded:
@@ -90,6 +116,11 @@ def read_record(path: Path) -> Recorded:
         ) from None
     rows: pd.DataFrame = table.to_pandas()
     space = load_space(made["space"])
+    for domain in space.domains:
+        if domain.key not in rows:
+            raise UserError(
+                f"{path} was made for another space than {space.name!r} is now: it has no column for {domain.key!r}"
+            )
     base = space.base.override(space.laptop if made["scale"] == "laptop" else {})
     goals = tuple(made["goals"])
     first = rows.drop_duplicates("recipe").set_index("recipe")

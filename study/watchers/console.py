@@ -146,7 +146,8 @@ class Console(Course):
 
     def _done(self) -> str:
         total = max(self.total, self.ended)
-        return f"[{self.ended:>{len(str(total))}}/{total}]"
+        perhaps = "up to " if self.outlook.plan.races and self.ended < total else ""
+        return f"[{self.ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
         """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`."""
@@ -216,7 +217,7 @@ def _state(run: Run, align: bool = False) -> list[str]:
         if run.step >= run.steps:
             parts.append("scoring")
     if run.rung is not None:
-        parts.append(f"dev {number(run.score)} at rung {run.rung}")
+        parts.append(f"dev {' and '.join(map(number, run.scores.values()))} at rung {run.rung}")
     if run.attempt > 1:
         parts.append(f"again ({run.attempt})")
     return parts

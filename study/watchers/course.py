@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reports.ledger import Record
 from study.spec import TrialSpec
@@ -29,7 +29,8 @@ class Run:
     steps: int | None = None
     loss: float | None = None
     rung: int | None = None
-    score: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    """At that rung, by goal."""
 
 
 class Course(Watcher):
@@ -46,18 +47,22 @@ class Course(Watcher):
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
         """How many of these left no record."""
-        self.total = outlook.remaining()
-        """How many trials this run has."""
+        self._total = outlook.remaining()
         self.began = time.monotonic()
         self._attempts: dict[str, int] = {}
         self._times = TimeLeft(records, outlook.at_once)
-        self._queued = self.total
+        self._queued = self._total
         self._forecast: tuple[float, Forecast] | None = None
 
     @property
     def seconds(self) -> float:
         """How long this run of the study goes on."""
         return time.monotonic() - self.began
+
+    @property
+    def total(self) -> int:
+        """How many trials this run has; in a race over seeds at most, and ever fewer while recipes drop out of it."""
+        return min(self._total, self.ended + self.outlook.remaining())
 
     @property
     def queued(self) -> int:
@@ -81,10 +86,10 @@ class Course(Watcher):
             run.step, run.steps, run.loss = step, steps, scalars.get("loss")
             run.group.stepped(time.monotonic(), step, steps)
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
         run = self.running.get(trial.key)
         if run is not None:
-            run.rung, run.score = number, score
+            run.rung, run.scores = number, dict(scores)
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         self._pass_time()

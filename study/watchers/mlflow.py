@@ -14,7 +14,7 @@ from reports.ledger import Record
 from study.spec import TrialSpec
 from study.terminal import printable
 from study.watchers.aside import Aside
-from study.watchers.told import measured, name_of, parameters, study_of, trial_id
+from study.watchers.told import measured, name_of, parameters, rung_metrics, study_of, trial_id
 from study.watchers.watcher import Outlook, Watcher
 
 EVERY_SECONDS = 5.0
@@ -71,9 +71,9 @@ class MLflow(Watcher):
             self._add(run, step, {f"train/{name}": value for name, value in scalars.items()})
             run.step = step
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
         run = self._run(trial)
-        self._add(run, run.step, {"development/rung": number, "development/score": score})
+        self._add(run, run.step, rung_metrics(number, scores))
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         run = self._run(trial)

@@ -60,8 +60,8 @@ class ProgressFile(Course):
             self.steps[trial.key] = steps
         self.changed = True
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
-        super().rung(trial, number, score)
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+        super().rung(trial, number, scores)
         self.changed = True
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
@@ -126,7 +126,7 @@ class ProgressFile(Course):
             steps=run.steps,
             loss=run.loss,
             rung=run.rung,
-            score=run.score,
+            scores=run.scores,
             attempt=run.attempt,
         )
 

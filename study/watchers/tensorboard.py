@@ -14,7 +14,7 @@ from tensorboardX.summary import hparams
 from reports.ledger import Record
 from study.spec import TrialSpec
 from study.terminal import printable
-from study.watchers.told import measured, name_of, parameters
+from study.watchers.told import measured, name_of, parameters, rung_metrics
 from study.watchers.watcher import Outlook, Watcher
 
 FOLDER = "tensorboard"
@@ -45,11 +45,11 @@ class TensorBoard(Watcher):
             writer.add_scalar(f"train/{name}", value, step)
         self.steps[trial.key] = step
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
         step = self.steps.get(trial.key, 0)
         writer = self._writer(trial, step)
-        writer.add_scalar("development/rung", number, step)
-        writer.add_scalar("development/score", score, step)
+        for name, value in rung_metrics(number, scores).items():
+            writer.add_scalar(name, value, step)
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         step = self.steps.get(trial.key, 0)

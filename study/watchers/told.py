@@ -49,6 +49,15 @@ def trial_id(study: str, key: str) -> str:
     return hashlib.sha256(f"{study} {key}".encode()).hexdigest()[:16]
 
 
+def rung_metrics(number: int, scores: Mapping[str, float]) -> dict[str, float]:
+    """`development/rung` and `development/score`; of several goals a score each, `development/score/sts`."""
+    several = len(scores) > 1
+    return {
+        "development/rung": number,
+        **{f"development/score/{goal}" if several else "development/score": score for goal, score in scores.items()},
+    }
+
+
 def measured(record: Record) -> dict[str, float]:
     """All numbers of a record that are finite, by name: `MR/test_accuracy`, `average/liao_sts`,
     `development/selection`, `geometry/alignment`, `training/negatives_per_anchor`, `cost/gpu_seconds`."""

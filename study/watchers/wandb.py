@@ -17,7 +17,7 @@ from reports.ledger import Record
 from study.spec import TrialSpec
 from study.terminal import printable
 from study.watchers.aside import Aside
-from study.watchers.told import measured, name_of, parameters, study_of, trial_id
+from study.watchers.told import measured, name_of, parameters, rung_metrics, study_of, trial_id
 from study.watchers.watcher import Outlook, Watcher
 
 LONGEST_GROUP = 120
@@ -56,9 +56,9 @@ class WeightsAndBiases(Watcher):
             run.log({f"train/{name}": value for name, value in scalars.items()}, step=step)
             self.steps[trial.key] = step
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
         run = self._run(trial)
-        run.log({"development/rung": number, "development/score": score}, step=self.steps[trial.key])
+        run.log(rung_metrics(number, scores), step=self.steps[trial.key])
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         self._run(trial).log(measured(record), step=self.steps[trial.key])

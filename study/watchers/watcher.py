@@ -46,8 +46,8 @@ class Watcher:
         """About a hundred times in a training, and after its last step. `scalars` has `loss`, and for a trial that
         trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and what its objective counts."""
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
-        """A development score while training goes on."""
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+        """While training goes on, the development score of each goal; `sts` alone where the space has no goals."""
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         """Its record is kept: it survives whatever happens from now on. Stopped trials have one too."""
@@ -74,8 +74,8 @@ class Relay(Watcher):
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         self.relay("step", trial, step, steps, dict(scalars))  # a copy: the caller may use its own again
 
-    def rung(self, trial: TrialSpec, number: int, score: float) -> None:
-        self.relay("rung", trial, number, score)
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+        self.relay("rung", trial, number, dict(scores))
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         self.relay("finished", trial, record)

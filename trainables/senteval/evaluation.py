@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trainables.errors import UserError
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.protocol import protocol_named
-from trainables.senteval.scorers import Numbers
+from trainables.senteval.scorers import SCORERS, Numbers
 from trainables.senteval.tasks import GROUPS, TASKS, Task, task_names
 
 if TYPE_CHECKING:
@@ -183,33 +183,46 @@ def _dash(task: Task, reason: str) -> Numbers:
 
 
 def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
-    """A cheap score while training goes on: cosine Spearman on the dev parts of STSBenchmark and SICKRelatedness.
+    """Cheap scores while training goes on, in percent, of those of the tasks that are there.
 
-    `{"STSBenchmark.dev_spearman_cosine": ..., "score": mean}`, in percent, for those of the two that are asked
-    for and there; `score` is None if neither is.
+    `STSBenchmark.dev_spearman_cosine` of relatedness: of its dev part, as at the end. `CR.dev_accuracy` of classes: of
+    a linear probe, on examples that `probe.probed_part` chooses. `score` is their mean, None where there is none.
     """
     import torch
 
     from trainables.senteval.correlation import spearman
     from trainables.senteval.examples import TaskData
+    from trainables.senteval.probe import probe_accuracy, probed_part
     from trainables.senteval.score import Embedded
 
-    names = [name for name in task_names(tasks) if TASKS[name].kind == "relatedness"]
+    names = [name for name in task_names(tasks) if TASKS[name].kind == "relatedness" or _has_classes(TASKS[name])]
     read, _, errors = _read_all(Path(data), names)
     if errors:
         raise UserError(next(iter(errors.values())))
+    parts = {
+        name: probed_part(content) if _has_classes(TASKS[name]) else content.splits["dev"]
+        for name, content in read.items()
+    }
+    dev = {name: TaskData({"dev": part}, read[name].classes) for name, part in parts.items()}
     found: dict[str, float | None] = {}
-    dev = {name: TaskData({"dev": content.splits["dev"]}) for name, content in read.items()}
     if dev:
         sentences = _unique(dev)
         embeddings, lookup = torch.from_numpy(_encoded(encode, sentences)), _lookup(sentences)
         for name, content in dev.items():
-            part = content.splits["dev"]
-            predicted = Embedded(TASKS[name], content, embeddings, lookup).cosine(part)
-            found[f"{name}.dev_spearman_cosine"] = 100 * spearman(predicted, part.labels)
+            part, embedded = parts[name], Embedded(TASKS[name], content, embeddings, lookup)
+            if _has_classes(TASKS[name]):
+                rows = embedded.rows("dev")
+                features = rows.take(torch.arange(len(part)))[:, : rows.dim]  # the probe has its own intercept
+                found[f"{name}.dev_accuracy"] = probe_accuracy(features, torch.from_numpy(part.labels))
+            else:
+                found[f"{name}.dev_spearman_cosine"] = 100 * spearman(embedded.cosine(part), part.labels)
     values = [value for value in found.values() if value is not None]
     found["score"] = sum(values) / len(values) if values else None
     return found
+
+
+def _has_classes(task: Task) -> bool:
+    return SCORERS[task.kind].target == "classes"
 
 
 def check_data(data: str | Path, tasks: Sequence[str]) -> None:

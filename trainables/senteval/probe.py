@@ -6,11 +6,18 @@ on. Its accuracies are its own: compare them with each other only, never with Se
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from trainables.senteval.examples import Split, TaskData
+
 PENALTY = 0.01
 """Of the squared weights, as a share of the embeddings' mean variance, so that a scale changes nothing."""
+MOST = 4000
+"""So many examples of a task are probed: its accuracy is then known to 0.8 points at worst."""
+DRAWN = 2023
+"""Draws the examples, always the same."""
 
 
 def left_out(embeddings: Tensor, labels: Tensor) -> Tensor:  # (examples, dim), (examples,) int64 -> (examples,) int64
@@ -39,3 +46,19 @@ def left_out(embeddings: Tensor, labels: Tensor) -> Tensor:  # (examples, dim), 
 def probe_accuracy(embeddings: Tensor, labels: Tensor) -> float:  # (examples, dim), (examples,) int64
     """In percent, the share of examples that `left_out` gives their class."""
     return 100 * float((left_out(embeddings, labels) == labels).double().mean())
+
+
+def probed_part(data: TaskData) -> Split:
+    """At most `MOST` examples to probe while a training goes on, none of them of a test part. Of a task without parts,
+    which SentEval scores by cross-validation over all of it, they come from one half, so that the other half has no
+    say in what is stopped."""
+    names = [name for name in data.splits if name != "test"]
+    splits = [data.splits[name] for name in names]
+    left = [text for split in splits for text in split.left]
+    right = [text for split in splits for text in split.right or []]
+    labels = np.concatenate([split.labels for split in splits])
+    most = len(left) // 2 if names == ["all"] else len(left)
+    chosen = np.sort(np.random.default_rng(DRAWN).permutation(len(left))[: min(most, MOST)])
+    return Split(
+        [left[place] for place in chosen], [right[place] for place in chosen] if right else None, labels[chosen]
+    )

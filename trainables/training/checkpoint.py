@@ -37,6 +37,8 @@ class Progress:
     `score` in percent, and how many steps were `scored`; with `average` `from_step` and over how many `steps`."""
     chunk: Chunk = None
     """The last step's."""
+    rungs: list[dict[str, Any]] = field(default_factory=list)
+    """What was measured at each rung: `reports.ledger.record.Record.training`. On the first worker only."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():

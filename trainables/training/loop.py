@@ -24,12 +24,11 @@ from trainables.training.keeping import keeping_of
 from trainables.training.later import Later
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.pace import Pace
+from trainables.training.rungs import RungPlan
 from trainables.training.streams import RandomState
 from trainables.transfer import onto
 
 MOMENTUM = 0.9
-RUNGS = 8
-"""So often in a training a scheduler may ask how good the encoder is."""
 
 
 class TrainingDivergedError(Exception):
@@ -43,8 +42,8 @@ class Interrupted(Exception):  # noqa: N818 - it is no error
 class Watcher:
     """Follows a training as it goes on; this one lets it run. Steps are counted from 1."""
 
-    wants_rungs = False
-    """Whether there are rungs; the same on every worker."""
+    rung_plan: RungPlan | None = None
+    """Where `rung` is called, if at all; the same on every worker."""
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
         """After each step, on the first worker only; the device may be at work on the next step already."""
@@ -58,8 +57,9 @@ class Watcher:
         """On every worker, which give the same answer: have the first one save. False ends the training."""
         return True
 
-    def rung(self, number: int) -> bool:
-        """On every worker, `RUNGS` times, which give the same answer; False ends the training."""
+    def rung(self, number: int, progress: Progress) -> bool:
+        """On every worker, which give the same answer, at each rung before the last step, counted from 1; of several
+        at one step at the last of them. False ends the training."""
         return True
 
     def score(self) -> float | None:
@@ -106,7 +106,8 @@ def train(
 ) -> Progress:
     """Train in place; returns how far it came, with sums over all batches. See `stepwise`."""
     steps, batches = total_steps(sampler, config), functools.partial(_tokenized, model, sampler)
-    for pause in stepwise(model, batches, steps, config, seed, watcher, workers, resume):
+    rungs = watcher.rung_plan.in_steps(sampler.steps_per_epoch) if watcher.rung_plan else None
+    for pause in stepwise(model, batches, steps, config, seed, watcher, workers, resume, rungs):
         progress = pause.progress
     return progress
 
@@ -131,6 +132,7 @@ def stepwise(
     watcher: Watcher,
     workers: Workers,
     resume: Path | None = None,
+    rungs: RungPlan | None = None,
 ) -> Generator[Pause, None, None]:
     """Train in place over the batches of all steps, with a pause before the first step and after each one. At the
     end the encoder has the weights that `optimisation.keep` names; the rest of the model, which does not outlive
@@ -141,14 +143,14 @@ def stepwise(
     in common. Dropout is drawn from a stream of each worker's own: inside the kernels of a transformer it follows the
     place in the worker's own share, so another number of workers draws other numbers (`Progress.streams`).
 
-    The device is not waited for in a step: its numbers are read when the next step is queued. Raises
-    `TrainingDivergedError` where the loss is not finite, and `Interrupted` where the watcher ends the training at a
-    checkpoint; both on every worker.
+    The device is not waited for in a step: its numbers are read when the next step is queued. `rungs` are not in
+    epochs (`RungPlan.in_steps`). Raises `TrainingDivergedError` where the loss is not finite, and `Interrupted` where
+    the watcher ends the training at a checkpoint; both on every worker.
     """
     optimiser = build_optimiser(model, config)
     keeping = keeping_of(config, steps, model.encoder, watcher.score)
     progress = load_state(resume, model, optimiser, keeping.tensors) if resume else Progress()
-    rungs = {steps * number // RUNGS: number for number in range(1, RUNGS + 1)} if watcher.wants_rungs else {}
+    passed = rungs.reached(progress.step, steps, progress.sums.get("tokens", 0)) if rungs else 0
     account = _Account(progress, watcher, workers)
     save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress, kept=keeping.tensors)
     model.train()
@@ -161,20 +163,22 @@ def stepwise(
             for group in optimiser.param_groups:
                 group["lr"] = rate
             torch.manual_seed(_seed(seed, workers.rank, done - 1))
-            before = RandomState.of(model.encoder.device) if done == first + 1 else None
+            undrawn = RandomState.of(model.encoder.device) if done == first + 1 else None
             loss = chunks.step(batch, _seed(seed, -1, done - 1))
             progress.chunk = chunks.chunk
-            if before is not None and before.drawn_since():
+            if undrawn is not None and undrawn.drawn_since():
                 progress.streams = max(workers.count, progress.streams or 0)
             if config.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
             optimiser.step()
 
             account.add(done, batch, loss, rate)
-            if done == steps or done in rungs or keeping.waits(done):
+            before, passed = passed, rungs.reached(done, steps, account.tokens) if rungs else 0
+            at_rung = passed > before and done < steps  # at its end nothing can be saved
+            if done == steps or at_rung or keeping.waits(done):
                 account.settle()
             keeping.after(done, progress)
-            if done in rungs and not watcher.rung(rungs[done]):
+            if at_rung and not watcher.rung(passed, progress):
                 break
             if account.due:
                 account.settle()
@@ -209,6 +213,11 @@ class _Account:
         self._began = time.perf_counter() - progress.seconds
         self._pace = Pace(progress.step, progress.sums.get("tokens", 0))
         self._last: _Step | None = None
+
+    @property
+    def tokens(self) -> float:
+        """Seen in all steps, the last one included."""
+        return self.progress.sums.get("tokens", 0) + (self._last.sums["tokens"] if self._last else 0)
 
     def add(self, number: int, batch: TokenizedBatch, loss: Loss, rate: float) -> None:
         """A step was queued; the one before it is settled."""

@@ -13,6 +13,7 @@ from trainables.objectives import check_objective
 from trainables.recipe import SCENES, EvaluationConfig, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
+from trainables.training.rungs import MEASURES, STS, Measure
 from trainables.trial.places import sampler_request, senteval_folder
 
 
@@ -29,7 +30,7 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
             check_development(
-                recipe.evaluation, "optimisation.keep=best chooses weights", "take another optimisation.keep"
+                recipe.evaluation, STS, "optimisation.keep=best chooses weights", "take another optimisation.keep"
             )
     for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
         names = task_names(evaluation.tasks)
@@ -49,21 +50,26 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
             check_layout(recipe.corpus.layout, request)
 
 
-def check_development(evaluation: EvaluationConfig, judged: str, otherwise: str) -> None:
+def check_development(evaluation: EvaluationConfig, measure: Measure, judged: str, otherwise: str) -> None:
     """`UserError` where a training would find no development score. `judged` begins its sentence with what is judged by
-    the score, `otherwise` ends it with what can be done instead of adding the task."""
-    from trainables.trial.evaluation import RUNG_TASKS  # it imports torch
-
-    judged = f"{judged} by the development score of {RUNG_TASKS[0]}"
-    if not set(RUNG_TASKS) <= set(task_names(evaluation.tasks)):
+    the score, `otherwise` ends it with what can be done instead of adding a task."""
+    if measure.number == "seconds":
+        return
+    if measure.number not in MEASURES:
+        raise UserError(f"{judged} while they train, when the goal {measure.name!r} is not known yet; {otherwise}")
+    asked = [task for task in task_names(evaluation.tasks) if task in measure.tasks]
+    one = len(measure.tasks) == 1
+    judged = f"{judged} by the development score of {measure.tasks[0] if one else 'tasks'}"
+    if not asked:
+        which = "which is not" if one else f"and none of {', '.join(measure.tasks)} is"
         raise UserError(
-            f"{judged}, which is not among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
-            f"evaluation.tasks={','.join((*evaluation.tasks, *RUNG_TASKS))}, or {otherwise}"
+            f"{judged}, {which} among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
+            f"evaluation.tasks={','.join((*evaluation.tasks, measure.tasks[0]))}, or {otherwise}"
         )
     if evaluation.senteval == SCENES:
         return  # the built-in data has every task
     try:
-        check_data(senteval_folder(evaluation), RUNG_TASKS)
+        check_data(senteval_folder(evaluation), asked)
     except UserError as error:
         raise UserError(f"{judged}: {error}; add its files, or {otherwise}") from None
 

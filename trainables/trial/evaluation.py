@@ -11,14 +11,15 @@ import numpy as np
 
 from trainables.encoders.contract import Encoder
 from trainables.recipe import EvaluationConfig
-from trainables.senteval import Evaluation, development, fingerprint
+from trainables.senteval import Evaluation, development, fingerprint, task_names
 from trainables.senteval.cosines import cosines, sentences
 from trainables.senteval.evaluation import Embeddings, embed, score_embeddings
 from trainables.training.distributed import Workers
+from trainables.training.rungs import Measure
 from trainables.trial.places import senteval_folder
 
-RUNG_TASKS = ("STSBenchmark",)
-"""What is scored at a rung while training goes on."""
+KEPT_BY = ("STSBenchmark",)
+"""What weights are chosen by where `optimisation.keep` is `best`."""
 
 T = TypeVar("T")
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -53,8 +54,24 @@ class Evaluator:
 
     def development(self, encoder: Encoder) -> float | None:
         """A cheap score while training goes on; None on the other workers, and without data."""
-        found = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, RUNG_TASKS))
+        found = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, KEPT_BY))
         return None if found is None else found["score"]
+
+    def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
+        """What is measured at a rung, in percent, by name: means over those of a measure's tasks that the recipe asks
+        for. Without measures that no score gives or that have no data; empty on the other workers."""
+        asked = task_names(self.config.tasks)
+        tasks = [task for task in asked if any(task in measure.tasks for measure in measures)]
+        if not tasks:
+            return {}
+        scores = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, tasks)) or {}
+        found = {}
+        for measure in measures:
+            names = [f"{task}.{measure.number}" for task in tasks if task in measure.tasks]
+            values = [value for name in names if (value := scores.get(name)) is not None]
+            if values:
+                found[measure.name] = sum(values) / len(values)
+        return found
 
 
 def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluation:

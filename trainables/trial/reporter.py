@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from trainables.training.rungs import RungPlan
+
 
 class Reporter:
     """Receives what a trial tells. This one ignores it; the study's worker overrides it. All methods but `begin` are
     called on the first worker only; what they answer goes to the others with the training's own exchanges."""
 
-    wants_rungs = False
-    """Whether a development score is computed at every rung, for a scheduler that may stop the trial."""
+    rung_plan: RungPlan | None = None
+    """Where the training pauses for development scores, for a scheduler that may stop the trial."""
 
     def begin(self, steps: int) -> None:
         """Before the first step: how many the training has."""
@@ -22,9 +24,9 @@ class Reporter:
         members; `steps_per_second` and `tokens_per_second` over about the last ten seconds; what the objective
         counts."""
 
-    def rung(self, number: int, score: float) -> bool:
-        """A development score at a rung of a single trial, where `wants_rungs` and there is a score. False ends it. A
-        rung may be told again after a resume."""
+    def rung(self, number: int, scores: Mapping[str, float]) -> bool:
+        """At a rung of a single trial what `rung_plan` measures there, by name, where there is data for all of it.
+        False ends the trial. A rung may be told again after a resume."""
         return True
 
     def wants_checkpoint(self) -> bool:

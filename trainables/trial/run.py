@@ -130,5 +130,7 @@ def _train(
         progress = train(model, sampler, config, seed, rungs, workers, resume)
     except TrainingDivergedError as error:
         return {}, f"diverged: {error}"
-    kept = {} if rungs.stopped or progress.kept is None else {"kept": progress.kept}
-    return measured(progress, rungs.resumed_seconds(progress.seconds), **kept), rungs.stopped
+    more: dict[str, Any] = {} if rungs.stopped or progress.kept is None else {"kept": progress.kept}
+    if progress.rungs:
+        more |= {"planned_steps": steps, "rungs": progress.rungs}
+    return measured(progress, rungs.resumed_seconds(progress.seconds), **more), rungs.stopped

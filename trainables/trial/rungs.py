@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trainables.encoders.contract import Encoder
+from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher
+from trainables.training.rungs import RungPlan
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.reporter import Reporter
 
@@ -48,7 +50,7 @@ class Rungs(Watcher):
 
     def __init__(self, encoder: Encoder, evaluator: Evaluator, workers: Workers, reporter: Reporter) -> None:
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
-        self.wants_rungs = bool(workers.from_first(reporter.wants_rungs))
+        self.rung_plan: RungPlan | None = workers.from_first(reporter.rung_plan)
         self.checkpoints = Checkpoints(reporter)
         self.began = time.perf_counter()
         self.stopped: str | None = None
@@ -67,9 +69,18 @@ class Rungs(Watcher):
         going_on = self.checkpoints.take(step, save) if self.workers.rank == 0 else None
         return bool(self.workers.from_first(going_on))
 
-    def rung(self, number: int) -> bool:
-        score = self.evaluator.development(self.encoder)
-        going_on = self.reporter.rung(number, score) if score is not None else True
+    def rung(self, number: int, progress: Progress) -> bool:
+        assert self.rung_plan is not None
+        measures = self.rung_plan.measures
+        found = self.evaluator.measured(self.encoder, measures)
+        found |= {measure.name: -progress.seconds for measure in measures if measure.number == "seconds"}
+        going_on = True
+        if self.workers.rank == 0 and len(found) == len(measures):
+            scores = {measure.name: found[measure.name] for measure in measures}
+            tokens = int(progress.sums.get("tokens", 0))
+            told = {"rung": number, "step": progress.step, "seconds": progress.seconds, "tokens": tokens}
+            progress.rungs.append({**told, "scores": scores})
+            going_on = self.reporter.rung(number, scores)
         if not self.workers.from_first(going_on):
             self.stopped = f"stopped at rung {number}"
         return self.stopped is None

@@ -1,0 +1,80 @@
+"""Tune's stock search and scheduler as a replayed search: `OptunaSearch`, and `ASHAScheduler` or nobody that stops."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks._rivals_told import MEAN, Rival
+from reports.distributions import suggest
+from study.replay.recorded import Recorded
+from trainables.recipe import Value
+
+if TYPE_CHECKING:
+    from ray.tune.schedulers import TrialScheduler
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """All that the scheduler reads of one of Tune's trials."""
+
+    trial_id: str
+
+
+class TuneSearch(Rival):
+    """`OptunaSearch` with its own defaults, told what Tune's controller would tell it.
+
+    It is given the space as a function, so that it asks for conditional keys as our search does. The scheduler knows
+    one goal, and is given their mean where there are several.
+    """
+
+    def __init__(
+        self, recorded: Recorded, stops: Sequence[float], halving: Mapping[str, Any] | None, seed: int
+    ) -> None:
+        """`halving`: what `ASHAScheduler` is given beside metric and mode; None for Tune's own FIFO."""
+        import optuna
+        from ray.tune.schedulers import ASHAScheduler, FIFOScheduler
+        from ray.tune.search.optuna import OptunaSearch
+
+        super().__init__(recorded, stops)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+        np.random.seed(seed)  # the scheduler draws its bracket from it
+        goals = list(recorded.goals)
+        several = len(goals) > 1
+        self.search = OptunaSearch(
+            self._space,
+            metric=goals if several else goals[0],
+            mode=["max"] * len(goals) if several else "max",
+            seed=seed,
+        )
+        self.scheduler: TrialScheduler = (
+            FIFOScheduler() if halving is None else ASHAScheduler(metric=MEAN, mode="max", **halving)
+        )
+
+    def _space(self, trial: Any) -> None:
+        chosen = self.recorded.base.flat()
+        for domain in self.recorded.space.domains:
+            if domain.is_asked(chosen):
+                chosen[domain.key] = suggest(trial, domain)
+
+    def ask(self, name: str) -> Mapping[str, Value]:
+        suggested: Mapping[str, Value] = self.search.suggest(name)
+        self.scheduler.on_trial_add(None, _Trial(name))
+        return suggested
+
+    def report(self, name: str, result: dict[str, Any], *, last: bool) -> bool:
+        from ray.tune.schedulers import TrialScheduler
+
+        if self.scheduler.on_trial_result(None, _Trial(name), result) == TrialScheduler.STOP or last:
+            self.end(name, result)
+            return False
+        self.search.on_trial_result(name, result)
+        return True
+
+    def end(self, name: str, result: dict[str, Any] | None) -> None:
+        self.search.on_trial_complete(name, result, error=result is None)

@@ -1,0 +1,125 @@
+"""Our searches beside Tune's stock ones and Syne Tune's own, on one record, at the same compute.
+
+    python -m benchmarks rivals --record benchmarks/recorded/frozen_grid-scenes.parquet --goals sts
+
+A trial of Tune's and of Syne Tune's is a recipe under one seed, so every search here gives a recipe one seed, the same
+for all in each repeat. All spend training seconds up to the same share of what the whole grid takes under that seed,
+on as many workers, and are measured alike. Tune's search is given the space as ours is, conditional keys and ranges
+included; Syne Tune's are given the space of the exported record. `--backend` has Syne Tune run its own searches once
+more, in its own simulator on the exported record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks._asked import check_numbers
+from trainables.errors import UserError
+
+if TYPE_CHECKING:
+    from benchmarks._rivals_syne_tune import SyneTuneSearch
+    from benchmarks._rivals_tune import TuneSearch
+    from study.replay.contest import Contestant, Start
+
+WORKERS = 4
+OURS = ("tpe", "random"), ("none", "asha")
+"""Samplers and schedulers of ours that are run beside the rivals."""
+TUNE: Mapping[str, Mapping[str, Any] | None] = {
+    "OptunaSearch": None,
+    # In the unit of the rungs, with every recorded rung as one of its own; and with Tune's own factor.
+    "OptunaSearch + ASHA, factor 2": {"time_attr": "step", "max_t": 48, "grace_period": 3, "reduction_factor": 2},
+    "OptunaSearch + ASHA, factor 4": {"time_attr": "step", "max_t": 48, "grace_period": 3, "reduction_factor": 4},
+    "OptunaSearch + ASHA, all defaults": {},
+}
+SYNE_TUNE: Mapping[int, Mapping[str, tuple[str, int | None]]] = {
+    1: {
+        "random": ("random", None),
+        "ASHA, factor 2": ("asha", 2),
+        "ASHA, factor 3": ("asha", 3),
+        "BOHB, factor 2": ("bohb", 2),
+        "BOHB, factor 3": ("bohb", 3),
+    },
+    2: {
+        "random": ("random", None),
+        "MO-ASHA, factor 2": ("moasha", 2),
+        "MO-ASHA, factor 3": ("moasha", 3),
+        "MO-ASHA, factor 2, mended": ("moasha_mended", 2),
+        "MO-ASHA, factor 3, mended": ("moasha_mended", 3),
+    },
+}
+"""By how many goals: names, and the function and factor in `benchmarks._rivals_syne_tune`; 3 is Syne Tune's default."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the table."""
+    asked = _parser().parse_args(arguments)
+    check_numbers(asked, repeats=2, processes=1)
+    from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
+    from study.replay.ours import contestants
+    from study.replay.recorded import read_record
+    from study.replay.report import Compared, results_table
+
+    recorded = read_record(asked.record)
+    if asked.goals:
+        recorded = recorded.of_goals(asked.goals.split(","))
+    terms = Terms(seeds=1, workers=WORKERS, compute=asked.compute)
+    yardstick = Arena(recorded, terms).yardstick
+    entered = [*contestants(recorded, *OURS), *rivals(len(recorded.goals))]
+    if asked.only:
+        entered = [contestant for contestant in entered if asked.only in contestant.name]
+    if not entered:
+        raise UserError(f"--only {asked.only!r} is in the name of no search")
+    searches = run_contest(recorded, entered, terms, asked.repeats, asked.processes)
+    whole = Contestant("whole record", WholeRecord, stops=False)
+    whole_record = run_contest(recorded, [whole], Terms(seeds=1, workers=WORKERS), asked.repeats)[whole.name]
+    print(results_table(Compared(asked.record.name, yardstick, terms, searches, whole_record)))
+    if asked.backend:
+        from benchmarks._rivals_backend import backend_table
+
+        print()
+        print(backend_table(recorded, yardstick, SYNE_TUNE[len(recorded.goals)], terms, asked.repeats))
+
+
+def rivals(goals: int) -> list[Contestant]:
+    """Tune's and Syne Tune's searches for so many goals."""
+    from study.replay.contest import Contestant
+
+    return [
+        *(
+            Contestant(f"Tune: {name}", functools.partial(_tune, halving), stops=halving is not None)
+            for name, halving in TUNE.items()
+        ),
+        *(
+            Contestant(f"Syne Tune: {name}", functools.partial(_syne_tune, *made), stops=made[1] is not None)
+            for name, made in SYNE_TUNE[goals].items()
+        ),
+    ]
+
+
+def _tune(halving: Mapping[str, Any] | None, start: Start) -> TuneSearch:
+    from benchmarks._rivals_tune import TuneSearch
+
+    return TuneSearch(start.recorded, start.rungs, halving, start.repeat)
+
+
+def _syne_tune(kind: str, factor: int | None, start: Start) -> SyneTuneSearch:
+    from benchmarks._rivals_syne_tune import SyneTuneSearch, made
+
+    return SyneTuneSearch(start.recorded, start.rungs, made(kind, factor), start.repeat)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks rivals", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--record", type=Path, required=True, metavar="FILE", help="a packed record")
+    parser.add_argument("--goals", metavar="NAMES", help="one goal or two, such as sts (default: all of the record's)")
+    parser.add_argument("--compute", type=float, default=0.25, metavar="SHARE", help="of the whole grid's (0.25)")
+    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")
+    parser.add_argument("--only", metavar="TEXT", help="only searches with this in their names")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="default: one a core")
+    parser.add_argument("--backend", action="store_true", help="Syne Tune's own simulator as well")
+    return parser

@@ -1,0 +1,65 @@
+"""How many seeds each recipe got in a race over seeds, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from reports.markdown import code, count, number, table
+from reports.racing import Raced, of_results
+from reports.results import Results
+from reports.statistics.sequential import LOST, looks
+
+SHOWN = 40
+"""So many recipes are in the table, those with the most seeds first; the others are counted."""
+
+
+def write(results: Results, pictures: Path) -> str:
+    """What was asked, what it saved, a line for each recipe, and what it means for the verdicts."""
+    found = of_results(results)
+    if not found:
+        return ""
+    least, most = len(results.info.seeds), results.info.most_seeds or 0
+    trained = [one for one in found.values() if not one.fixed]
+    spent, whole = sum(one.has for one in trained), most * len(trained)
+    parts = [
+        f"Every recipe got {count(least, 'seed')}, and up to {most} where more could change who is best"
+        f"{', or whether a row is above the baseline' if results.space.baseline else ''}: {spent:,} trials of the "
+        f"{whole:,} that {most} seeds of every recipe would be ({number(100 * spent / max(whole, 1), 0)} %).",
+        _table(results, found),
+        _meaning(least, most),
+    ]
+    return "\n\n".join(parts)
+
+
+def _table(results: Results, found: dict[str, Raced]) -> str:
+    ranked = sorted(found, key=lambda name: (-found[name].has, found[name].lost, name))
+
+    def called(recipe_hash: str) -> str:
+        return code(results.labels.get(recipe_hash, recipe_hash))
+
+    lines = [
+        [called(name), found[name].why(called), str(found[name].has), _state(found[name])] for name in ranked[:SHOWN]
+    ]
+    shown = table(["Recipe", "why", "seeds", "more"], lines, left=2)
+    rest = Counter(found[name].has for name in ranked[SHOWN:])
+    said = [
+        f"{count(number_of, 'more recipe')} with {count(seeds, 'seed')}" for seeds, number_of in sorted(rest.items())
+    ]
+    return "\n\n".join([shown, *([f"Not shown: {', '.join(said)}."] if said else [])])
+
+
+def _state(one: Raced) -> str:
+    return "wanted" if one.going and one.has < one.most else "no"
+
+
+def _meaning(least: int, most: int) -> str:
+    first = max(least, 2)
+    early = f" and by {looks(first, least, most):.0f} with fewer" if most > first else ""
+    return (
+        "Recipes raced by development scores, in rounds: all that are still in it have the same seeds, and only these "
+        f"are compared. The recipe that would win with {count(most, 'seed')} leaves the race with a probability of at "
+        f"most {100 * LOST:.0f} %. A race that stops by the scores makes chance look like a gain more often, so every "
+        f"interval and every p of a comparison here is widened: p counts by {looks(most, least, most):.0f} with "
+        f"{count(most, 'seed')}{early}, after which a verdict is as sure as in a study without a race."
+    )

@@ -1,0 +1,319 @@
+"""Which recipes need more seeds: a test that may be looked at after every seed.
+
+All recipes of a race get the same seeds in the same order, so they are compared on the same seeds, and what a seed does
+to all of them cancels. The race goes in rounds. In round k everything still in it has k seeds, and only these are
+looked at, whatever else has run: the same scores always give the same decisions.
+
+Two questions are asked.
+
+- *Who is best?* (`race_for_best`) A recipe leaves once it is too far behind to win with the most seeds. What is
+  predicted is the difference of two means over the most seeds, k of which are known: its variance is that between
+  seeds times (1/k - 1/most), which shrinks to nothing. The error that is bounded: the recipe that would win if all ran
+  with the most seeds leaves the race with a probability of at most LEVEL. It is shared out evenly over the rounds, and
+  in a round over the rivals (Bonferroni). With several goals a recipe leaves once one other is ahead in all of them,
+  and the bound holds for each recipe of the front.
+- *Is a row above the baseline?* (`race_against`) A row stops once a report's own verdict is sure (Welch's t test; see
+  `looks`), or once it is unlikely that the most seeds would bring one. Stopping for the second reason costs some power
+  and makes no false verdict.
+
+What is assumed: a recipe's scores under its seeds are exchangeable, and not far from normal. Recipes scatter unlike
+each other, and two seeds say little of one: each spread is drawn towards what is common to all, as far as all together
+allow (Smyth's moderated variances), with Student's t of the degrees of freedom that this leaves. Where seeds move
+recipes together (a permutation test, as in `pairing`), the common movement is taken out of the spreads; else they are
+taken as independent, which is on the safe side. tests/test_statistics_sequential.py simulates the error rates, heavy
+tails, unequal spreads and seeds that move together included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from reports.statistics.comparison import compare
+from reports.statistics.pairing import SURE, seed_effect_p
+from reports.statistics.sample import Array, Sample
+from reports.true_scores import FEWEST, common_variance
+
+LOST = 0.1
+"""How often the recipe that would win with the most seeds may leave the race."""
+WRONG = 0.05
+"""How often any row at all may be wrongly called above or below the baseline."""
+HOPELESS = 0.05
+"""A row stops if the most seeds would bring a verdict with less than this probability."""
+PILOT = 8
+"""After one seed nobody knows how far seeds scatter, so that many of the best run a second one first."""
+
+State = Literal["going", "behind", "on the front", "best", "most", "decided", "undecided", "failed"]
+"""`going`: another seed could change the answer. `on the front`: of several goals, surely beaten by none. `undecided`:
+a row about which even the most seeds would hardly bring a verdict."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A recipe's scores: (seeds, goals), by the seeds' order from the first one on, without a gap."""
+
+    values: Array
+    fixed: bool = False
+    """Every seed would give the same: one is enough."""
+    failed: bool = False
+    """It has no further seeds, whatever is asked for: one failed or was stopped early."""
+
+    def first(self, seeds: int) -> Array:
+        """(seeds, goals) The first so many; of a fixed one all the same."""
+        return np.repeat(self.values[:1], seeds, axis=0) if self.fixed else self.values[:seeds]
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far a recipe has come."""
+
+    seeds: int
+    """So many it must have, or had when it stopped."""
+    state: State
+    rival: str = ""
+    """Of one that is `behind`: who is ahead; of one that is `going`: who is closest."""
+    gap: float = 0.0
+    """How far the rival is ahead of it after these seeds, in the goal in which it is closest, in points."""
+    waits: bool = False
+    """Whether it has these seeds, and others of the round have not."""
+
+
+def looks(seeds: int, least: int, most: int) -> float:
+    """By how much a p-value counts more where a race could have stopped at any number of seeds from least to most.
+
+    Half of the level is kept for the most seeds, and the other half is shared out evenly over the smaller numbers at
+    which there can be a verdict. So at most the whole level is spent, whatever made a recipe stop, and however the
+    scores that stopped it hang together with those that are judged.
+    """
+    if most <= max(least, 2):
+        return 1.0
+    return 2.0 if seeds >= most else 2.0 * (most - max(least, 2))
+
+
+def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level: float = LOST) -> dict[str, Course]:
+    """By name, how far each recipe has come on the way to the best one, or to the front of several goals."""
+    courses: dict[str, Course] = {}
+    known: dict[str, tuple[Array, int]] = {}
+    going = [name for name, entrant in entrants.items() if len(entrant.values)]
+    for seeds in range(least, most):
+        going = _without_failed(entrants, going, seeds, courses)
+        if len(going) < 2:
+            return courses | {name: Course(len(entrants[name].values), "best") for name in going}
+        if _lacks(entrants, going, seeds):
+            return courses | _open(entrants, going, seeds, courses)
+        if seeds == 1:
+            pilots = [name for name in _best_first(entrants, going) if not entrants[name].fixed][:PILOT]
+            ready = [name for name in pilots if not entrants[name].failed]
+            if _lacks(entrants, ready, 2):
+                return courses | _open(entrants, going, 1, courses) | _open(entrants, ready, 2, courses)
+            _learn(known, entrants, [name for name in ready if len(entrants[name].values) > 1], 2)
+        else:
+            _learn(known, entrants, going, seeds)
+        judged = _judge(entrants, going, known, seeds, most, level / ((most - least) * (len(going) - 1)))
+        courses |= judged
+        going = [name for name in going if judged[name].state == "going"]
+    going = _without_failed(entrants, going, most, courses)
+    if _lacks(entrants, going, most):
+        return courses | _open(entrants, going, most, courses)
+    return courses | {name: Course(most, "most") for name in going}
+
+
+def race_against(
+    baseline: str, entrants: Mapping[str, Entrant], least: int, most: int, level: float = WRONG
+) -> dict[str, Course]:
+    """By name, how far each row has come on the way to a verdict against the baseline, which is one of them."""
+    courses: dict[str, Course] = {}
+    known: dict[str, tuple[Array, int]] = {}
+    rows = [name for name, entrant in entrants.items() if len(entrant.values) and name != baseline]
+    if baseline not in entrants or not len(entrants[baseline].values):
+        return {}
+    of_rows, going = len(rows), rows
+    for seeds in range(max(least, 2), most):
+        going = _without_failed(entrants, going, seeds, courses)
+        both = [baseline, *going]
+        if not going or not _without_failed(entrants, [baseline], seeds, courses):
+            return courses
+        if _lacks(entrants, both, seeds):
+            return courses | _open(entrants, both, seeds, courses)
+        _learn(known, entrants, both, seeds)
+        spreads, freedom = _spreads(entrants, both, known)
+        for place, name in enumerate(going, start=1):
+            pair = [entrants[baseline].first(seeds), entrants[name].first(seeds)]
+            fixed = entrants[baseline].fixed, entrants[name].fixed
+            chance = level / of_rows / looks(seeds, least, most)
+            variance = spreads[0] + spreads[place]
+            degrees = _pair_freedom(spreads[[0, place]], freedom[[0, place]])
+            decided = _sure(pair, fixed, chance)
+            gain = pair[1].mean(axis=0) - pair[0].mean(axis=0)
+            hopeless = _hopeless(gain, variance, degrees, seeds, most, level / of_rows)
+            gap = float(-gain.max())
+            if all(fixed) or (decided | hopeless).all():
+                courses[name] = Course(seeds, "decided" if decided.any() else "undecided", baseline, gap)
+            else:
+                courses[name] = Course(seeds + 1, "going", baseline, gap)
+        going = [name for name in going if courses[name].state == "going"]
+        courses[baseline] = Course(seeds + bool(going), "going" if going else "decided")
+    going = _without_failed(entrants, going, most, courses)
+    if going and _lacks(entrants, [baseline, *going], most):
+        return courses | _open(entrants, [baseline, *going], most, courses)
+    last = {name: Course(most, "most", baseline) for name in going}
+    return courses | last | ({baseline: Course(most, "most")} if going else {})
+
+
+def _lacks(entrants: Mapping[str, Entrant], names: Iterable[str], seeds: int) -> bool:
+    return any(_has_too_few(entrants[name], seeds) for name in names)
+
+
+def _has_too_few(entrant: Entrant, seeds: int) -> bool:
+    return not entrant.fixed and not entrant.failed and len(entrant.values) < seeds
+
+
+def _open(
+    entrants: Mapping[str, Entrant], names: Iterable[str], seeds: int, before: Mapping[str, Course]
+) -> dict[str, Course]:
+    """A round that is not complete; rivals are those of the round before."""
+    last = {name: before.get(name, Course(seeds, "going")) for name in names}
+    return {
+        name: Course(seeds, "going", course.rival, course.gap, waits=not _has_too_few(entrants[name], seeds))
+        for name, course in last.items()
+    }
+
+
+def _without_failed(
+    entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int, courses: dict[str, Course]
+) -> list[str]:
+    """Those that have, or can get, so many seeds; what becomes of the others is written down."""
+    there = []
+    for name in names:
+        entrant = entrants[name]
+        if entrant.failed and not entrant.fixed and len(entrant.values) < seeds:
+            courses[name] = Course(len(entrant.values), "failed")
+        else:
+            there.append(name)
+    return there
+
+
+def _best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[str]:
+    """By the first seed; of several goals by the sum of ranks. Of equal ones in the order given."""
+    first = np.stack([entrants[name].values[0] for name in names])
+    ranks = (first[:, None] < first).sum(axis=1).sum(axis=1)
+    return [names[place] for place in np.argsort(ranks, kind="stable")]
+
+
+# Spreads
+
+
+def _learn(known: dict[str, tuple[Array, int]], entrants: Mapping[str, Entrant], names: Sequence[str], k: int) -> None:
+    """Each recipe's own variance over its first k seeds, (goals,), with its degrees of freedom."""
+    trained = [name for name in names if not entrants[name].fixed]
+    if not trained:
+        return
+    values = np.stack([entrants[name].values[:k] for name in trained])  # (recipes, seeds, goals)
+    rest = values - values.mean(axis=1, keepdims=True)
+    for goal in range(values.shape[2]):
+        samples = [Sample(row, tuple(range(k))) for row in values[:, :, goal]]
+        if len(trained) > 1 and seed_effect_p(samples) <= SURE:
+            common = rest[:, :, goal].mean(axis=0)
+            rest[:, :, goal] = (rest[:, :, goal] - common) * np.sqrt(len(trained) / (len(trained) - 1))
+    for name, own in zip(trained, (rest**2).sum(axis=1) / (k - 1), strict=True):
+        known[name] = own, k - 1
+
+
+def _spreads(
+    entrants: Mapping[str, Entrant], names: Sequence[str], known: Mapping[str, tuple[Array, int]]
+) -> tuple[Array, Array]:
+    """(names, goals) variances between seeds, and their degrees of freedom: none where nothing is known."""
+    goals = entrants[names[0]].values.shape[1]
+    own = np.stack([variance for variance, _ in known.values()]) if known else np.zeros((0, goals))
+    freedom = np.array([degrees for _, degrees in known.values()], dtype=float)
+    variances, degrees = np.zeros((len(names), goals)), np.full((len(names), goals), np.inf)
+    for goal in range(goals):
+        usual, weight = 0.0, 0.0
+        if len(own) >= FEWEST:
+            floor = 1e-6 * max(float(np.median(own[:, goal])), 1e-12)
+            usual, weight = common_variance(np.maximum(own[:, goal], floor), freedom)
+            weight = min(weight, float(freedom.sum()))  # the common one is not known better than from all together
+        for place, name in enumerate(names):
+            if not entrants[name].fixed:
+                mine, mine_freedom = known.get(name, (np.zeros(goals), 0))
+                degrees[place, goal] = weight + mine_freedom
+                total = weight * usual + mine_freedom * mine[goal]
+                variances[place, goal] = total / max(weight + mine_freedom, 1e-12)
+    return variances, degrees
+
+
+def _pair_freedom(variances: Array, freedom: Array) -> Array:
+    """Satterthwaite's, of the sum of two variances: (2, ...) to (...)."""
+    total = variances.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        doubt = (variances**2 / freedom).sum(axis=0)
+        return np.where(doubt > 0, total**2 / doubt, np.inf)
+
+
+# Rounds
+
+
+def _judge(
+    entrants: Mapping[str, Entrant],
+    names: Sequence[str],
+    known: Mapping[str, tuple[Array, int]],
+    seeds: int,
+    most: int,
+    chance: float,
+) -> dict[str, Course]:
+    """A complete round: who leaves, and who needs one more seed."""
+    from scipy.special import stdtr
+
+    variances, freedom = _spreads(entrants, names, known)
+    means = np.stack([entrants[name].first(seeds).mean(axis=0) for name in names])
+    leads = means[:, None] - means  # (first, second, goals)
+    both = np.stack(np.broadcast_arrays(variances[:, None], variances[None]))
+    degrees = _pair_freedom(both, np.stack(np.broadcast_arrays(freedom[:, None], freedom[None])))
+    error = np.sqrt(np.maximum(both.sum(axis=0) * (1 / seeds - 1 / most), 1e-18))
+    p = np.where(degrees > 0, stdtr(np.maximum(degrees, 1e-6), -leads / error), 1.0)
+    ahead = np.all(p < chance, axis=2)
+    somewhere = np.any(p < chance / means.shape[1], axis=2)
+    out = np.any(ahead, axis=0)
+    apart = somewhere & somewhere.T  # each leads in some goal: neither can beat the other
+    courses = {}
+    for place, name in enumerate(names):
+        rivals = [rival for rival in range(len(names)) if rival != place and not out[rival]]
+        winners = [rival for rival in range(len(names)) if ahead[rival, place]]
+        gaps = leads[:, place].min(axis=1)  # in the goal in which the rival is ahead by least
+        closest = max(winners or rivals, key=lambda rival: gaps[rival], default=place)
+        rival, gap = names[closest], float(gaps[closest])
+        if winners:
+            courses[name] = Course(seeds, "behind", rival, gap)
+        elif not rivals:
+            courses[name] = Course(seeds, "best")
+        elif all(apart[place, rival] for rival in rivals):
+            courses[name] = Course(seeds, "on the front")
+        else:
+            courses[name] = Course(seeds + 1, "going", rival, gap)
+    return courses
+
+
+def _sure(pair: Sequence[Array], fixed: tuple[bool, bool], chance: float) -> Array:
+    """(goals,) Whether the second is above or below the first, as a report would judge it by its seeds."""
+    found = []
+    for goal in range(pair[0].shape[1]):
+        first, second = (
+            Sample(values[: 1 if alike else None, goal], tuple(range(1 if alike else len(values))), fixed=alike)
+            for values, alike in zip(pair, fixed, strict=True)
+        )
+        p = compare(second, first).p
+        found.append(p is not None and p < chance)
+    return np.array(found)
+
+
+def _hopeless(gain: Array, variance: Array, freedom: Array, seeds: int, most: int, level: float) -> Array:
+    """(goals,) Whether a verdict is unlikely even with the most seeds."""
+    from scipy.special import stdtr, stdtrit
+
+    bar = stdtrit(2 * (most - 1), 1 - level / 4) * np.sqrt(variance / most)  # two-sided, at half of the level
+    error = np.sqrt(np.maximum(variance * (1 / seeds - 1 / most), 1e-18))
+    chance = stdtr(freedom, (gain - bar) / error) + stdtr(freedom, (-gain - bar) / error)
+    return np.asarray(chance < HOPELESS)

@@ -1,0 +1,176 @@
+"""`python -m study.replay RECORD`: which sampler and scheduler to choose, before any GPU is spent."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from study.samplers import SAMPLERS
+from study.schedulers import SCHEDULERS
+from trainables.errors import UserError, answer_user_errors
+from trainables.registry import Registry
+
+if TYPE_CHECKING:
+    from study.replay.recorded import Recorded
+
+EXAMPLES = """examples:
+  python -m study.replay record.parquet                     tpe and random, with and without asha, two goals
+  python -m study.replay record.parquet --goals sts --compute 0.1
+                                                            one goal, at a tenth of the whole record's compute
+  python -m study.replay record.parquet --goals sts --sampler tpe --scheduler none,asha --rungs 6,12 --trials 50
+  python -m study.replay results/scl_lambda-laptop --trials 10 --repeats 100
+                                                            the trials of a study that is done
+  python -m study.replay record.parquet --learn-from other.parquet --trials 50
+                                                            each search with and without what another one found
+  python -m study.replay record.parquet --workers 16 --hours 0.01 --to replayed
+                                                            as many as fit into that time; a report with pictures
+
+Every combination of the samplers and schedulers is run, in simulated time, by the code that a study runs.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
+    asked = _parser().parse_args(arguments)
+    from trainables.plugins import load_plugin
+
+    for plugin in asked.plugin:
+        load_plugin(plugin)
+    samplers, schedulers = _names(SAMPLERS, asked.sampler), _names(SCHEDULERS, asked.scheduler)
+    for name, least in (("seeds", 1), ("workers", 1), ("repeats", 1), ("processes", 1), ("trials", 1)):
+        if getattr(asked, name) is not None and getattr(asked, name) < least:
+            raise UserError(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+    for name in ("compute", "hours"):
+        if getattr(asked, name) is not None and not getattr(asked, name) > 0:
+            raise UserError(f"--{name} must be above 0, not {getattr(asked, name):g}")
+    from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
+    from study.replay.ours import contestants, source_of
+    from study.replay.report import Compared, advice, results_table, write
+
+    recorded = _read(asked.record)
+    if asked.goals:
+        recorded = recorded.of_goals([goal.strip() for goal in asked.goals.split(",")])
+    terms = Terms(
+        asked.seeds,
+        asked.workers,
+        _rungs(recorded, asked.rungs),
+        asked.trials,
+        0.25 if (asked.trials, asked.compute, asked.hours) == (None, None, None) else asked.compute,
+        asked.hours,
+    )
+    arena = Arena(recorded, terms)  # refuses what cannot be measured before any work
+    sources = [source_of(str(path), _read(path), recorded) for path in asked.learn_from]
+    ours = contestants(recorded, samplers, schedulers, sources)
+    began = time.monotonic()
+    searches = run_contest(recorded, ours, terms, asked.repeats, asked.processes, asked.plugin)
+    took = time.monotonic() - began
+    whole = Contestant("whole record", WholeRecord, stops=False)
+    unbounded = Terms(terms.seeds, terms.workers)
+    compared = Compared(
+        asked.record.name,
+        arena.yardstick,
+        terms,
+        searches,
+        run_contest(recorded, [whole], unbounded, asked.repeats)[whole.name],
+    )
+    print(f"{results_table(compared)}\n\n{advice(compared)}\n")
+    made = len(ours) * asked.repeats
+    print(f"{made:,} searches in {took:,.0f} s: {60 * made / took:,.0f} a minute")
+    if asked.to is not None:
+        print(write(compared, asked.to))
+    return 0
+
+
+def _read(path: Path) -> Recorded:
+    from study.replay.past_study import read_ledger
+    from study.replay.recorded import read_record
+
+    if not path.exists():
+        raise UserError(f"{path} does not exist; give a packed record, or the results folder of a study")
+    return read_ledger(path) if path.is_dir() else read_record(path)
+
+
+def _names(known: Registry[Any], given: str) -> list[str]:
+    """Names with commas between them, each once; `UserError` for one that is not registered."""
+    names = list(dict.fromkeys(name.strip() for name in given.split(",")))
+    for name in names:
+        known[name]
+    return names
+
+
+def _rungs(recorded: Recorded, given: str | None) -> tuple[int, ...] | None:
+    """The numbers of the rungs at these steps, from 0."""
+    if given is None:
+        return None
+    known = {f"{step:g}": place for place, step in enumerate(recorded.rungs[:-1])}
+    steps = [step.strip() for step in given.split(",")]
+    for step in steps:
+        if step not in known:
+            there = f"it was scored at steps {', '.join(known)}" if known else "it was scored at its end only"
+            raise UserError(f"--rungs {given}: the record has no rung at step {step}; {there}")
+    return tuple(sorted({known[step] for step in steps}))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m study.replay",
+        description="Try samplers and schedulers on trials that are recorded, in simulated time.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("record", type=Path, metavar="RECORD", help="a packed record, or a study's results folder")
+    parser.add_argument("--sampler", default="tpe,random", metavar="NAMES", help=_listed("tpe,random", SAMPLERS))
+    parser.add_argument("--scheduler", default="none,asha", metavar="NAMES", help=_listed("none,asha", SCHEDULERS))
+    parser.add_argument("--goals", metavar="NAMES", help="one goal or two of the record's, such as sts (default: all)")
+    parser.add_argument("--trials", type=int, metavar="N", help="a search ends when it has asked for so many recipes,")
+    parser.add_argument(
+        "--compute",
+        type=float,
+        metavar="SHARE",
+        help="when it has spent this share of the whole record's compute (default 0.25, if nothing else is given),",
+    )
+    parser.add_argument("--hours", type=float, metavar="H", help="or after so many simulated hours; whichever is first")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every recipe (default 1)")
+    parser.add_argument("--workers", type=int, default=4, metavar="N", help="trials at once (default 4)")
+    parser.add_argument("--rungs", metavar="STEPS", help="steps where trials may be stopped (default: all recorded)")
+    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="of this machine (default: one a core)"
+    )
+    parser.add_argument(
+        "--learn-from",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="RECORD",
+        help="other records or results folders: every search is also run as it learns from these",
+    )
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="write replay.md and its pictures there")
+    parser.add_argument(
+        "--plugin",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file that adds a sampler or a scheduler; may be repeated",
+    )
+    return parser
+
+
+def _listed(default: str, names: Registry[Any]) -> str:
+    return f"one or more, with commas between them (default {default}): {', '.join(names)}"
+
+
+def command() -> int:
+    """What `python -m study.replay` runs."""
+    return answer_user_errors(main)
+
+
+if __name__ == "__main__":
+    sys.exit(command())

@@ -1,0 +1,186 @@
+"""How good a search is: what it picks against what the whole record would give, over its trials, time and compute.
+
+A recipe's true value is the mean of its test scores at the end over all its recorded seeds. A search sees development
+scores of its own seeds only. With one goal it picks the finished recipe with the highest mean of them, and what counts
+is the regret: how much the pick's true value lies below that of the recipe which the whole record would pick. With two
+goals it finds a front, those finished recipes that no other one beats in both development means, and what counts is
+the hypervolume of their true values above a reference point, as a share of the whole record's.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from study.replay.recorded import Recorded
+from study.replay.simulate import History
+from trainables.errors import UserError
+
+MOST_GOALS = 2
+"""The hypervolume is that of a plane."""
+
+
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """What all searches on a record are measured by."""
+
+    recorded: Recorded
+
+    def __post_init__(self) -> None:
+        if len(self.recorded.goals) > MOST_GOALS:
+            raise UserError(f"a replay measures one goal or two, not {len(self.recorded.goals)}; choose with --goals")
+        if not self._complete.any():
+            raise UserError("no recorded recipe was run to its end with scores for every goal")
+
+    @functools.cached_property
+    def truth(self) -> np.ndarray:  # (recipes, goals)
+        """True values; NaN where no seed came to its end."""
+        return mean_of_seeds(self.recorded.test[:, :, -1])
+
+    @functools.cached_property
+    def development(self) -> np.ndarray:  # (recipes, goals)
+        """Means over all recorded seeds, by which the whole record picks."""
+        return mean_of_seeds(self.recorded.development[:, :, -1])
+
+    @functools.cached_property
+    def _complete(self) -> np.ndarray:  # (recipes,)
+        return np.asarray(~np.isnan(self.truth).any(axis=1) & ~np.isnan(self.development).any(axis=1))
+
+    @functools.cached_property
+    def best(self) -> int:
+        """The recipe that the whole record picks for its first goal."""
+        return int(np.argmax(np.where(self._complete, self.development[:, 0], -np.inf)))
+
+    @functools.cached_property
+    def error(self) -> float:
+        """One standard error of a true value, in points: the spread between a recipe's seeds, pooled over recipes,
+        over the root of how many seeds a recipe has. NaN where every recipe has one seed."""
+        scores = self.recorded.test[:, :, -1, 0]
+        counts = (~np.isnan(scores)).sum(axis=1)
+        several = scores[counts > 1]
+        if not len(several):
+            return math.nan
+        squares = np.nansum((several - np.nanmean(several, axis=1, keepdims=True)) ** 2)
+        variance = squares / (counts[counts > 1] - 1).sum()
+        return float(np.sqrt(variance / np.median(counts[counts > 0])))
+
+    @functools.cached_property
+    def reference(self) -> np.ndarray:  # (goals,)
+        """The median recipe's true value in each goal: the corner from which a hypervolume is taken."""
+        return np.asarray(np.median(self.truth[self._complete], axis=0))
+
+    @functools.cached_property
+    def area(self) -> float:
+        """The whole record's hypervolume, in points squared."""
+        places = np.flatnonzero(self._complete)
+        return hypervolume(self.truth[places[on_front(self.development[places])]], self.reference)
+
+    @functools.cached_property
+    def nothing(self) -> float:
+        """As `Progress.found`, of a search in which nothing has finished: no hypervolume, or the regret of a blind
+        pick, which is that of the mean recipe."""
+        if len(self.recorded.goals) > 1:
+            return 0.0
+        return float(self.truth[self.best, 0] - self.truth[self._complete, 0].mean())
+
+    def regret(self, recipe: int) -> float:
+        """Points of the first goal that this pick lies below the whole record's; negative where it is better."""
+        return float(self.truth[self.best, 0] - self.truth[recipe, 0])
+
+    def share(self, recipes: Sequence[int]) -> float:
+        """Of the whole record's hypervolume, what these recipes' true values have."""
+        return hypervolume(self.truth[list(recipes)], self.reference) / self.area
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What a search had found at its start and after each recipe that changed it; arrays of equal length.
+
+    `found`: with one goal the regret of the pick, in points; with two the share of the whole record's hypervolume.
+    """
+
+    trials: np.ndarray  # how many had ended
+    clock: np.ndarray  # simulated seconds
+    compute: np.ndarray  # training seconds of all trials until then
+    found: np.ndarray
+    development: np.ndarray  # (changes, goals), the best in each goal; NaN at the start
+
+
+def progress(history: History, seeds: Sequence[int], yardstick: Yardstick) -> Progress:
+    """Measure a search over its whole course. `seeds`: the places of those that each recipe was to run with."""
+    places, recipes = _completed(history, len(seeds))
+    seen = yardstick.recorded.development[:, list(seeds), -1].mean(axis=1)[recipes]  # (completed, goals)
+    changes: list[int] = []
+    found: list[float] = []
+    best: list[np.ndarray] = []
+    front: list[int] = []
+    one_goal = seen.shape[1] == 1
+    for number, here in enumerate(seen):
+        if any(beats(seen[other], here) for other in front):
+            continue
+        front = [other for other in front if not beats(here, seen[other])] + [number]
+        of_front = [int(recipe) for recipe in recipes[front]]
+        changes.append(number)
+        found.append(yardstick.regret(of_front[0]) if one_goal else yardstick.share(of_front))
+        best.append(seen[front].max(axis=0))
+    when = places[changes]
+    return Progress(
+        np.append(0, when + 1),
+        np.append(0.0, history.clock[when]),
+        np.append(0.0, history.spent[when]),
+        np.append(yardstick.nothing, found),
+        np.array([np.full(seen.shape[1], np.nan), *best]),
+    )
+
+
+def _completed(history: History, seeds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each recipe whose trials all finished: the last trial's place in the history, and the recipe, in order."""
+    places = np.flatnonzero(history.finished)
+    recipes = history.recipe[places]
+    if not len(recipes):
+        return places, recipes
+    known, inverse = np.unique(recipes, return_inverse=True)
+    last = np.zeros(len(known), dtype=int)
+    np.maximum.at(last, inverse, places)
+    complete = np.bincount(inverse) == seeds
+    order = np.argsort(last[complete])
+    return last[complete][order], known[complete][order]
+
+
+def on_front(points: np.ndarray) -> np.ndarray:  # (points, goals) -> (front,), their numbers
+    """The points that no other one beats."""
+    order = np.lexsort(-points.T[::-1])  # by the first goal, the best first: only an earlier one can beat a later one
+    front: list[int] = []
+    for number in order:
+        if not any(beats(points[other], points[number]) for other in front):
+            front.append(int(number))
+    return np.array(sorted(front), dtype=int)
+
+
+def beats(first: np.ndarray, second: np.ndarray) -> bool:  # (goals,), (goals,)
+    """Whether the first point is at least as good in every goal and better in one."""
+    return bool((first >= second).all() and (first > second).any())
+
+
+def hypervolume(points: np.ndarray, reference: np.ndarray) -> float:  # (points, 1 or 2 goals), (goals,)
+    """The part of the plane that lies above the reference and below at least one point; of one goal a length."""
+    above = points[(points > reference).all(axis=1)] - reference
+    if not len(above):
+        return 0.0
+    if points.shape[1] == 1:
+        return float(above.max())
+    above = above[np.argsort(-above[:, 0])]
+    heights = np.maximum.accumulate(above[:, 1])
+    widths = above[:, 0] - np.append(above[1:, 0], 0.0)
+    return float((widths * heights).sum())
+
+
+def mean_of_seeds(scores: np.ndarray) -> np.ndarray:  # (recipes, seeds, goals) -> (recipes, goals)
+    """Over the seeds that are there; NaN where none is."""
+    there = ~np.isnan(scores)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(scores, axis=1) / there.sum(axis=1))

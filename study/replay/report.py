@@ -1,0 +1,217 @@
+"""What a replay says: a table of all searches, what to choose and how sure that is, and pictures of their course."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from reports.markdown import DASH, count, duration, number, table
+from study.replay.contest import Outcome, Terms
+from study.replay.measures import Yardstick
+from study.replay.pictures import course_picture
+from study.replay.repeats import Choice, Interval, choose, mean, share
+from trainables.files import write_whole
+
+ENOUGH = 0.95
+"""The share of the whole record's hypervolume that a search is to reach."""
+TAIL = 0.9
+"""Of the repeats: a quantile is as bad or better in so many of them."""
+PARTS = (0.05, 0.1, 0.15, 0.2, 0.25)
+"""Of the whole record's compute, where the course is told in numbers."""
+PAGE = "replay.md"
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Searches under the same terms, and the whole record run without choosing or stopping."""
+
+    name: str
+    """Of the record."""
+    yardstick: Yardstick
+    terms: Terms
+    searches: Mapping[str, Sequence[Outcome]]
+    whole: Sequence[Outcome]
+
+    @property
+    def one_goal(self) -> bool:
+        return len(self.yardstick.recorded.goals) == 1
+
+    @property
+    def repeats(self) -> int:
+        return len(self.whole)
+
+    def choice(self) -> Choice:
+        """Which search is best, by what it has found at its end."""
+        found = {name: [outcome.found for outcome in outcomes] for name, outcomes in self.searches.items()}
+        return choose(found, low=self.one_goal)
+
+    def reached(self, found: float) -> bool:
+        """Whether that is as good as the whole record: regret within one standard error, or 95 % of its hypervolume."""
+        return found <= self.yardstick.error if self.one_goal else found >= ENOUGH
+
+
+def write(compared: Compared, folder: Path) -> Path:
+    """The report as `replay.md`, with its pictures beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recorded, one = compared.yardstick.recorded, compared.one_goal
+    level = 0.0 if one else 100.0
+    names = ["regret" if one else "hypervolume", *(f"development-{goal}" for goal in recorded.goals)]
+    label = f"regret in {recorded.goals[0]}, points" if one else "hypervolume, percent of the whole record's"
+    scale = 1.0 if one else 100.0
+    pictures = [
+        course_picture(
+            compared.searches,
+            lambda course: scale * course.found,
+            label,
+            level,
+            "as the whole record",
+            folder / f"{names[0]}.svg",
+        )
+    ]
+    for place, goal in enumerate(recorded.goals):
+        pictures.append(
+            course_picture(
+                compared.searches,
+                lambda course, place=place: course.development[:, place],  # type: ignore[misc]
+                f"best development {goal} so far",
+                float(np.nanmax(compared.yardstick.development[:, place])),
+                "best of the whole record",
+                folder / f"{names[place + 1]}.svg",
+            )
+        )
+    parts = [
+        f"# Searches replayed on {compared.name}",
+        said(compared),
+        results_table(compared),
+        advice(compared),
+        "## Course",
+        course_table(compared),
+        *(f"![{path.stem}, against trials, time and compute]({path.name})" for path in pictures),
+    ]
+    path = folder / PAGE
+    write_whole(path, ("\n\n".join(parts) + "\n").encode())
+    return path
+
+
+def said(compared: Compared) -> str:
+    """What was run, and what the numbers mean."""
+    recorded, terms, yardstick = compared.yardstick.recorded, compared.terms, compared.yardstick
+    budget = [
+        *([count(terms.trials, "recipe") + " asked for"] if terms.trials is not None else []),
+        *([f"{terms.compute:.0%} of the whole record's compute"] if terms.compute is not None else []),
+        *([f"{terms.hours:g} simulated hours"] if terms.hours is not None else []),
+    ]
+    stops = recorded.rungs[:-1] if terms.rungs is None else [recorded.rungs[rung] for rung in terms.rungs]
+    rungs = (
+        f"rungs at step {', '.join(f'{step:g}' for step in stops)} of {recorded.rungs[-1]:g}" if stops else "no rungs"
+    )
+    sentences = [
+        f"{count(len(recorded.hashes), 'recipe')} recorded; each search ends at {', or '.join(budget)}. "
+        f"{count(terms.seeds, 'seed')} of each recipe, {count(terms.workers, 'worker')}, {rungs}; "
+        f"{count(compared.repeats, 'repeat')}, each with the same seeds for all searches. Intervals are of 95 %.",
+        "Compute is the training time of all trials, up to where each stopped; where a trial holds one GPU it is GPU "
+        "time. Clock is simulated time, scoring at rungs and at the end included.",
+    ]
+    if compared.one_goal:
+        error = f"here {number(yardstick.error)}" if math.isfinite(yardstick.error) else "unknown with one seed"
+        sentences.append(
+            f"Regret: how many points of {recorded.goals[0]} (test, mean over all recorded seeds) the search's pick "
+            "lies below the recipe that the whole record would pick. Within 1 SE: the share of repeats whose regret is "
+            f"at most one standard error of that score, {error}."
+        )
+    else:
+        sentences.append(
+            f"Hypervolume: of {' and '.join(recorded.goals)} (test, mean over all recorded seeds), above the median "
+            "recipe, of what the search would put on its front by development scores, as a share of the whole "
+            f"record's. At least {ENOUGH:.0%}: the share of repeats that reach that."
+        )
+    return "\n\n".join(sentences)
+
+
+def results_table(compared: Compared) -> str:
+    """All searches, the best first, and the whole record below."""
+    one = compared.one_goal
+    found = (
+        ["regret", "9 of 10 at most", "within 1 SE"] if one else ["hypervolume", "9 of 10 at least", "at least 95 %"]
+    )
+    head = ["search", "recipes", "trials", "run to the end", "compute", "clock", *found]
+    choice = compared.choice()
+    rows = [_row(compared, name, compared.searches[name]) for name in (choice.best, *choice.differences)]
+    return table(head, [*rows, _row(compared, "whole record", compared.whole)])
+
+
+def _row(compared: Compared, name: str, outcomes: Sequence[Outcome]) -> list[str]:
+    found = np.array([outcome.found for outcome in outcomes])
+    tail = float(np.quantile(found, TAIL if compared.one_goal else 1 - TAIL))
+    hits = sum(compared.reached(outcome.found) for outcome in outcomes)
+    unknown = compared.one_goal and math.isnan(compared.yardstick.error)
+
+    def middle(values: Sequence[float]) -> float:
+        return float(np.mean(values))
+
+    return [
+        name,
+        f"{middle([outcome.asked for outcome in outcomes]):,.0f}",
+        f"{middle([outcome.trials for outcome in outcomes]):,.0f}",
+        f"{middle([outcome.finished for outcome in outcomes]):,.0f}",
+        f"{middle([outcome.compute / outcome.whole for outcome in outcomes]):.1%}",
+        _clock(middle([outcome.clock for outcome in outcomes])),
+        _shown(compared, mean(found)),
+        number(tail) if compared.one_goal else f"{tail:.1%}",
+        DASH if unknown else _percent(share(hits, len(outcomes))),
+    ]
+
+
+def course_table(compared: Compared) -> str:
+    """What each search had found by parts of the whole record's compute, the mean over repeats."""
+    last = max(outcome.compute / outcome.whole for outcomes in compared.searches.values() for outcome in outcomes)
+    parts = [part for part in PARTS if part <= last + 0.005] or [last]
+    rows = []
+    for name, outcomes in compared.searches.items():
+        cells = [[_found_by(outcome, part) for outcome in outcomes] for part in parts]
+        rows.append([name, *(_shown(compared, mean(cell)) for cell in cells)])
+    what = "regret" if compared.one_goal else "hypervolume"
+    return table([f"{what} by compute", *(f"{part:.0%}" if part >= 0.01 else f"{part:.2%}" for part in parts)], rows)
+
+
+def _found_by(outcome: Outcome, part: float) -> float:
+    place = np.searchsorted(outcome.progress.compute, part * outcome.whole, side="right") - 1
+    return float(outcome.progress.found[place])
+
+
+def advice(compared: Compared) -> str:
+    """What to choose, and how sure that is."""
+    choice = compared.choice()
+    found = [outcome.found for outcome in compared.searches[choice.best]]
+    what = "regret is the lowest" if compared.one_goal else "hypervolume is the largest"
+    lines = [f"Choose **{choice.best}**: its {what}, {_shown(compared, mean(found), unit=True)}."]
+    if choice.worse:
+        listed = ", ".join(f"{name} (by {_shown(compared, choice.differences[name])})" for name in choice.worse)
+        lines.append(f"Over the same repeats it is better than {listed}; these intervals hold together.")
+    if choice.same:
+        lines.append(f"In every repeat it found the same as {', '.join(choice.same)}.")
+    if choice.alike:
+        listed = ", ".join(f"{name} ({_shown(compared, choice.differences[name])})" for name in choice.alike)
+        lines.append(f"It cannot be told apart from {listed}; more repeats may do that.")
+    if compared.repeats < 2:
+        lines.append("One repeat says nothing of how sure that is; give more --repeats.")
+    return " ".join(lines)
+
+
+def _shown(compared: Compared, interval: Interval, *, unit: bool = False) -> str:
+    scale, digits = (1.0, 2) if compared.one_goal else (100.0, 1)
+    sign = (" points" if unit else "") if compared.one_goal else " %"
+    value, low, high = (number(scale * part, digits) for part in (interval.value, interval.low, interval.high))
+    return f"{value}{sign}" if math.isnan(interval.low) else f"{value}{sign} [{low}, {high}]"
+
+
+def _clock(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
+
+
+def _percent(interval: Interval) -> str:
+    return f"{interval.value:.0%} [{interval.low:.0%}, {interval.high:.0%}]"

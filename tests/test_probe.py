@@ -1,0 +1,54 @@
+"""The cheap linear probe against fits that really leave each example out."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from trainables.senteval.probe import PENALTY, left_out, probe_accuracy
+
+
+def _one_by_one(embeddings: Tensor, labels: Tensor) -> Tensor:
+    """A ridge fit for each example, to all the others."""
+    count, dim = embeddings.shape
+    centred = embeddings - embeddings.mean(dim=0)
+    targets = torch.nn.functional.one_hot(labels).double()
+    columns = torch.cat([centred, torch.ones(count, 1, dtype=torch.float64)], dim=1)
+    penalty = PENALTY * centred.square().mean() * count * torch.eye(dim + 1, dtype=torch.float64)
+    penalty[dim, dim] = 0  # the intercept is free
+    found = []
+    for i in range(count):
+        others = torch.arange(count) != i
+        kept = columns[others]
+        weights = torch.linalg.solve(kept.mT @ kept + penalty, kept.mT @ targets[others])
+        found.append((columns[i] @ weights).argmax())
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize(("count", "dim", "classes"), [(30, 4, 2), (47, 9, 3), (12, 20, 2)])
+def test_it_is_the_fit_without_the_example(count: int, dim: int, classes: int):
+    torch.manual_seed(count)
+    embeddings = 3 + torch.randn(count, dim, dtype=torch.float64)
+    labels = (embeddings[:, 0] * 1.5 + torch.randn(count)).argsort().argsort() * classes // count
+    expected = _one_by_one(embeddings, labels)
+    assert left_out(embeddings, labels).equal(expected)
+
+
+def test_what_an_example_says_of_itself_does_not_count():
+    """With more dimensions than examples a plain fit is always right; random labels must stay at chance."""
+    torch.manual_seed(0)
+    embeddings, labels = torch.randn(200, 300, dtype=torch.float64), torch.randint(2, (200,))
+    assert probe_accuracy(embeddings, labels) < 65
+
+
+def test_a_scale_changes_nothing():
+    torch.manual_seed(1)
+    embeddings = torch.randn(80, 6, dtype=torch.float64)
+    labels = (embeddings[:, 1] > 0).long()
+    assert left_out(embeddings * 1e3, labels).equal(left_out(embeddings, labels))
+    assert probe_accuracy(embeddings, labels) > 90
+
+
+def test_embeddings_that_are_all_the_same_give_the_larger_class():
+    assert left_out(torch.ones(5, 3), torch.tensor([0, 1, 1, 1, 0])).tolist() == [1] * 5
