@@ -130,7 +130,7 @@ class Plan:
         if not SCHEDULERS[self.request.scheduler].stops:
             return None
         goals = [GOALS[name] for name in self.space.goals]
-        measures = tuple(Measure(goal.name, goal.tasks, goal.number) for goal in goals) or (STS,)
+        measures = tuple(Measure(goal.name, goal.tasks, goal.number) for goal in goals if goal.tasks) or (STS,)
         return dataclasses.replace(self.request.rungs, measures=measures)
 
     @property

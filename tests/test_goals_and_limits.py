@@ -125,6 +125,12 @@ class TestCommandLine:
         with pytest.raises(UserError, match=r"evaluation\.tasks has no task that gives them"):
             check_plan(plan_of(tmp_path, *asked))
 
+    def test_a_scheduler_judges_the_selection_as_it_does_without_goals(self, tmp_path: Path) -> None:
+        plain = plan_of(tmp_path, *TAU, "--scheduler", "asha")
+        named = plan_of(tmp_path, *TAU, "--scheduler", "asha", "--goals", "selection")
+        assert plain.rungs is not None
+        assert named.rungs == plain.rungs
+
     def test_gpu_hours_need_gpus(self) -> None:
         with pytest.raises(UserError, match="gpu_hours is of GPUs, and trials get none here; worker_hours bounds"):
             check_limits({"gpu_hours": 2.0}, 0.0)

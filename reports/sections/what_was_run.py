@@ -30,7 +30,7 @@ def write(results: Results, pictures: Path) -> str:
         f"Paper: {text(results.space.paper)}",
         f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),
         f"Search: {text(info.search)}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
-        f"Goals: {' and '.join(text(goal.label) for goal in results.goals)}" if len(results.goals) > 1 else "",
+        f"Goals: {' and '.join(text(goal.label) for goal in results.goals)}" if info.goals else "",
         f"Limits: {', '.join(code(f'{name}={value:g}') for name, value in info.limits.items())}",
         f"Seeds: {', '.join(map(str, info.seeds))}"
         + (f", and up to {info.most_seeds} of a recipe where more could change an answer" if info.raced else ""),
