@@ -4,11 +4,11 @@
     python -m benchmarks racing --record FILE                 many studies drawn from a recorded benchmark
     python -m benchmarks racing --record FILE --studies 50
 
-From a record (`python -m benchmarks record`) those recipes are taken that have the most seeds. A study is some of them at
-random, with their seeds in random order. It is raced by development scores, and compared with the same study where every
-recipe has all seeds: the same winner or not, how many of the trials it took, and what the winner loses in true test
-score, which is the mean over all seeds. Beside it: the same number of trials split evenly, and Optuna's WilcoxonPruner,
-which compares each recipe with the best one before it, seed by seed and goal by goal.
+From a record (`python -m benchmarks record`) those recipes are taken that have the most seeds. A study is some of them
+at random, with their seeds in random order. It is raced by development scores, and compared with the same study where
+every recipe has all seeds: the same winner or not, how many of the trials it took, and what the winner loses in true
+test score, which is the mean over all seeds. Beside it: the same number of trials split evenly, and Optuna's
+WilcoxonPruner, which compares each recipe with the best one before it, seed by seed and goal by goal.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from reports.markdown import table
+from reports.racing import raced as race_of
 from reports.statistics.comparison import compare
 from reports.statistics.families import holm
 from reports.statistics.sample import Sample
-from reports.statistics.sequential import WRONG, looks
-from study.racing import Race
+from reports.statistics.sequential import WRONG, Entrant, looks, race_for_best
 from study.replay.recorded import Recorded, read_record
 
 Array = np.ndarray
@@ -83,18 +83,14 @@ def main(arguments: Sequence[str]) -> None:
 
 def raced(scores: Array, least: int, most: int) -> tuple[int, list[int]]:
     """The winner of a race over (recipes, seeds) scores, and how many seeds each recipe got."""
-    race = Race(least, most)
-    names = [str(number) for number in range(len(scores))]
-    for number, name in enumerate(names):
-        race.enter(name)
-        for seed in range(least):
-            race.tell(name, seed, [scores[number, seed]])
-    while wanted := race.wanted(places=1):
-        for name, seed in wanted:
-            race.tell(name, seed, [scores[int(name), seed]])
-    ends = [race.raced()[name] for name in names]
-    means = [-math.inf if end.lost else scores[number, : end.has].mean() for number, end in enumerate(ends)]
-    return int(np.argmax(means)), [end.has for end in ends]
+    entrants = {str(number): Entrant(own[:, None]) for number, own in enumerate(scores)}
+    ends = race_for_best(entrants, least, most)  # it looks only at those seeds that a study would have run
+    counts = [ends[name].seeds for name in entrants]
+    means = [
+        -math.inf if ends[name].state == "behind" else own[:count].mean()
+        for name, own, count in zip(entrants, scores, counts, strict=True)
+    ]
+    return int(np.argmax(means)), counts
 
 
 def split_evenly(scores: Array, trials: int, random: np.random.Generator) -> int:
@@ -248,20 +244,11 @@ def false_verdict(
     test = noise_of(noise, random, (rows, most))
     other = noise_of(noise, random, (rows, most))
     development = agree * test + math.sqrt(1 - agree**2) * other + real * np.arange(rows)[:, None]
-    race = Race(1, most, baseline="0")
-    for row in range(rows):
-        race.enter(str(row), row=True)
-        race.tell(str(row), 0, [development[row, 0]])
-    while wanted := race.wanted(places=1):
-        for name, seed in wanted:
-            race.tell(name, seed, [development[int(name), seed]])
-    samples = []
-    for row in range(rows):
-        count = race.raced()[str(row)].has
-        samples.append(Sample(test[row, :count], tuple(range(count))))
+    entrants = {str(row): Entrant(own[:, None]) for row, own in enumerate(development)}
+    counts = [found.seeds for found in race_of(entrants, [*entrants], "0", 1, most).values()]
+    samples = [Sample(own[:count], tuple(range(count))) for own, count in zip(test, counts, strict=True)]
     chances = []
     for sample in samples[1:]:
-        counts = sample.count, samples[0].count
-        allowed = max(looks(count, 1, most) for count in counts) if wary else 1.0
+        allowed = max(looks(count, 1, most) for count in (sample.count, samples[0].count)) if wary else 1.0
         chances.append(compare(sample, samples[0], looks=allowed).p)
     return any(p is not None and p < WRONG for p in holm(chances))

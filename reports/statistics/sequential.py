@@ -27,7 +27,7 @@ tails, unequal spreads and seeds that move together included.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -113,6 +113,8 @@ def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level:
         else:
             _learn(known, entrants, going, seeds)
         judged = _judge(entrants, going, known, seeds, most, level / ((most - least) * (len(going) - 1)))
+        if seeds == 1:
+            judged |= {name: replace(judged[name], seeds=2) for name in ready if name in judged}
         courses |= judged
         going = [name for name in going if judged[name].state == "going"]
     going = _without_failed(entrants, going, most, courses)

@@ -1,0 +1,107 @@
+"""Error rates of the race over seeds, on made-up scores whose truth is known; small versions of the benchmark's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.racing import NOISES, false_verdict, noise_of, raced, wilson, winner_is_lost
+from reports.statistics.sequential import LOST, WRONG, Entrant, looks, race_against, race_for_best
+
+STUDIES = 60
+
+
+def at_most(level: float, studies: int = STUDIES) -> float:
+    """A share that a true rate of `level` stays below in 99.7 % of runs."""
+    return level + 2.75 * math.sqrt(level * (1 - level) / studies)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_winner_of_all_seeds_is_rarely_lost(noise: str) -> None:
+    """Eight recipes that are all alike are the hardest case: any of them may be the winner."""
+    lost = [winner_is_lost(np.random.default_rng(number), noise, 0.0, 1, recipes=8) for number in range(STUDIES)]
+    assert np.mean(lost) <= at_most(LOST)
+
+
+def test_without_its_correction_it_would_be_lost_too_often() -> None:
+    """The control: the same test, at a level that is not shared out over rounds and rivals."""
+    lost = []
+    for number in range(STUDIES):
+        scores = noise_of("normal", np.random.default_rng(number), (8, 10))
+        courses = race_for_best({str(n): Entrant(own[:, None]) for n, own in enumerate(scores)}, 2, 10, level=LOST * 56)
+        lost.append(courses[str(int(scores.mean(axis=1).argmax()))].state == "behind")
+    assert np.mean(lost) > at_most(LOST)
+
+
+def test_a_race_is_cheap_where_recipes_differ() -> None:
+    shares = []
+    for number in range(10):
+        random = np.random.default_rng(number)
+        scores = random.normal(0, 4, (12, 1)) + random.normal(0, 1, (12, 10))
+        chosen, seeds = raced(scores, 1, 10)
+        assert chosen == int(scores.mean(axis=1).argmax())
+        shares.append(sum(seeds) / scores.size)
+    assert np.mean(shares) < 0.4
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("real", [0.0, 1.0])
+def test_verdicts_after_a_race_keep_their_level(noise: str, real: float) -> None:
+    """Rows that are alike on test sets, whether or not development scores made them stop."""
+    wrong = [false_verdict(np.random.default_rng(number), noise, 1.0 - 0.3 * real, real) for number in range(STUDIES)]
+    assert np.mean(wrong) <= at_most(WRONG)
+
+
+def test_looks_spend_the_level_once() -> None:
+    """Whatever makes a race stop: the shares of the level over all numbers of seeds with a verdict add up to one."""
+    for least, most in ((1, 10), (2, 10), (3, 5), (1, 2), (4, 4)):
+        spent = sum(1 / looks(seeds, least, most) for seeds in range(max(least, 2), most + 1))
+        assert spent <= 1 + 1e-9
+    assert looks(3, 3, 3) == 1.0
+
+
+def test_stopping_on_purpose_cannot_force_a_verdict() -> None:
+    """An adversary who stops as soon as p is small: without `looks` it succeeds too often, with it it does not."""
+    from reports.statistics.comparison import compare
+    from reports.statistics.sample import Sample
+
+    def forced(number: int, wary: bool) -> bool:
+        values = np.random.default_rng(number).standard_normal((2, 10))
+        for seeds in range(2, 11):
+            pair = [Sample(own[:seeds], tuple(range(seeds))) for own in values]
+            p = compare(*pair, looks=looks(seeds, 1, 10) if wary else 1.0).p
+            if p is not None and p < WRONG:
+                return True
+        return False
+
+    assert np.mean([forced(number, wary=False) for number in range(300)]) > at_most(WRONG, 300)
+    assert np.mean([forced(number, wary=True) for number in range(300)]) <= at_most(WRONG, 300)
+
+
+def test_a_row_far_above_the_baseline_and_one_like_it_stop_early() -> None:
+    random = np.random.default_rng(0)
+    base = 50 + random.normal(0, 1, (10, 1))
+    rows = {"base": base, "same": base[::-1].copy(), "far": base + 20 + random.normal(0, 1, (10, 1))}
+    courses = race_against("base", {name: Entrant(own) for name, own in rows.items()}, 1, 10)
+    assert courses["far"].state == "decided"
+    assert courses["far"].seeds < 10
+    assert courses["same"].state in ("undecided", "most")
+
+
+def test_of_two_goals_the_front_stays_and_the_beaten_leave() -> None:
+    random = np.random.default_rng(1)
+    levels = {"one": (60, 40), "other": (40, 60), "beaten": (30, 30), "low": (20, 35)}
+    entrants = {name: Entrant(level + random.normal(0, 0.3, (10, 2))) for name, level in levels.items()}
+    courses = race_for_best(entrants, 2, 10)
+    assert {name: course.state for name, course in courses.items()} == {
+        "one": "on the front", "other": "on the front", "beaten": "behind", "low": "behind"
+    }  # fmt: skip
+    assert max(course.seeds for course in courses.values()) < 10
+
+
+def test_wilsons_interval() -> None:
+    low, high = wilson(90, 100)
+    assert low == pytest.approx(0.826, abs=0.001)
+    assert high == pytest.approx(0.945, abs=0.001)
