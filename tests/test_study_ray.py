@@ -70,8 +70,8 @@ OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="mine"))
 
 
 def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_path: Path) -> None:
-    """Workers 2, rows, Optuna, ASHA over two goals and a plugin's objective in one study of a person's own: a stopped trial frees its
-    workers for the next, and a trial that cannot work says why and disturbs no other."""
+    """Workers 2, rows, Optuna, ASHA over two goals and a plugin's objective in one study of a person's own: a
+    stopped trial frees its workers for the next, and a trial that cannot work says why and disturbs no other."""
     results = tmp_path / "results"
     (tmp_path / "mine.py").write_text(SPACE)
     (tmp_path / "objective.py").write_text(PLUGIN)

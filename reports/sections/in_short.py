@@ -15,6 +15,7 @@ from reports.ledger import Record
 from reports.markdown import bullets, code, count, fence, number, signed, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
+from reports.sections.stopping import stopping_in_short
 from reports.sections.words import best_rows, interval, order, order_limits, order_sentence, reason
 from reports.statistics import Sample
 from reports.unfinished import extents, needs_seeds, total
@@ -43,7 +44,7 @@ def write(results: Results, pictures: Path) -> str:
         "\n".join(f"{place}. {said}" for place, said in enumerate(learned, 1)),
         bullets(filter(None, map(best_set, boards))),
         more_seeds(results, boards),
-        bullets(_facts(results, boards)),
+        bullets(filter(None, _facts(results, boards))),
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -356,10 +357,11 @@ def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
 
 
 def _facts(results: Results, boards: Sequence[Board]) -> list[str]:
-    """The goals, what lies close to the paper, the best model."""
+    """The goals, what stopping early could have cost, what lies close to the paper, the best model."""
     said = []
     if results.space.goals:
         said.append(pareto_in_short(results))
+    said.append(stopping_in_short(results))
     if results.comparable and results.has_published:
         said.append(_within_tolerance(results))
     best = best_trial(results)

@@ -154,21 +154,23 @@ def _agreement(courses: Array, through: Array, drawn: Array | None, rung: int, g
     reached = ~np.isnan(courses[:, rung]).any(axis=1)
     scores, ends = courses[:, rung, goal], courses[:, -1, goal]
     both = reached & through
-    tau = _tau(scores[both], ends[both])
+    [tau] = _taus(scores[both], ends[None, both])
     low, high = (None, None) if tau is None else tau_interval(tau, int(both.sum()))
-    found: list[float] = []
-    if drawn is not None:
-        taus = (_tau(scores[reached], some[reached, goal]) for some in drawn[:ORDERS])
-        found = [each for each in taus if each is not None]
-    if not found:
+    found = [] if drawn is None else _taus(scores[reached], drawn[:ORDERS, reached, goal])
+    known = [each for each in found if each is not None]
+    if not known:
         return Agreement(int(both.sum()), tau, low, high, None, None, None)
-    middle, least, most = np.quantile(found, [0.5, 0.025, 0.975])
+    middle, least, most = np.quantile(known, [0.5, 0.025, 0.975])
     return Agreement(int(both.sum()), tau, low, high, float(middle), float(least), float(most))
 
 
-def _tau(first: Array, second: Array) -> float | None:
-    from scipy.stats import kendalltau
-
-    if len(set(first)) < 2 or len(set(second)) < 2:
-        return None
-    return float(kendalltau(first, second).statistic)
+def _taus(scores: Array, ends: Array) -> list[float | None]:  # (trials,), (draws, trials)
+    """Kendall's tau-b of the scores with each draw; None where one of the two is the same for all trials."""
+    upper = np.triu_indices(len(scores), 1)
+    ours = np.sign(scores[upper[0]] - scores[upper[1]])
+    taus: list[float | None] = []
+    for draw in ends:
+        theirs = np.sign(draw[upper[0]] - draw[upper[1]])
+        pairs = np.sqrt(float(ours @ ours) * float(theirs @ theirs))
+        taus.append(float(ours @ theirs) / float(pairs) if pairs else None)
+    return taus
