@@ -58,6 +58,7 @@ SPACE = Space(
     {**LAPTOP, "evaluation.protocol": "fast"},
     rows=(Row("too deep", {"encoder.layers": 99}), Row("good", {})),
     domains=(Domain("objective.temperature", low=0.1, high=2.0),),
+    goals=("sts", "transfer"),
 )
 """
 PLUGIN = """
@@ -69,8 +70,8 @@ OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="mine"))
 
 
 def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_path: Path) -> None:
-    """Workers 2, rows, Optuna, ASHA and a plugin's objective in one study of a person's own: a stopped trial frees its
-    workers for the next, and a trial that cannot work says why and disturbs no other."""
+    """Workers 2, rows, Optuna, ASHA over two goals and a plugin's objective in one study of a person's own: a
+    stopped trial frees its workers for the next, and a trial that cannot work says why and disturbs no other."""
     results = tmp_path / "results"
     (tmp_path / "mine.py").write_text(SPACE)
     (tmp_path / "objective.py").write_text(PLUGIN)
@@ -105,6 +106,11 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
         assert (selection(record["scores"]) is None) == stopped
         assert record["versions"]["plugins"]
         assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
+        course = record["training"].get("rungs", [])
+        assert bool(course) == (record["recipe_hash"] in study["explored"])
+        assert all(told["scores"].keys() == {"sts", "transfer"} for told in course)
+        if stopped:
+            assert record["training"]["stopped"] == f"stopped at rung {course[-1]['rung']}"
     assert (results / "report.md").is_file()
     assert "[5/5]" in done.stdout
     assert done.stdout.count("dev: the development score") == 1

@@ -71,6 +71,7 @@ SECTIONS = Registry(
     _own("explored", "What the search found"),
     _own("pareto", "Two goals at once"),
     _own("racing", "Seeds of each recipe"),
+    _own("stopping", "What stopping early saved and cost"),
     _own("geometry", "How the embeddings lie"),
     _own("row_files", "Every row's command and files", folded=True),
     _own("claims_not_run", "Claims that were not run", folded=True),

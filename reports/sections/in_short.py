@@ -16,6 +16,7 @@ from reports.ledger import Record
 from reports.markdown import bullets, code, count, fence, number, signed, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
+from reports.sections.stopping import stopping_in_short
 from reports.sections.words import best_rows, interval, order, order_limits, order_sentence, reason
 from reports.statistics import Sample
 from reports.unfinished import extents, needs_seeds, total
@@ -44,7 +45,7 @@ def write(results: Results, pictures: Path) -> str:
         "\n".join(f"{place}. {said}" for place, said in enumerate(learned, 1)),
         bullets(filter(None, map(best_set, boards))),
         more_seeds(results, boards),
-        bullets(_facts(results, boards)),
+        bullets(filter(None, _facts(results, boards))),
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -360,10 +361,11 @@ def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
 
 
 def _facts(results: Results, boards: Sequence[Board]) -> list[str]:
-    """What limits did, the goals, what lies close to the paper, the best model."""
+    """What limits did, the goals, what stopping early could have cost, what lies close to the paper, the best model."""
     said = limits_in_words(results)
     if len(results.goals) > 1:
         said.append(pareto_in_short(results))
+    said.append(stopping_in_short(results))
     if results.comparable and results.has_published:
         said.append(_within_tolerance(results))
     best = best_trial(results)

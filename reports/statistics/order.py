@@ -36,7 +36,7 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
 
     Without ties p is exact. With ties it comes from shuffles: all of them for up to seven rows.
     """
-    from scipy.stats import kendalltau, t
+    from scipy.stats import kendalltau
 
     rows = len(first)
     if rows < 2 or len(set(first)) < 2 or len(set(second)) < 2:
@@ -44,20 +44,27 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
     tied = len(set(first)) < rows or len(set(second)) < rows
     found = kendalltau(first, second, method="auto" if tied else "exact")
     tau = float(found.statistic)
-    low = high = None
-    if rows > 4:
-        # Fieller, Hartley and Pearson 1957, with Student's t, since few rows show less scatter than there is. A perfect
-        # order counts half a pair less, or its interval would be a point.
-        most = 1 - 1 / (rows * (rows - 1))
-        middle = math.atanh(max(-most, min(most, tau)))
-        half = float(t.ppf(0.5 + CONFIDENCE / 2, rows - 2)) * math.sqrt(0.437 / (rows - 4))
-        low, high = math.tanh(middle - half), min(1.0, math.tanh(middle + half))
-        low, high = min(low, tau), max(high, tau)
+    low, high = tau_interval(tau, rows)
     upper = np.triu_indices(rows, 1)
     signs = [np.sign(np.subtract.outer(figures, figures))[upper] for figures in (first, second)]
     agree = int((signs[0] * signs[1] > 0).sum())
     p = _shuffled_p(first, second) if tied else float(found.pvalue)
     return Order(tau, p, low, high, rows, agree, len(signs[0]))
+
+
+def tau_interval(tau: float, rows: int) -> tuple[float | None, float | None]:
+    """Of Kendall's tau at 95 %, the rows being a sample of rows; None for fewer than five rows."""
+    from scipy.stats import t
+
+    if rows < 5:
+        return None, None
+    # Fieller, Hartley and Pearson 1957, with Student's t, since few rows show less scatter than there is. A perfect
+    # order counts half a pair less, or its interval would be a point.
+    most = 1 - 1 / (rows * (rows - 1))
+    middle = math.atanh(max(-most, min(most, tau)))
+    half = float(t.ppf(0.5 + CONFIDENCE / 2, rows - 2)) * math.sqrt(0.437 / (rows - 4))
+    low, high = math.tanh(middle - half), min(1.0, math.tanh(middle + half))
+    return min(low, tau), max(high, tau)
 
 
 def _shuffled_p(first: Sequence[float], second: Sequence[float]) -> float:

@@ -1,0 +1,190 @@
+"""What stopping explored trials early saved, and what it could have cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from reports.ledger import Record
+from reports.markdown import DASH, code, count, duration, number, table
+from reports.results import Results
+from reports.sections.words import probability
+from reports.statistics.stopping import Agreement, Audit, audit
+
+WORTH_SAYING = 0.05
+"""From this chance of having stopped the best trial on, the first screen says so."""
+LIKELY = 0.5
+"""Rungs that order trials no better than this once nobody is stopped are pointed out."""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The explored trials of an early-stopped study."""
+
+    through: list[Record]
+    stopped: list[Record]
+    audits: dict[str, Audit]
+    """By the goal as it is measured at the rungs."""
+
+
+def write(results: Results, pictures: Path) -> str:
+    """Empty where no trial was scored at a rung: nobody was stopped early, or an older version did not keep it."""
+    found = stopped_early(results)
+    if found is None:
+        return ""
+    every = [*found.through, *found.stopped]
+    parts = [
+        f"{count(len(found.stopped), 'explored trial')} of {len(every)} {_were(found.stopped)} stopped early. "
+        f"{saving(found)}",
+        *(f"{_agreements(results, found, name)}\n\n{_cost(results, found, name)}" for name in found.audits),
+        "Trials that ran through are the best of each rung, so their own order says too little: scores that all were "
+        "chosen by hardly differ. The last column draws the ends of the stopped ones, too, by regressions of each rung "
+        "on the one before, which a choice by these scores does not bias. It takes for granted that trials below the "
+        "cut follow the same line, and errs towards a higher chance where few ran through.",
+    ]
+    return "\n\n".join(parts)
+
+
+def stopping_in_short(results: Results) -> str:
+    """One sentence where stopping could have cost something, or where that is not known; else empty."""
+    found = stopped_early(results)
+    if found is None or not found.stopped:
+        return ""
+    risky = {name: each.cost for name, each in found.audits.items() if each.cost and each.cost.chance >= WORTH_SAYING}
+    if risky:
+        said = " and ".join(
+            f"with a chance of {probability(cost.chance)} (by {number(cost.expected)} points on average) by "
+            f"{_words(results, name)}"
+            for name, cost in risky.items()
+        )
+        return f"Stopping early may have cost the best trial: {said}; {saving(found, whole=False)}"
+    if not all(each.cost for each in found.audits.values()):
+        return "What stopping early could have cost is not known: too few explored trials ran through."
+    return ""
+
+
+def stopped_early(results: Results) -> Stopped | None:
+    """None where no trial was scored at a rung."""
+    explored = set(results.explored)
+    judged = [record for record in results.records if record.recipe_hash in explored and record.training.get("rungs")]
+    names = list(judged[0].training["rungs"][0]["scores"]) if judged else []
+    judged = [record for record in judged if set(names) <= set(record.training["rungs"][0]["scores"])]
+    through = [record for record in judged if record.status == "finished" and None not in _ends(results, names, record)]
+    stopped = [record for record in judged if str(record.training.get("stopped")).startswith("stopped at rung")]
+    if not through and not stopped:
+        return None
+    every = [*through, *stopped]
+    rungs = max(rung["rung"] for record in every for rung in record.training["rungs"])
+    values = np.full((len(every), rungs, len(names)), np.nan)
+    for trial, record in enumerate(every):
+        for rung in record.training["rungs"]:
+            values[trial, rung["rung"] - 1] = [rung["scores"][name] for name in names]
+    ends = np.full((len(every), len(names)), np.nan)
+    for trial, record in enumerate(through):
+        ends[trial] = [end if end is not None else np.nan for end in _ends(results, names, record)]
+    finished = [_ends(results, names, record) for record in results.records if record.status == "finished"]
+    best = [
+        max((found for one in finished if (found := one[goal]) is not None), default=0.0) for goal in range(len(names))
+    ]
+    return Stopped(through, stopped, dict(zip(names, audit(values, ends, best), strict=True)))
+
+
+def _ends(results: Results, names: Sequence[str], record: Record) -> list[float | None]:
+    """What the search maximises: the goals, or the development score of a space without any."""
+    if not results.space.goals:
+        found = [results.selection([record])]
+    else:
+        found = [results.goal([record], name) for name in names]
+    return [None if each is None else each.mean for each in found]
+
+
+def saving(found: Stopped, whole: bool = True) -> str:
+    """What the explored trials took, beside what they would have taken."""
+    spent = sum(_seconds(record) for record in [*found.through, *found.stopped])
+    scoring = fmean([_scoring(record) for record in found.through]) if found.through else 0.0
+    full = sum(_seconds(record) for record in found.through) + sum(
+        float(record.training["seconds"]) * record.training["planned_steps"] / max(record.training["steps"], 1)
+        + scoring
+        for record in found.stopped
+    )
+    share = 100 * (1 - spent / full) if full else 0.0
+    if not whole:
+        return f"it saved {number(share, 0)} % of the search's time."
+    return (
+        f"The explored trials took {duration(spent)} instead of about {duration(full)}, had all run through: stopping "
+        f"saved **{number(share, 0)} %**."
+    )
+
+
+def _seconds(record: Record) -> float:
+    return float(record.cost.get("seconds") or 0)
+
+
+def _scoring(record: Record) -> float:
+    return float(record.cost.get("evaluation_seconds") or 0)
+
+
+def _agreements(results: Results, found: Stopped, name: str) -> str:
+    stopped = Counter(record.training["rungs"][-1]["rung"] for record in found.stopped)
+    unit, places = _places(results)
+    lines = []
+    for rung, each in enumerate(found.audits[name].rungs, 1):
+        reached = sum(record.training["rungs"][-1]["rung"] >= rung for record in [*found.through, *found.stopped])
+        place = f"{rung} ({places[rung - 1]})" if rung <= len(places) else str(rung)
+        lines.append([place, str(reached), str(stopped[rung]), _own_tau(each), _all_tau(each)])
+    of = f" ({'share of the training' if unit == 'share' else unit})" if unit else ""
+    head = [f"Rung{of}", "trials", "stopped there", "tau with the end, of those run through", "had nobody been stopped"]
+    return f"Kendall's tau of {_words(results, name)} at each rung with the end, at 95 %:\n\n{table(head, lines)}"
+
+
+def _own_tau(each: Agreement) -> str:
+    if each.tau is None:
+        return DASH
+    between = "" if each.low is None or each.high is None else f" [{number(each.low)}, {number(each.high)}]"
+    return f"{number(each.tau)}{between} ({each.through})"
+
+
+def _all_tau(each: Agreement) -> str:
+    if each.all_tau is None or each.all_low is None or each.all_high is None:
+        return DASH
+    return f"{number(each.all_tau)} [{number(each.all_low)}, {number(each.all_high)}]"
+
+
+def _cost(results: Results, found: Stopped, name: str) -> str:
+    cost = found.audits[name].cost
+    if cost is None:
+        return "Too few trials ran through to say what stopping could have cost."
+    if not found.stopped:
+        return "No trial was stopped, so nothing was lost."
+    said = (
+        f"Had all run through, the chance is **{probability(cost.chance)}** that a stopped trial would have ended "
+        f"above the study's best by {_words(results, name)}; on average stopping cost {number(cost.expected)} points, "
+        f"and at most {number(cost.most)} in 95 %."
+    )
+    weak = [
+        str(rung)
+        for rung, each in enumerate(found.audits[name].rungs, 1)
+        if each.all_tau is not None and each.all_tau < LIKELY
+    ]
+    if weak:
+        said += f" Trials stand in another order in the end than at rung {', '.join(weak)} (tau below {LIKELY:g})."
+    return said
+
+
+def _words(results: Results, name: str) -> str:
+    return code(name) if results.space.goals else "development score"
+
+
+def _were(records: Sequence[Record]) -> str:
+    return "was" if len(records) == 1 else "were"
+
+
+def _places(results: Results) -> tuple[str, list[str]]:
+    """The unit of the rungs and where each is, as the study was told; empty where it does not say."""
+    unit, _, amounts = results.info.stopping.get("rungs", "").partition(":")
+    return unit, amounts.split(",") if amounts else []
