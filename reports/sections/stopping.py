@@ -74,7 +74,7 @@ def stopped_early(results: Results) -> Stopped | None:
     judged = [record for record in results.records if record.recipe_hash in explored and record.training.get("rungs")]
     names = list(judged[0].training["rungs"][0]["scores"]) if judged else []
     judged = [record for record in judged if set(names) <= set(record.training["rungs"][0]["scores"])]
-    through = [record for record in judged if record.status == "finished" and None not in _ends(results, names, record)]
+    through = [record for record in judged if record.status == "finished" and None not in _ends(results, record)]
     stopped = [record for record in judged if str(record.training.get("stopped")).startswith("stopped at rung")]
     if not through and not stopped:
         return None
@@ -86,21 +86,18 @@ def stopped_early(results: Results) -> Stopped | None:
             values[trial, rung["rung"] - 1] = [rung["scores"][name] for name in names]
     ends = np.full((len(every), len(names)), np.nan)
     for trial, record in enumerate(through):
-        ends[trial] = [end if end is not None else np.nan for end in _ends(results, names, record)]
-    finished = [_ends(results, names, record) for record in results.records if record.status == "finished"]
+        ends[trial] = [end if end is not None else np.nan for end in _ends(results, record)]
+    finished = [_ends(results, record) for record in results.records if record.status == "finished"]
     best = [
         max((found for one in finished if (found := one[goal]) is not None), default=0.0) for goal in range(len(names))
     ]
     return Stopped(through, stopped, dict(zip(names, audit(values, ends, best), strict=True)))
 
 
-def _ends(results: Results, names: Sequence[str], record: Record) -> list[float | None]:
-    """What the search maximises: the goals, or the development score of a space without any."""
-    if not results.space.goals:
-        found = [results.selection([record])]
-    else:
-        found = [results.goal([record], name) for name in names]
-    return [None if each is None else each.mean for each in found]
+def _ends(results: Results, record: Record) -> list[float | None]:
+    """What the search maximises: each goal's value, upward."""
+    found = [(goal, results.goal([record], goal)) for goal in results.goals]
+    return [None if each is None else goal.upward(each.mean) for goal, each in found]
 
 
 def saving(found: Stopped, whole: bool = True) -> str:
