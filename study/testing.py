@@ -106,7 +106,11 @@ def _draws(
     values = random.Random(seed)
     for _ in range(elsewhere):
         temperature, size = values.uniform(0.01, 2.0), values.randint(8, 64)
-        told = {"objective.temperature": temperature, "optimisation.batch_size": size, "head.kind": "none"}
+        told: dict[str, Value] = {
+            "objective.temperature": temperature,
+            "optimisation.batch_size": size,
+            "head.kind": "none",
+        }
         explorer.add({domain.key: told[domain.key] for domain in domains}, [temperature] * goals)
     drawn = []
     for trial in range(TRIALS):
