@@ -13,7 +13,7 @@ import optuna
 from optuna.samplers import BaseSampler
 
 from search_spaces.space import Domain
-from study.explorer import applying
+from study.points import applying
 from study.terminal import printable
 from trainables.recipe import Recipe
 

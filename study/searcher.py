@@ -21,10 +21,11 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record, split_key
 from search_spaces.goals import GOALS, selection
-from study.explorer import Explorer, means, point
+from study.explorer import Explorer
 from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
 from study.learning import Learning
 from study.plan import Plan, PlannedTrial
+from study.points import means, point
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import POPULATIONS
