@@ -14,9 +14,10 @@ from optuna.samplers import BaseGASampler
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from reports.distributions import contains, distribution, suggest
+from reports.distributions import distribution, suggest
 from search_spaces.space import Domain
 from study.learning import Learning
+from study.points import applying, inside, means
 from trainables.recipe import Recipe, Value
 
 Rungs = Sequence[tuple[int, Sequence[float]]]
@@ -115,7 +116,7 @@ class Explorer:
         flat = {**self.flat, **chosen}
         asked = [domain for domain in self.domains if domain.key in chosen or not self.conditional]
         trial = optuna.trial.create_trial(
-            params={domain.key: chosen.get(domain.key, _inside(domain, flat[domain.key])) for domain in asked},
+            params={domain.key: chosen.get(domain.key, inside(domain, flat[domain.key])) for domain in asked},
             distributions={domain.key: distribution(domain) for domain in asked},
             values=list(values),
             user_attrs=dict(attributes),
@@ -199,37 +200,6 @@ class Explorer:
         """That running trial, also of an earlier run."""
         storage, study = self.study._storage, self.study._study_id
         return optuna.Trial(self.study, storage.get_trial_id_from_study_id_trial_number(study, number))
-
-
-def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
-    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold. `flat`
-    is the base recipe."""
-    chosen = dict(drawn)
-    for domain in domains:
-        if not domain.is_asked({**flat, **chosen}):
-            chosen.pop(domain.key, None)
-    return chosen
-
-
-def point(recipe: Mapping[str, Value], base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:
-    """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
-    flat, chosen = base.flat(), dict[str, Value]()
-    for domain in domains:
-        if domain.is_asked({**flat, **chosen}):
-            if not contains(domain, recipe[domain.key]):
-                return None
-            chosen[domain.key] = recipe[domain.key]
-    return chosen
-
-
-def _inside(domain: Domain, value: Value) -> Value:
-    """The value, or one of the domain where it is outside."""
-    return value if contains(domain, value) else (*domain.grid_values, domain.low)[0]
-
-
-def means(values: Sequence[Sequence[float]]) -> list[float]:
-    """The mean over seeds of every goal."""
-    return [sum(each) / len(each) for each in zip(*values, strict=True)]
 
 
 def memory_study(sampler: optuna.samplers.BaseSampler, goals: int = 1) -> optuna.Study:

@@ -15,7 +15,7 @@ from optuna.samplers import BaseSampler
 from reports.markdown import count
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
-from study.explorer import applying
+from study.points import applying
 from study.terminal import printable
 from trainables.errors import UserError
 from trainables.recipe import Recipe

@@ -130,7 +130,7 @@ def read_findings(folder: Path, base: Recipe, space: Space) -> Source:
 
     `UserError` where the folder is no study's, or knows nothing of it.
     """
-    from study.explorer import means, point
+    from study.points import means, point
 
     StudyInfo.load(folder)
     goals = searched(space.goals)

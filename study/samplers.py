@@ -8,6 +8,7 @@ A sampler of your own is a function from a seed to one of Optuna's, in a file gi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from trainables.errors import UserError
@@ -39,6 +40,8 @@ class SamplerEntry:
     """Whether it learns from finished trials only: those that are stopped early teach it nothing."""
     limits: bool = True
     """Whether it learns from trials that break a limit, and asks for fewer of them."""
+    package: str = ""
+    """A Python package that it needs beyond those that are always there."""
 
     def build(self, seed: int) -> BaseSampler:
         """The Optuna sampler, new."""
@@ -46,8 +49,15 @@ class SamplerEntry:
         return sampler
 
     def check(self, space: Space) -> None:
+<<<<<<< HEAD
         """`UserError` where it makes no sense in that space."""
         if len(space.goals) > 1 and not self.several_goals:
+=======
+        """`UserError` where it makes no sense in that space, or lacks its package."""
+        if self.package and find_spec(self.package) is None:
+            raise UserError(f"--sampler {self.name} needs the package {self.package}; pip install {self.package}")
+        if space.goals and not self.several_goals:
+>>>>>>> refs/heads/ha
             raise UserError(f"--sampler {self.name} searches for one goal, and {space.name!r} has several")
         listed = [domain.key for domain in space.domains if domain.choices]
         if listed and not self.choices:
@@ -103,5 +113,6 @@ SAMPLERS = Registry(
         conditional=False,
         choices=False,
         limits=False,
+        package="cmaes",
     ),
 )

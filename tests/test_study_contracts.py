@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from search_spaces import load_space
 from study.options import parse
 from study.plan import decide, read_request
 from study.samplers import SAMPLERS, SamplerEntry
@@ -91,6 +92,12 @@ def test_the_contracts_can_fail() -> None:
 def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], said: str) -> None:
     with pytest.raises(UserError, match=said):
         read_request(parse(["--space", space, "--search", "optuna", *options]))
+
+
+def test_a_sampler_says_which_package_it_lacks() -> None:
+    entry = SamplerEntry("far", "study.optuna_samplers:random", "needs what is not there", package="not_there")
+    with pytest.raises(UserError, match="--sampler far needs the package not_there; pip install not_there"):
+        entry.check(load_space("scl_tau"))
 
 
 def test_a_named_sampler_is_asked(tmp_path: Path) -> None:

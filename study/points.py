@@ -1,0 +1,40 @@
+"""Points of a search space: the values of the domains that apply, as recipes and as Optuna's trials have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from reports.distributions import contains
+from search_spaces.space import Domain
+from trainables.recipe import Recipe, Value
+
+
+def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
+    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold. `flat`
+    is the base recipe."""
+    chosen = dict(drawn)
+    for domain in domains:
+        if not domain.is_asked({**flat, **chosen}):
+            chosen.pop(domain.key, None)
+    return chosen
+
+
+def point(recipe: Mapping[str, Value], base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:
+    """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
+    flat, chosen = base.flat(), dict[str, Value]()
+    for domain in domains:
+        if domain.is_asked({**flat, **chosen}):
+            if not contains(domain, recipe[domain.key]):
+                return None
+            chosen[domain.key] = recipe[domain.key]
+    return chosen
+
+
+def inside(domain: Domain, value: Value) -> Value:
+    """The value, or one of the domain where it is outside."""
+    return value if contains(domain, value) else (*domain.grid_values, domain.low)[0]
+
+
+def means(values: Sequence[Sequence[float]]) -> list[float]:
+    """The mean over seeds of every goal."""
+    return [sum(each) / len(each) for each in zip(*values, strict=True)]
