@@ -49,15 +49,10 @@ class SamplerEntry:
         return sampler
 
     def check(self, space: Space) -> None:
-<<<<<<< HEAD
-        """`UserError` where it makes no sense in that space."""
-        if len(space.goals) > 1 and not self.several_goals:
-=======
         """`UserError` where it makes no sense in that space, or lacks its package."""
         if self.package and find_spec(self.package) is None:
             raise UserError(f"--sampler {self.name} needs the package {self.package}; pip install {self.package}")
-        if space.goals and not self.several_goals:
->>>>>>> refs/heads/ha
+        if len(space.goals) > 1 and not self.several_goals:
             raise UserError(f"--sampler {self.name} searches for one goal, and {space.name!r} has several")
         listed = [domain.key for domain in space.domains if domain.choices]
         if listed and not self.choices:

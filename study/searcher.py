@@ -20,23 +20,15 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record, split_key
-<<<<<<< HEAD
 from search_spaces.goals import searched, values_of
 from search_spaces.limits import violations
 from study.budget import Budget
-from study.explorer import Explorer, means, point
-from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
-from study.learning import Learning
-from study.plan import Plan, PlannedTrial
-from study.racing import StudyRace
-=======
-from search_spaces.goals import GOALS, selection
 from study.explorer import Explorer
 from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
 from study.learning import Learning
 from study.plan import Plan, PlannedTrial
 from study.points import means, point
->>>>>>> refs/heads/ha
+from study.racing import StudyRace
 from study.samplers import SAMPLERS
 from study.spec import POPULATIONS
 from study.terminal import printable

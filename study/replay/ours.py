@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from reports.ledger import trial_key
-from study.explorer import Explorer, memory_study, point
+from study.explorer import Explorer, memory_study
 from study.learning import Learning, Source
+from study.points import point
 from study.replay.contest import Contestant, Start
 from study.replay.measures import mean_of_seeds
 from study.replay.recorded import Recorded

@@ -11,7 +11,7 @@ import numpy as np
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from search_spaces.goals import GOALS, SELECTION
 from search_spaces.paper import Scores
-from study.explorer import point
+from study.points import point
 from study.replay.recorded import Recorded
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
