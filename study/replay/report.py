@@ -115,7 +115,8 @@ def said(compared: Compared) -> str:
         f"{seeds} of each recipe, {count(terms.workers, 'worker')}, {rungs}; "
         f"{count(compared.repeats, 'repeat')}, each with the same seeds for all searches. Intervals are of 95 %.",
         "Compute is the training time of all trials, up to where each stopped; where a trial holds one GPU it is GPU "
-        "time. Clock is simulated time, scoring at rungs and at the end included.",
+        "time. Clock is simulated time, scoring at rungs and at the end included. A search gets the recorded recipe "
+        "nearest to what it asks for; one that was run already counts among its recipes, but is not run again.",
     ]
     if compared.one_goal:
         error = f"here {number(yardstick.error)}" if math.isfinite(yardstick.error) else "unknown with one seed"
