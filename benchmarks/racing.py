@@ -14,6 +14,7 @@ WilcoxonPruner, which compares each recipe with the best one before it, seed by 
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -195,11 +196,11 @@ def error_rates(studies: int) -> str:
     for noise in NOISES:
         for name, spread in (("all recipes alike", 0.0), ("recipes apart by one spread", 1.0)):
             for least in (1, 2):
-                lost = _share(lambda random, n=noise, s=spread, k=least: winner_is_lost(random, n, s, k), studies)
+                lost = _share(functools.partial(winner_is_lost, noise=noise, spread=spread, least=least), studies)
                 lines.append([noise, name, f"{least}:10", lost, "-", "-"])
         for agree in (0.0, 0.7, 1.0):
             false = [
-                _share(lambda random, n=noise, a=agree, r=real: false_verdict(random, n, a, r), studies)
+                _share(functools.partial(false_verdict, noise=noise, agree=agree, real=real), studies)
                 for real in (0.0, 1.0)
             ]
             lines.append([noise, f"development and test noise correlated {agree:g}", "1:10", "-", *false])
