@@ -258,7 +258,7 @@ def check_plan(plan: Plan) -> None:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     check_recipes(recipes)
-    if plan.explored:
+    if plan.explored or plan.races:
         _check_goals(plan)
         _ = plan.sources
     judged = f"--scheduler {plan.request.scheduler} judges trials"

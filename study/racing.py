@@ -77,11 +77,11 @@ class Race:
         return asked
 
     def open(self, name: str) -> int:
-        """How many seeds beyond those that it has the recipe may still get, at most."""
+        """How many seeds beyond those that it has, and beyond the least, the recipe may still get, at most."""
         runner, found = self.runners[name], self.raced()[name]
         if runner.fixed or None in runner.values.values() or not (found.going or found.has < self.least):
             return 0
-        return self.most - len(runner.values)
+        return self.most - max(len(runner.values), self.least)
 
 
 class StudyRace:
@@ -101,6 +101,7 @@ class StudyRace:
                 recipe = Recipe.from_flat(record.recipe)
                 known.setdefault(recipe_hash, PlannedTrial(recipe, 0, f"optuna {number}", row=False))
         for recipe_hash, trial in known.items():
+            self._enter(trial)
             for seed in range(plan.most_seeds if trial.recipe.uses_seed else 1):
                 record = ledger.get(recipe_hash, seed)
                 if record is not None:
@@ -108,12 +109,11 @@ class StudyRace:
 
     def told(self, trial: PlannedTrial, seed: int, record: Record | None) -> None:
         """A trial of that recipe has its record, or None where it failed."""
-        recipe_hash = trial.recipe.hash
-        self.named.setdefault(recipe_hash, trial)
-        self.race.enter(recipe_hash, trial.row, not trial.recipe.uses_seed)
-        finished = record is not None and record.status == "finished"
-        values = upward_values(self.goals, record.scores, record.cost) if record is not None and finished else None
-        self.race.tell(recipe_hash, seed, values)
+        self._enter(trial)
+        values = None
+        if record is not None and record.status == "finished":
+            values = upward_values(self.goals, record.scores, record.cost)
+        self.race.tell(trial.recipe.hash, seed, values)
 
     def next(self, places: int, running: Collection[PlannedTrial]) -> list[PlannedTrial]:
         """What to begin, once every recipe has its least seeds; empty before."""
@@ -124,6 +124,12 @@ class StudyRace:
         return [PlannedTrial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
     def open(self, known: Collection[PlannedTrial]) -> int:
-        """How many trials may still come at most, but for those known that have more than the least seeds."""
+        """How many trials beyond the least seeds may still come at most, but for those that are known."""
+        for trial in known:
+            self._enter(trial)
         begun = sum(trial.seed >= self.race.least for trial in known)
         return max(0, sum(map(self.race.open, self.race.runners)) - begun)
+
+    def _enter(self, trial: PlannedTrial) -> None:
+        self.named.setdefault(trial.recipe.hash, trial)
+        self.race.enter(trial.recipe.hash, trial.row, not trial.recipe.uses_seed)

@@ -12,7 +12,7 @@ import pytest
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, Record
+from reports.ledger import Ledger, Record, trial_key
 from study.cluster import Cluster, allot
 from study.journal import explored_recipe
 from study.options import parse
@@ -387,3 +387,42 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
     states = [trial.state for trial in searcher.explorer.study.get_trials()]
     assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
     assert len(searcher.explorer.study.best_trials) == len(done)  # each is better than the others in one goal
+
+
+def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_path: Path) -> None:
+    """`--seeds 1:4` after one seed each: recipes far behind get no more, and nothing runs twice."""
+    arguments = ("--space", "scl_lambda", "--seeds", "1:4")
+
+    plan, ledger, searcher = make(tmp_path / "results", *arguments)
+    levels = {trial.recipe.hash: 10.0 * place for place, trial in enumerate(plan.fixed_trials())}
+    levels[[*levels][-1]] = levels[[*levels][-2]]  # the two best are alike
+
+    def score(task: Any) -> float:
+        return levels[task["recipe_hash"]] + int(trial_key(task["recipe_hash"], task["seed"])[:4], 16) % (
+            7 + task["seed"]
+        )
+
+    assert searcher.remaining == 4 * len({trial.recipe.hash for trial in plan.fixed_trials()})
+    first = run_all(searcher, ledger, score, limit=6)
+    _, ledger, searcher = make(tmp_path / "results", *arguments)  # killed, and run again
+    later = run_all(searcher, ledger, score)
+    ran = [task["key"] for config in [*first, *later] for task in config["trials"] if task["key"] not in config["done"]]
+    assert len(ran) == len(set(ran))
+    seeds = [len([key for key in ran if key.startswith(trial.recipe.hash)]) for trial in plan.fixed_trials()]
+    assert min(seeds) >= 1
+    assert max(seeds) == 4
+    assert min(seeds) < 4
+    assert searcher.remaining == 0
+    _, _, again = make(tmp_path / "results", *arguments)
+    assert again.remaining == 0
+    _, _, longer = make(tmp_path / "results", "--space", "scl_lambda", "--seeds", "5")
+    assert longer.remaining > 0
+
+
+def test_optuna_is_told_once_after_the_least_seeds_and_explored_recipes_race(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_lambda", "--only", "SBERT baseline", "--search", "optuna", "--trials", "4")
+    _, ledger, searcher = make(tmp_path / "results", *arguments, "--seeds", "2:4")
+    ran = run_all(searcher, ledger, lambda task: 50.0 + task["seed"])
+    raced = {task["recipe_hash"] for config in ran for task in config["trials"] if task["seed"] >= 2}
+    assert raced & set(searcher.explored)
+    assert searcher.remaining == 0
