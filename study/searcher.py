@@ -54,7 +54,7 @@ class StudySearcher(Searcher):
         """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
         cluster is there."""
         self.drain: Callable[[], object] = lambda: None
-        """Has trials settled that have ended. While a record is awaited and nothing trains, Tune asks for the next trial
+        """Has trials settled that have ended. While a record is awaited and nothing trains, Tune asks for a next trial
         over and over, and calls nothing else. Set once the cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
