@@ -54,6 +54,9 @@ class StudySearcher(Searcher):
         self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any] | None] | None = None
         """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
         cluster is there."""
+        self.drain: Callable[[], object] = lambda: None
+        """Has trials settled that have ended. While a record is awaited and nothing trains, Tune asks for a next trial
+        over and over, and calls nothing else. Set once the cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
         self.scheduled = plan.rungs is not None
@@ -94,7 +97,10 @@ class StudySearcher(Searcher):
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         if self.remaining > len(self.running) and self._room() < 1:
-            return None if self.running else Searcher.FINISHED  # those that run may take less than was guessed
+            if not self.running:
+                return Searcher.FINISHED
+            self.drain()
+            return None  # those that run may take less than was guessed
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
             self._ask()
         self._race_on()

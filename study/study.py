@@ -258,7 +258,7 @@ def _tune(
         config = to_config(files_key(members), specs, done) | more
         return config if keeper.begin(config) else None
 
-    searcher.task_of, searcher.places = task_of, allotment.concurrent
+    searcher.task_of, searcher.places, searcher.drain = task_of, allotment.concurrent, keeper.drain
     scratch = tempfile.mkdtemp(prefix="tune-")
     tuner = tune.Tuner(
         tune.with_resources(Driver, resources),
