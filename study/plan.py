@@ -236,14 +236,14 @@ def check_plan(plan: Plan) -> None:
 
 
 def _check_goals(plan: Plan) -> None:
-    """`UserError` where no task asked for has the development score that Optuna would maximise."""
+    """`UserError` where no task asked for has the development score that Optuna, or a race, would go by."""
     asked = task_names(plan.base.evaluation.tasks)
     goals = [GOALS[name] for name in plan.space.goals or ("sts", "transfer")]
     there = [goal for goal in goals if set(goal.tasks) & set(asked)]
     if len(there) < (len(goals) if plan.space.goals else 1):
         raise UserError(
-            "Optuna maximises development scores, and evaluation.tasks has no task that gives them; add "
-            "STSBenchmark or a transfer task, such as CR"
+            "Optuna, and a race over seeds, go by development scores, and evaluation.tasks has none that gives them; "
+            "add STSBenchmark or a transfer task, such as CR"
         )
 
 
