@@ -73,7 +73,7 @@ class RungPlan:
         return sum(amount <= seen * (1 + 1e-9) for amount in self.at)  # shares are seldom exact
 
 
-DEFAULT = RungPlan("share", (1 / 16, 1 / 8, 1 / 4, 1 / 2))
+DEFAULT = RungPlan("share", (1 / 8, 1 / 4, 1 / 2))
 """Each rung has seen twice as much as the one before."""
 
 
