@@ -25,38 +25,42 @@ Make = Callable[[Space, Sequence[str], Sequence[float], int], Any]
 class SyneTuneSearch(Rival):
     """A scheduler of Syne Tune, told what its `Tuner` would tell it. Its space is that of the exported record."""
 
-    def __init__(self, recorded: Recorded, stops: Sequence[float], make: Make, seed: int) -> None:
+    def __init__(self, recorded: Recorded, stops: Sequence[float], seeds: Sequence[int], make: Make, seed: int) -> None:
         from syne_tune.backend.trial_status import Trial
 
-        super().__init__(recorded, stops)
+        super().__init__(recorded, stops, seeds)
         logging.getLogger("syne_tune").setLevel(logging.ERROR)
         np.random.seed(seed)  # some of its random numbers come from there
         self.scheduler = make(space_of(recorded), recorded.goals, stops, seed)
+        self.configs: dict[str, dict[str, Value]] = {}
         self.trials: dict[str, Trial] = {}
 
     def ask(self, name: str) -> Mapping[str, Value]:
-        from syne_tune.backend.trial_status import Trial
-
         config: dict[str, Value] = self.scheduler.suggest().config
-        self.trials[name] = Trial(int(name), config, datetime.datetime.now())
-        self.scheduler.on_trial_add(self.trials[name])
+        self.configs[name] = config
         return config
 
-    def report(self, name: str, result: dict[str, Any], *, last: bool) -> bool:
+    def begin(self, name: str, trial: str) -> None:
+        from syne_tune.backend.trial_status import Trial
+
+        self.trials[trial] = Trial(int(trial), self.configs[name], datetime.datetime.now())
+        self.scheduler.on_trial_add(self.trials[trial])
+
+    def report(self, name: str, trial: str, result: dict[str, Any], *, last: bool) -> bool:
         from syne_tune.optimizer.scheduler import SchedulerDecision
 
-        if self.scheduler.on_trial_result(self.trials[name], result) == SchedulerDecision.STOP:
-            self.scheduler.on_trial_remove(self.trials[name])
+        if self.scheduler.on_trial_result(self.trials[trial], result) == SchedulerDecision.STOP:
+            self.scheduler.on_trial_remove(self.trials[trial])
             return False
         if last:
-            self.end(name, result)
+            self.end(name, trial, result)
         return not last
 
-    def end(self, name: str, result: dict[str, Any] | None) -> None:
+    def end(self, name: str, trial: str, result: dict[str, Any] | None) -> None:
         if result is None:
-            self.scheduler.on_trial_error(self.trials[name])
+            self.scheduler.on_trial_error(self.trials[trial])
         else:
-            self.scheduler.on_trial_complete(self.trials[name], result)
+            self.scheduler.on_trial_complete(self.trials[trial], result)
 
 
 def space_of(recorded: Recorded) -> Space:

@@ -26,21 +26,27 @@ class _Trial:
 
 
 class TuneSearch(Rival):
-    """`OptunaSearch` with its own defaults, told what Tune's controller would tell it.
+    """`OptunaSearch` with its own defaults, told what Tune's controller tells it at the end of a trial; a trial that
+    was stopped ends with its last report. With several seeds it is told their mean, as Tune's `Repeater` does.
 
     It is given the space as a function, so that it asks for conditional keys as our search does. The scheduler knows
     one goal, and is given their mean where there are several.
     """
 
     def __init__(
-        self, recorded: Recorded, stops: Sequence[float], halving: Mapping[str, Any] | None, seed: int
+        self,
+        recorded: Recorded,
+        stops: Sequence[float],
+        seeds: Sequence[int],
+        halving: Mapping[str, Any] | None,
+        seed: int,
     ) -> None:
         """`halving`: what `ASHAScheduler` is given beside metric and mode; None for Tune's own FIFO."""
         import optuna
         from ray.tune.schedulers import ASHAScheduler, FIFOScheduler
         from ray.tune.search.optuna import OptunaSearch
 
-        super().__init__(recorded, stops)
+        super().__init__(recorded, stops, seeds)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
         np.random.seed(seed)  # the scheduler draws its bracket from it
@@ -52,6 +58,8 @@ class TuneSearch(Rival):
             mode=["max"] * len(goals) if several else "max",
             seed=seed,
         )
+        self.ended: dict[str, list[dict[str, Any] | None]] = {}
+        """By recipe, the last reports of its trials."""
         self.scheduler: TrialScheduler = (
             FIFOScheduler() if halving is None else ASHAScheduler(metric=MEAN, mode="max", **halving)
         )
@@ -64,17 +72,25 @@ class TuneSearch(Rival):
 
     def ask(self, name: str) -> Mapping[str, Value]:
         suggested: Mapping[str, Value] = self.search.suggest(name)
-        self.scheduler.on_trial_add(None, _Trial(name))
+        self.ended[name] = []
         return suggested
 
-    def report(self, name: str, result: dict[str, Any], *, last: bool) -> bool:
+    def begin(self, name: str, trial: str) -> None:
+        self.scheduler.on_trial_add(None, _Trial(trial))
+
+    def report(self, name: str, trial: str, result: dict[str, Any], *, last: bool) -> bool:
         from ray.tune.schedulers import TrialScheduler
 
-        if self.scheduler.on_trial_result(None, _Trial(name), result) == TrialScheduler.STOP or last:
-            self.end(name, result)
-            return False
-        self.search.on_trial_result(name, result)
-        return True
+        if self.scheduler.on_trial_result(None, _Trial(trial), result) != TrialScheduler.STOP and not last:
+            return True
+        self.end(name, trial, result)
+        return False
 
-    def end(self, name: str, result: dict[str, Any] | None) -> None:
-        self.search.on_trial_complete(name, result, error=result is None)
+    def end(self, name: str, trial: str, result: dict[str, Any] | None) -> None:
+        ended = self.ended[name]
+        ended.append(result)
+        if len(ended) < len(self.seeds):
+            return
+        there = [each for each in ended if each is not None]
+        means = {goal: sum(each[goal] for each in there) / len(there) for goal in self.recorded.goals if there}
+        self.search.on_trial_complete(name, means or None, error=not there)

@@ -2,11 +2,12 @@
 
     python -m benchmarks rivals --record benchmarks/recorded/frozen_grid-scenes.parquet --goals sts
 
-A trial of Tune's and of Syne Tune's is a recipe under one seed, so every search here gives a recipe one seed, the same
-for all in each repeat. All spend training seconds up to the same share of what the whole grid takes under that seed,
-on as many workers, and are measured alike. Tune's search is given the space as ours is, conditional keys and ranges
-included; Syne Tune's are given the space of the exported record. `--backend` has Syne Tune run its own searches once
-more, in its own simulator on the exported record.
+Every search runs a recipe under the same seeds, each a trial of its own that may be stopped, as many at once. All spend
+training seconds up to the same share of what the whole grid takes under these seeds, and are measured alike, by means
+over the seeds. Tune's search is told such means (Tune's `Repeater` does that), Syne Tune's see three trials of one
+configuration. Tune's is given the space as ours is, conditional keys and ranges included; Syne Tune's are given the
+space of the exported record. `--backend` has Syne Tune run its own searches once more, in its own simulator on the
+exported record, where a trial has one seed.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ SYNE_TUNE: Mapping[int, Mapping[str, tuple[str, int | None]]] = {
 def main(arguments: Sequence[str]) -> None:
     """Print the table."""
     asked = _parser().parse_args(arguments)
-    check_numbers(asked, repeats=2, processes=1)
+    check_numbers(asked, repeats=2, processes=1, seeds=1)
     from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
     from study.replay.ours import contestants
     from study.replay.recorded import read_record
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str]) -> None:
     recorded = read_record(asked.record)
     if asked.goals:
         recorded = recorded.of_goals(asked.goals.split(","))
-    terms = Terms(seeds=1, workers=WORKERS, compute=asked.compute)
+    terms = Terms(asked.seeds, WORKERS, compute=asked.compute)
     yardstick = Arena(recorded, terms).yardstick
     entered = [*contestants(recorded, *OURS), *rivals(len(recorded.goals))]
     if asked.only:
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
         raise UserError(f"--only {asked.only!r} is in the name of no search")
     searches = run_contest(recorded, entered, terms, asked.repeats, asked.processes)
     whole = Contestant("whole record", WholeRecord, stops=False)
-    whole_record = run_contest(recorded, [whole], Terms(seeds=1, workers=WORKERS), asked.repeats)[whole.name]
+    whole_record = run_contest(recorded, [whole], Terms(asked.seeds, WORKERS), asked.repeats)[whole.name]
     print(results_table(Compared(asked.record.name, yardstick, terms, searches, whole_record)))
     if asked.backend:
         from benchmarks._rivals_backend import backend_table
@@ -104,13 +105,13 @@ def rivals(goals: int) -> list[Contestant]:
 def _tune(halving: Mapping[str, Any] | None, start: Start) -> TuneSearch:
     from benchmarks._rivals_tune import TuneSearch
 
-    return TuneSearch(start.recorded, start.rungs, halving, start.repeat)
+    return TuneSearch(start.recorded, start.rungs, start.seeds, halving, start.repeat)
 
 
 def _syne_tune(kind: str, factor: int | None, start: Start) -> SyneTuneSearch:
     from benchmarks._rivals_syne_tune import SyneTuneSearch, made
 
-    return SyneTuneSearch(start.recorded, start.rungs, made(kind, factor), start.repeat)
+    return SyneTuneSearch(start.recorded, start.rungs, start.seeds, made(kind, factor), start.repeat)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -118,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--record", type=Path, required=True, metavar="FILE", help="a packed record")
     parser.add_argument("--goals", metavar="NAMES", help="one goal or two, such as sts (default: all of the record's)")
     parser.add_argument("--compute", type=float, default=0.25, metavar="SHARE", help="of the whole grid's (0.25)")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="of every recipe (default 3)")
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")
     parser.add_argument("--only", metavar="TEXT", help="only searches with this in their names")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="default: one a core")
