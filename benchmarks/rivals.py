@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> None:
     recorded = read_record(asked.record)
     if asked.goals:
         recorded = recorded.of_goals(asked.goals.split(","))
-    terms = Terms(asked.seeds, WORKERS, compute=asked.compute)
+    terms = Terms(seeds=asked.seeds, workers=WORKERS, compute=asked.compute)
     yardstick = Arena(recorded, terms).yardstick
     entered = [*contestants(recorded, *OURS), *rivals(len(recorded.goals))]
     if asked.only:
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
         raise UserError(f"--only {asked.only!r} is in the name of no search")
     searches = run_contest(recorded, entered, terms, asked.repeats, asked.processes)
     whole = Contestant("whole record", WholeRecord, stops=False)
-    whole_record = run_contest(recorded, [whole], Terms(asked.seeds, WORKERS), asked.repeats)[whole.name]
+    whole_record = run_contest(recorded, [whole], Terms(seeds=asked.seeds, workers=WORKERS), asked.repeats)[whole.name]
     print(results_table(Compared(asked.record.name, yardstick, terms, searches, whole_record)))
     if asked.backend:
         from benchmarks._rivals_backend import backend_table

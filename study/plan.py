@@ -133,6 +133,11 @@ class Plan:
         measures = tuple(Measure(goal.name, goal.tasks, goal.number) for goal in goals if goal.tasks) or (STS,)
         return dataclasses.replace(self.request.rungs, measures=measures)
 
+    def may_stop(self, trial: PlannedTrial) -> bool:
+        """Whether the scheduler may stop it: never a row, nor a further seed of a race, which runs only where it can
+        change an answer."""
+        return self.rungs is not None and not trial.row and trial.seed in self.seeds
+
     @property
     def limits(self) -> Mapping[str, float]:
         return self.draft.limits

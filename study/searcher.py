@@ -59,7 +59,6 @@ class StudySearcher(Searcher):
         over and over, and calls nothing else. Set once the cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
-        self.scheduled = plan.rungs is not None
         self.goals = searched(plan.space.goals)
         self.budget = Budget(plan.limits, ledger.read() if plan.limits else ())
         fixed = plan.fixed_trials()
@@ -188,7 +187,7 @@ class StudySearcher(Searcher):
         """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,
         so where each trial has several, those that would only take turns are quicker by themselves."""
         apart = takes_turns(trial.recipe) and self.plan.request.most_workers > 1
-        return None if apart or (self.scheduled and not trial.row) else population_key(trial.recipe)
+        return None if apart or self.plan.may_stop(trial) else population_key(trial.recipe)
 
     # --- Optuna
 

@@ -330,7 +330,7 @@ def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: b
         per_worker=allotment.per_worker,
         workers=allotment.workers if several else 1,
         most_workers=allotment.most_workers if several else 1,
-        rungs=None if planned.row else plan.rungs,
+        rungs=plan.rungs if plan.may_stop(planned) else None,
         hardware=machine,
         sources=plan.draft.sources,
     )

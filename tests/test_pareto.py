@@ -15,7 +15,7 @@ from reports.results import Results
 from reports.sections import pareto
 from reports.sections.pareto import Point, front, pareto_in_short
 from reports.statistics import Measured
-from reports.true_scores import EQUAL, Scored, TrueScores, _common, true_scores
+from reports.true_scores import EQUAL, Scored, TrueScores, common_variance, true_scores
 from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
@@ -204,10 +204,10 @@ class TestTrueScores:
     def test_spreads_are_shared_only_where_they_are_alike(self):
         chance = np.random.default_rng(2)
         alike = chance.chisquare(2, 40) / 2
-        assert _common(alike, np.full(40, 2))[1] > 20
-        assert _common(np.full(40, 1.0), np.full(40, 2)) == (pytest.approx(1.0), EQUAL)
+        assert common_variance(alike, np.full(40, 2))[1] > 20
+        assert common_variance(np.full(40, 1.0), np.full(40, 2)) == (pytest.approx(1.0), EQUAL)
         apart = alike * np.where(np.arange(40) < 20, 25.0, 0.04)
-        assert _common(apart, np.full(40, 2))[1] < 2
+        assert common_variance(apart, np.full(40, 2))[1] < 2
 
     def test_a_recipe_with_a_wide_spread_of_its_own_is_less_sure(self):
         values = np.linspace(60, 61, 10)[:, None] + 0.05 * np.array([-1.0, 0.0, 1.0])

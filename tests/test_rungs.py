@@ -68,7 +68,7 @@ class TestPlan:
             parse_rungs(text)
 
     def test_the_end_follows_the_last_rung(self):
-        assert DEFAULT.ladder == (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+        assert DEFAULT.ladder == (1 / 8, 1 / 4, 1 / 2, 1.0)
         assert parse_rungs("steps:100,300").ladder == (100, 300, 900)
         assert parse_rungs("steps:100").ladder == (100, 200)
 

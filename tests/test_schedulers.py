@@ -183,4 +183,4 @@ class TestBrackets:
         for trial in range(200):
             goes_on = brackets.goes_on(str(trial), 1, [-trial])
             assert goes_on or brackets.of[str(trial)] == 0
-        assert {brackets.of[str(trial)] for trial in range(200)} == set(range(5))
+        assert {brackets.of[str(trial)] for trial in range(200)} == set(range(len(DEFAULT.ladder)))

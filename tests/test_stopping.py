@@ -197,7 +197,7 @@ class TestTheSection:
         assert f"{len(found.stopped)} explored trials of 60 were stopped early." in text
         spent = sum(record.cost["seconds"] for record in [*found.through, *found.stopped])
         assert f"saved **{100 * (1 - spent / (60 * 180)):.0f} %**" in text
-        assert "| 1 (0.0625)" in text
+        assert "| 1 (0.125)" in text
         assert text.count("Kendall's tau of") == 2
         for name in ("sts", "transfer"):
             stopped_there = [line.split("|")[3].strip() for line in text.splitlines() if line.startswith("| ")]

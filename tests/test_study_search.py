@@ -426,3 +426,12 @@ def test_optuna_is_told_once_after_the_least_seeds_and_explored_recipes_race(tmp
     raced = {task["recipe_hash"] for config in ran for task in config["trials"] if task["seed"] >= 2}
     assert raced & set(searcher.explored)
     assert searcher.remaining == 0
+
+
+def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:
+    """It runs only where it can change an answer, and a stopped one would throw its recipe out of the race."""
+    search = ("--search", "optuna", "--trials", "2", "--scheduler", "asha", "--seeds", "1:3")
+    plan, _, _ = make(tmp_path / "results", "--space", "scl_lambda", *search)
+    found = {seed: plan.may_stop(PlannedTrial(plan.base, seed, "optuna 1", row=False)) for seed in range(3)}
+    assert found == {0: True, 1: False, 2: False}
+    assert not plan.may_stop(PlannedTrial(plan.base, 0, "a row", row=True))
