@@ -277,8 +277,8 @@ def _check_goals(plan: Plan) -> None:
     asked = set(task_names(plan.base.evaluation.tasks))
     if any(goal.needs and not goal.needs & asked for goal in searched(plan.space.goals)):
         raise UserError(
-            "Optuna, and a race over seeds, go by development scores, and evaluation.tasks has no task that gives them; "
-            "add STSBenchmark or a transfer task, such as CR"
+            "Optuna, and a race over seeds, go by development scores, and evaluation.tasks has no task that gives "
+            "them; add STSBenchmark or a transfer task, such as CR"
         )
 
 
