@@ -321,7 +321,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks record",
         description=(__doc__ or "").partition("\n")[0],
-        epilog="example:\n  python -m benchmarks record --to record --nli snli_dev.jsonl --senteval senteval --limit 4",
+        epilog="example:\n  python -m benchmarks record --to tried --nli snli_dev.jsonl --senteval senteval --limit 4",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--to", required=True, metavar="FOLDER", help="where the record goes, and its unfinished parts")
@@ -329,6 +329,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--senteval", required=True, metavar="DIR", help="folder in SentEval's layout")
     parser.add_argument("--encoder", metavar="DIR", help="all-MiniLM-L6-v2 (default: of the installed package)")
     parser.add_argument("--only", choices=("minilm", "scenes"), help="only this encoder")
-    parser.add_argument("--limit", type=int, metavar="N", help="only so many recipes of each, to try it")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="only so many recipes of each, to try it, in a folder of its own"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="N", help="trials at once")
     return parser

@@ -108,7 +108,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper)",
     )
     what.add_argument(
-        "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with every seed"
+        "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with the least seeds"
     )
     what.add_argument(
         "--seeds",

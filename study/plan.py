@@ -352,11 +352,11 @@ def _check_search(request: Request, space: Space) -> None:
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
-    costs = [goal for goal in searched(space.goals) if goal.cost]
-    if costs and scheduler.stops:
+    late = [goal for goal in searched(space.goals) if goal.cost or (goal.parts and len(space.goals) > 1)]
+    if late and scheduler.stops:
         raise UserError(
             f"--scheduler {scheduler.name} judges trials by scores in the midst of their training, and the goal "
-            f"{costs[0].name} is known at their end; leave it out"
+            f"{late[0].name} is known at their end; leave it out"
         )
     if len(space.goals) > 1 and not scheduler.several_goals:
         raise UserError(

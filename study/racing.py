@@ -63,7 +63,8 @@ class Race:
         Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, and where
         trials that run must end first.
         """
-        going = {name: found for name, found in self.raced().items() if found.going}
+        ended = {name for name, runner in self.runners.items() if None in runner.values.values()}
+        going = {name: found for name, found in self.raced().items() if found.going and name not in ended}
         begun = set(running)
         asked = [(name, seed) for name, found in going.items() for seed in range(found.has, found.seeds)]
         asked = [trial for trial in asked if trial not in begun]

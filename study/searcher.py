@@ -73,6 +73,7 @@ class StudySearcher(Searcher):
             self._tell_rows(fixed)
             self._continue_asked()
         self.race = StudyRace(plan, ledger, self.explored) if plan.races else None
+        self.interrupted: deque[list[PlannedTrial]] = deque()
         self._race_on()
         self.interrupted = deque(self._interrupted())
 
@@ -104,7 +105,10 @@ class StudySearcher(Searcher):
             self._ask()
         self._race_on()
         if not self.queue and not self.interrupted:
-            return None if self.race and self.running else Searcher.FINISHED
+            if not (self.race and self.running):
+                return Searcher.FINISHED
+            self.drain()  # a record that waits may be all that the race waits for
+            return None
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running.update({planned.key: planned for planned in members if not self._done(planned)})
         assert self.task_of is not None
@@ -145,8 +149,8 @@ class StudySearcher(Searcher):
         return self.ledger.has(trial.recipe.hash, trial.seed)
 
     def _race_on(self) -> None:
-        """Queue further seeds once all recipes are chosen and have their least ones."""
-        if self.race and not self.queue and len(self.explored) >= self.plan.explored:
+        """Queue further seeds once all recipes are chosen and have their least ones, interrupted populations too."""
+        if self.race and not self.queue and not self.interrupted and len(self.explored) >= self.plan.explored:
             self.queue.extend(self.race.next(self.places, self.running.values()))
 
     def _next(self) -> list[PlannedTrial]:

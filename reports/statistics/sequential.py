@@ -9,7 +9,7 @@ Two questions are asked.
 - *Who is best?* (`race_for_best`) A recipe leaves once it is too far behind to win with the most seeds. What is
   predicted is the difference of two means over the most seeds, k of which are known: its variance is that between
   seeds times (1/k - 1/most), which shrinks to nothing. The error that is bounded: the recipe that would win if all ran
-  with the most seeds leaves the race with a probability of at most LEVEL. It is shared out evenly over the rounds, and
+  with the most seeds leaves the race with a probability of at most LOST. It is shared out evenly over the rounds, and
   in a round over the rivals (Bonferroni). With several goals a recipe leaves once one other is ahead in all of them,
   and the bound holds for each recipe of the front.
 - *Is a row above the baseline?* (`race_against`) A row stops once a report's own verdict is sure (Welch's t test; see

@@ -136,6 +136,7 @@ def progress(history: History, seeds: Sequence[int], yardstick: Yardstick, least
     if len(explored) < len(seeds) and len(recipes):
         means = _means_of_trials(history, yardstick)[recipes]
         left = ~np.isin(recipes, history.lost)
+        left |= not left.any()  # each lacks a further seed in the record
         picked = np.flatnonzero(left)[on_front(means[left])]
         changes.append(len(history.recipe) - 1)
         found.append(yardstick.found([int(recipe) for recipe in recipes[picked]]))

@@ -160,7 +160,8 @@ class _Simulation:
                 self._begin(trial)
             if not self.over and len(self.running) < workers and self.race:
                 for trial in self._raced(self.race, workers):
-                    self._begin(trial)
+                    if not self.over:
+                        self._begin(trial)
             if not self.running:
                 break
             self.clock, _, trial = heapq.heappop(self.running)
@@ -219,8 +220,10 @@ class _Simulation:
     def _arrive(self, trial: _Trial) -> None:
         values = self.courses.values[trial.recipe][trial.seed][trial.stops - 1]
         if values is not None and trial.stops < self.last:
-            if trial.raced:
+            if trial.raced and not self.over:
                 self._begin(trial)
+            elif trial.raced:
+                self._end(trial, finished=False)
             elif not self.search.rung(trial.name, trial.seed, trial.stops, values):
                 self._tell(trial, None)
             elif self.over:
