@@ -32,11 +32,12 @@ OURS = ("tpe", "random"), ("none", "asha")
 """Samplers and schedulers of ours that are run beside the rivals."""
 TUNE: Mapping[str, Mapping[str, Any] | None] = {
     "OptunaSearch": None,
-    # In the unit of the rungs, with every recorded rung as one of its own; and with Tune's own factor.
-    "OptunaSearch + ASHA, factor 2": {"time_attr": "step", "max_t": 48, "grace_period": 3, "reduction_factor": 2},
-    "OptunaSearch + ASHA, factor 4": {"time_attr": "step", "max_t": 48, "grace_period": 3, "reduction_factor": 4},
+    "OptunaSearch + ASHA, factor 2": {"reduction_factor": 2},
+    "OptunaSearch + ASHA, factor 4": {"reduction_factor": 4},
     "OptunaSearch + ASHA, all defaults": {},
 }
+"""By name what `ASHAScheduler` is given, beside the first rung and the end in steps where it is given anything; 4 is
+Tune's default."""
 SYNE_TUNE: Mapping[int, Mapping[str, tuple[str, int | None]]] = {
     1: {
         "random": ("random", None),
@@ -62,13 +63,14 @@ def main(arguments: Sequence[str]) -> None:
     check_numbers(asked, repeats=2, processes=1, seeds=1)
     from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
     from study.replay.ours import contestants
-    from study.replay.recorded import read_record
+    from study.replay.recorded import read_record, rung_numbers
     from study.replay.report import Compared, results_table
 
     recorded = read_record(asked.record)
     if asked.goals:
         recorded = recorded.of_goals(asked.goals.split(","))
-    terms = Terms(seeds=asked.seeds, workers=WORKERS, compute=asked.compute)
+    rungs = rung_numbers(recorded, asked.rungs)
+    terms = Terms(seeds=asked.seeds, workers=WORKERS, rungs=rungs, compute=asked.compute)
     yardstick = Arena(recorded, terms).yardstick
     entered = [*contestants(recorded, *OURS), *rivals(len(recorded.goals))]
     if asked.only:
@@ -105,6 +107,9 @@ def rivals(goals: int) -> list[Contestant]:
 def _tune(halving: Mapping[str, Any] | None, start: Start) -> TuneSearch:
     from benchmarks._rivals_tune import TuneSearch
 
+    if halving:
+        first, last = int(start.rungs[0]), int(start.rungs[-1])
+        halving = {"time_attr": "step", "grace_period": first, "max_t": last, **halving}
     return TuneSearch(start.recorded, start.rungs, start.seeds, halving, start.repeat)
 
 
@@ -120,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--goals", metavar="NAMES", help="one goal or two, such as sts (default: all of the record's)")
     parser.add_argument("--compute", type=float, default=0.25, metavar="SHARE", help="of the whole grid's (0.25)")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="of every recipe (default 3)")
+    parser.add_argument("--rungs", metavar="STEPS", help="steps where trials may be stopped (default: all recorded)")
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")
     parser.add_argument("--only", metavar="TEXT", help="only searches with this in their names")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="default: one a core")

@@ -26,6 +26,7 @@ tails, unequal spreads and seeds that move together included.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -267,10 +268,23 @@ def _judge(
     chance: float,
 ) -> dict[str, Course]:
     """A complete round: who leaves, and who needs one more seed."""
+    variances, freedom = _spreads(entrants, names, known)
+    means = np.stack([entrants[name].first(seeds).mean(axis=0, dtype=float) for name in names])
+    packed = means.tobytes(), variances.tobytes(), freedom.tobytes()
+    return dict(_judge_packed(tuple(names), *packed, seeds, most, chance))
+
+
+@functools.lru_cache(maxsize=16)
+def _judge_packed(
+    names: tuple[str, ...], means_: bytes, variances_: bytes, freedom_: bytes, seeds: int, most: int, chance: float
+) -> Mapping[str, Course]:
+    """A round once complete stays as it is while the race goes on, and every pair of its recipes is compared: so it is
+    remembered, by its numbers."""
     from scipy.special import stdtr
 
-    variances, freedom = _spreads(entrants, names, known)
-    means = np.stack([entrants[name].first(seeds).mean(axis=0) for name in names])
+    means, variances, freedom = (
+        np.frombuffer(packed).reshape(len(names), -1) for packed in (means_, variances_, freedom_)
+    )  # (recipes, goals) each
     leads = means[:, None] - means  # (first, second, goals)
     both = np.stack(np.broadcast_arrays(variances[:, None], variances[None]))
     degrees = _pair_freedom(both, np.stack(np.broadcast_arrays(freedom[:, None], freedom[None])))
@@ -280,18 +294,22 @@ def _judge(
     somewhere = np.any(p < chance / means.shape[1], axis=2)
     out = np.any(ahead, axis=0)
     apart = somewhere & somewhere.T  # each leads in some goal: neither can beat the other
+    others = ~np.eye(len(names), dtype=bool)
+    rivals = others & ~out  # (recipe, its rival), as all that follow
+    winners = ahead.T
+    gaps = leads.min(axis=2).T  # in the goal in which the rival is ahead by least
+    closest = np.where(np.where(winners.any(axis=1, keepdims=True), winners, rivals), gaps, -np.inf).argmax(axis=1)
+    alone = ~rivals.any(axis=1)
+    front = ~(rivals & ~apart).any(axis=1)
     courses = {}
     for place, name in enumerate(names):
-        rivals = [rival for rival in range(len(names)) if rival != place and not out[rival]]
-        winners = [rival for rival in range(len(names)) if ahead[rival, place]]
-        gaps = leads[:, place].min(axis=1)  # in the goal in which the rival is ahead by least
-        closest = max(winners or rivals, key=lambda rival: gaps[rival], default=place)
-        rival, gap = names[closest], float(gaps[closest])
-        if winners:
-            courses[name] = Course(seeds, "behind", rival, gap)
-        elif not rivals:
+        if alone[place] and not out[place]:
             courses[name] = Course(seeds, "best")
-        elif all(apart[place, rival] for rival in rivals):
+            continue
+        rival, gap = names[closest[place]], float(gaps[place, closest[place]])
+        if out[place]:
+            courses[name] = Course(seeds, "behind", rival, gap)
+        elif front[place]:
             courses[name] = Course(seeds, "on the front")
         else:
             courses[name] = Course(seeds + 1, "going", rival, gap)

@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise UserError(f"--{name} must be above 0, not {getattr(asked, name):g}")
     from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
     from study.replay.ours import contestants, source_of
+    from study.replay.recorded import rung_numbers
     from study.replay.report import Compared, advice, results_table, write
 
     recorded = _read(asked.record)
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         least,
         most if most > least else None,
         asked.workers,
-        _rungs(recorded, asked.rungs),
+        rung_numbers(recorded, asked.rungs),
         asked.trials,
         0.25 if (asked.trials, asked.compute, asked.hours) == (None, None, None) else asked.compute,
         asked.hours,
@@ -104,19 +105,6 @@ def _names(known: Registry[Any], given: str) -> list[str]:
     for name in names:
         known[name]
     return names
-
-
-def _rungs(recorded: Recorded, given: str | None) -> tuple[int, ...] | None:
-    """The numbers of the rungs at these steps, from 0."""
-    if given is None:
-        return None
-    known = {f"{step:g}": place for place, step in enumerate(recorded.rungs[:-1])}
-    steps = [step.strip() for step in given.split(",")]
-    for step in steps:
-        if step not in known:
-            there = f"it was scored at steps {', '.join(known)}" if known else "it was scored at its end only"
-            raise UserError(f"--rungs {given}: the record has no rung at step {step}; {there}")
-    return tuple(sorted({known[step] for step in steps}))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -165,3 +165,16 @@ def read_record(path: Path) -> Recorded:
 def _plain(domain: Domain, value: Value) -> Value:
     """As the grid has it: pandas keeps whole numbers with gaps among them as floats."""
     return next((known for known in domain.grid_values if known == value), value)
+
+
+def rung_numbers(recorded: Recorded, given: str | None) -> tuple[int, ...] | None:
+    """The numbers of the rungs at the steps that a command line names, from 0; None, for all, where it names none."""
+    if given is None:
+        return None
+    known = {f"{step:g}": place for place, step in enumerate(recorded.rungs[:-1])}
+    steps = [step.strip() for step in given.split(",")]
+    for step in steps:
+        if step not in known:
+            there = f"it was scored at steps {', '.join(known)}" if known else "it was scored at its end only"
+            raise UserError(f"--rungs {given}: the record has no rung at step {step}; {there}")
+    return tuple(sorted({known[step] for step in steps}))
