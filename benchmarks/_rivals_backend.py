@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks._rivals_syne_tune import made, space_of
+from reports.statistics.fronts import on_front
 from study.replay.contest import Terms, common_seeds
 from study.replay.export import FIDELITY, export
-from study.replay.measures import Yardstick, on_front
+from study.replay.measures import Yardstick
 from study.replay.recorded import Recorded
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from reports.statistics.families import holm
 from reports.statistics.sample import Sample
 from reports.statistics.sequential import WRONG, Entrant, looks, race_for_best
 from study.replay.recorded import Recorded, read_record
+from study.replay.repeats import share
 
 Array = np.ndarray
 
@@ -169,22 +170,15 @@ def _outcomes(study: Drawn, random: np.random.Generator) -> Iterator[tuple[int, 
 
 def _cells(found: Found) -> list[str]:
     same, regret = float(np.mean(found.same)), np.array(found.regret)
-    low, high = wilson(sum(found.same), len(found.same))
+    interval = share(sum(found.same), len(found.same))
     error = 1.96 * regret.std(ddof=1) / math.sqrt(len(regret))
     return [
         f"{100 * same:.1f} %",
-        f"{100 * low:.1f} to {100 * high:.1f}",
+        f"{100 * interval.low:.1f} to {100 * interval.high:.1f}",
         f"{100 * np.mean(found.share):.1f} %",
         f"{regret.mean():.2f}",
         f"{regret.mean() - error:.2f} to {regret.mean() + error:.2f}",
     ]
-
-
-def wilson(hits: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share."""
-    z, share = 1.96, hits / of
-    middle, half = share + z**2 / (2 * of), z * math.sqrt(share * (1 - share) / of + z**2 / (4 * of**2))
-    return (middle - half) / (1 + z**2 / of), (middle + half) / (1 + z**2 / of)
 
 
 # Error rates

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks._minilm import minilm
 from search_spaces import load_space
+from study.points import grid
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
@@ -85,22 +86,14 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{name}: {len(trials):,} trials in {packed}", flush=True)
 
 
-def grid(base: Recipe) -> list[tuple[tuple[str, Value], ...]]:
-    """Every point of the space's grid, in its order; a conditional domain only where it is asked for."""
-    domains = load_space(SPACE).domains
-    found: dict[tuple[tuple[str, Value], ...], None] = {}
-    for values in itertools.product(*(domain.grid_values for domain in domains)):
-        chosen: dict[str, Value] = {}
-        for domain, value in zip(domains, values, strict=True):
-            if domain.is_asked({**base.flat(), **chosen}):
-                chosen[domain.key] = value
-        found[tuple(chosen.items())] = None
-    return list(found)
+def every_point(base: Recipe) -> list[tuple[tuple[str, Value], ...]]:
+    """Every point of the space's grid, in its order."""
+    return [tuple(chosen.items()) for chosen in grid(load_space(SPACE).domains, base.flat())]
 
 
 def planned(limit: int | None = None) -> list[Trial]:
     """All trials, in an order that a stop anywhere leaves a fair share of every value. `limit`: of the recipes."""
-    points = grid(load_space(SPACE).base)
+    points = every_point(load_space(SPACE).base)
     drawn = random.Random(DRAWN)
     drawn.shuffle(points)
     points = points[:limit]

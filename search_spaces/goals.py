@@ -111,6 +111,14 @@ def upward_values(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[flo
     return values and [goal.upward(value) for goal, value in zip(goals, values, strict=True)]
 
 
+def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[float] | None:
+    """Every goal's value among a rung's scores, which go by the goals' names; None where one is missing. What the
+    selection is the mean of is scored there by itself."""
+    found = [*scores.values()] if tuple(goals) == (SELECTION,) else [scores.get(goal.name) for goal in goals]
+    there = [value for value in found if value is not None]
+    return there if there and len(there) == len(found) else None
+
+
 def selection(scores: Scores) -> float | None:
     """What a study without goals maximises: the mean of the `sts` and `transfer` goals, over what is there."""
     return SELECTION.of(scores, {})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from study.fronts import trials_before
+from reports.statistics.fronts import trials_before
 from study.schedulers import Setting
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from search_spaces.space import Domain, Row, Space
 from study.cluster import inside_copy
 from study.learning import Source, read_findings
 from study.options import Request
+from study.points import grid
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import SourceFile
@@ -173,15 +173,8 @@ class Plan:
         if self.request.search != "grid":
             return ()
         domains = _grid_domains(self.space)
-        recipes: dict[str, Recipe] = {}
-        for values in itertools.product(*(domain.grid_values for domain in domains)):
-            chosen: dict[str, Value] = {}
-            for domain, value in zip(domains, values, strict=True):
-                if applies(domain, chosen, self.base):
-                    chosen[domain.key] = value
-            recipe = self.base.override(chosen)
-            recipes.setdefault(recipe.hash, recipe)
-        return tuple(recipes.values())
+        recipes = [self.base.override(chosen) for chosen in grid(domains, self.base.flat())]
+        return tuple({recipe.hash: recipe for recipe in recipes}.values())
 
     def fixed_trials(self) -> list[PlannedTrial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""
@@ -433,11 +426,6 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
     asked = row.overrides.get("encoder.kind") == "transformer" or adapted
     kind = "pipeline" if finished and not asked else "transformer"
     return {"encoder.kind": kind, "encoder.name": model}
-
-
-def applies(domain: Domain, chosen: Mapping[str, Value], base: Recipe) -> bool:
-    """Whether a conditional domain is asked for, given the keys chosen before it."""
-    return domain.is_asked({**base.flat(), **chosen})
 
 
 def _scale(wish: str, gpus: float) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from reports.distributions import contains
@@ -17,6 +18,16 @@ def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mappin
         if not domain.is_asked({**flat, **chosen}):
             chosen.pop(domain.key, None)
     return chosen
+
+
+def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str, Value]]:
+    """Every combination of the domains' grid values, each once, in their order; a conditional key only where its
+    condition holds. `flat` is the base recipe."""
+    found: dict[tuple[tuple[str, Value], ...], None] = {}
+    for values in itertools.product(*(domain.grid_values for domain in domains)):
+        drawn = {domain.key: value for domain, value in zip(domains, values, strict=True)}
+        found[tuple(applying(domains, drawn, flat).items())] = None
+    return [dict(chosen) for chosen in found]
 
 
 def point(recipe: Mapping[str, Value], base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:

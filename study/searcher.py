@@ -20,7 +20,7 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record, split_key
-from search_spaces.goals import searched, values_of
+from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.budget import Budget
 from study.explorer import Explorer
@@ -257,12 +257,10 @@ class StudySearcher(Searcher):
 
     def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
         """The values at the rungs of its training, as far as all goals were scored there."""
-        goals = [goal.name for goal in self.goals if goal.tasks]  # the selection is scored by what a rung has
         found = [
-            (rung["rung"], [rung["scores"].get(goal) for goal in goals] if goals else [*rung["scores"].values()])
-            for rung in record.training.get("rungs", ())
+            (rung["rung"], values_at_rung(self.goals, rung["scores"])) for rung in record.training.get("rungs", ())
         ]
-        return [(rung, values) for rung, values in found if values and None not in values]
+        return [(rung, values) for rung, values in found if values]
 
     def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
         for trial in {trial.recipe.hash: trial for trial in fixed}.values():

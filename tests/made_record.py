@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.record import RUNGS, SPACE, grid
+from benchmarks.record import RUNGS, SPACE, every_point
 from search_spaces import load_space
 
 
@@ -22,7 +22,7 @@ def write_record(path: Path, *, recipes: int | None = 40, more_seeds: int = 5, s
     space = load_space(SPACE)
     base = space.base.override(space.laptop)
     random = np.random.default_rng(seed)
-    points = grid(base)
+    points = every_point(base)
     effects = {pair: random.normal(0, 3, size=2) for pair in dict.fromkeys(pair for point in points for pair in point)}
     random.shuffle(points)
     rows = []

@@ -7,14 +7,26 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks.record import MORE_SEEDS, RUNGS, SEEDS, SPACE, WITH_MORE_SEEDS, Bench, Job, Trial, grid, pack, planned
+from benchmarks.record import (
+    MORE_SEEDS,
+    RUNGS,
+    SEEDS,
+    SPACE,
+    WITH_MORE_SEEDS,
+    Bench,
+    Job,
+    Trial,
+    every_point,
+    pack,
+    planned,
+)
 from search_spaces import load_space
 from study.replay.recorded import Recorded, read_record
 from trainables.trial.run import run_trial
 
 ROOT = Path(__file__).parents[1]
 RECORDED = sorted((ROOT / "benchmarks/recorded").glob("*.parquet"))
-POINT = grid(load_space(SPACE).base)[600]
+POINT = every_point(load_space(SPACE).base)[600]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +35,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 def test_the_plan_is_the_whole_grid_under_several_seeds():
-    points = grid(load_space(SPACE).base)
+    points = every_point(load_space(SPACE).base)
     trials = planned()
     assert len(points) == len(set(points)) == 1632
     assert len(trials) == len(set(trials)) == 1632 * len(SEEDS) + WITH_MORE_SEEDS * len(MORE_SEEDS)
@@ -64,7 +76,7 @@ def committed(request: pytest.FixtureRequest) -> Recorded:
 
 class TestTheCommittedRecord:
     def test_its_recipes_are_the_grid(self, committed: Recorded):
-        assert {tuple(chosen.items()) for chosen in committed.chosen} == set(grid(committed.base))
+        assert {tuple(chosen.items()) for chosen in committed.chosen} == set(every_point(committed.base))
         for name, chosen in zip(committed.hashes[::50], committed.chosen[::50], strict=True):
             assert committed.base.override(chosen).hash == name
 

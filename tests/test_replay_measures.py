@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reports.statistics.fronts import on_front
 from search_spaces.space import Domain, Space
 from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
-from study.replay.measures import Yardstick, hypervolume, on_front, progress
+from study.replay.measures import Yardstick, hypervolume, progress
 from study.replay.ours import contestants
 from study.replay.recorded import Recorded
 from study.replay.repeats import choose, mean, share
-from study.replay.simulate import Budget, Courses, simulate
+from study.replay.simulate import Allowance, Courses, simulate
 from tests.replayed import Scripted, make_recorded
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -104,7 +105,7 @@ class TestYardstick:
     def test_the_pick_is_the_best_by_development_and_is_judged_by_test(self):
         recorded = self.RECORDED.of_goals(["sts"])
         yardstick = Yardstick(recorded)
-        history = simulate(Courses.of(recorded, ()), Scripted([3, 9, 21]), [1], 1, Budget())
+        history = simulate(Courses.of(recorded, ()), Scripted([3, 9, 21]), [1], 1, Allowance())
         development = recorded.development[[3, 9, 21], 1, -1, 0]
         pick = [3, 9, 21][int(np.argmax(development))]
         truth = recorded.test[:, :, -1, 0].mean(axis=1)
@@ -125,7 +126,7 @@ class TestYardstick:
 
         courses = Courses.of(recorded, (0,))
         for one, counted in ((search, 2), (LastSeedStopped([8, 12]), 1)):
-            history = simulate(courses, one, [0, 2], 1, Budget())
+            history = simulate(courses, one, [0, 2], 1, Allowance())
             course = progress(history, [0, 2], Yardstick(recorded))
             assert course.trials[1] == 2
             assert len(np.unique(history.recipe[history.finished])) == 2
@@ -135,7 +136,7 @@ class TestYardstick:
     def test_the_volume_is_of_true_values_of_what_development_puts_on_the_front(self):
         recorded, asked = self.RECORDED, [0, 7, 14, 20, 33, 35]
         yardstick = Yardstick(recorded)
-        history = simulate(Courses.of(recorded, ()), Scripted(asked), [0, 1, 2], 2, Budget())
+        history = simulate(Courses.of(recorded, ()), Scripted(asked), [0, 1, 2], 2, Allowance())
         seen = recorded.development[:, :3, -1].mean(axis=1)[asked]
         front = [asked[place] for place in on_front(seen)]
         truth = recorded.test[:, :, -1].mean(axis=1)

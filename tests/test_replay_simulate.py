@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from study.replay.contest import Arena, Contestant, Outcome, Terms, WholeRecord, run_contest
 from study.replay.ours import OurSearch, contestants, source_of
 from study.replay.recorded import Recorded
-from study.replay.simulate import Budget, Courses, History, simulate
+from study.replay.simulate import Allowance, Courses, History, simulate
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS, Setting
 from tests.replayed import STEPS, Scripted, make_recorded
@@ -46,19 +46,19 @@ class TestSchedule:
     FOUR = courses_of([[4.0], [3.0], [2.0], [5.0]])
 
     def test_one_worker_takes_trials_one_after_another(self):
-        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 1, Budget())
+        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 1, Allowance())
         assert schedule(history) == [(0, 4.0), (1, 7.0), (2, 9.0), (3, 14.0)]
         assert history.spent.tolist() == [4.0, 7.0, 9.0, 14.0]
 
     def test_three_workers_take_the_next_one_when_they_are_free(self):
-        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 3, Budget())
+        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 3, Allowance())
         assert schedule(history) == [(2, 2.0), (1, 3.0), (0, 4.0), (3, 7.0)]
         assert history.spent.tolist() == [9.0, 14.0, 14.0, 14.0]  # the fourth had begun at 2
 
     def test_a_stopped_trial_makes_room_at_its_rung_and_scoring_takes_time(self):
         courses = courses_of([[1.0, 4.0], [2.0, 3.0], [1.0, 2.0]], scoring=0.5)
         search = Scripted([0, 1, 2], stopped=[(0, 1)])
-        history = simulate(courses, search, [0], 2, Budget())
+        history = simulate(courses, search, [0], 2, Allowance())
         # the first ends at its rung (1 + 0.5), when the third begins, which has its rung at 3 and its end at 4.5
         assert schedule(history) == [(0, 1.5), (1, 4.0), (2, 4.5)]
         assert history.compute.tolist() == [1.0, 3.0, 2.0]
@@ -69,7 +69,7 @@ class TestSchedule:
     def test_all_seeds_of_a_recipe_run_before_the_next_one_is_asked_for(self):
         recorded = make_recorded()
         search = Scripted([7, 3])
-        history = simulate(Courses.of(recorded, ()), search, [0, 2, 4], 1, Budget())
+        history = simulate(Courses.of(recorded, ()), search, [0, 2, 4], 1, Allowance())
         assert history.recipe.tolist() == [7, 7, 7, 3, 3, 3]
         assert history.seed.tolist() == [0, 2, 4] * 2
 
@@ -78,14 +78,14 @@ class TestSchedule:
             def suggest(self, name: str) -> int | None:
                 return super().suggest(name) if len(self.told) == len(self.asked) else None
 
-        history = simulate(self.FOUR, Waits([0, 1, 2]), [0], 3, Budget())
+        history = simulate(self.FOUR, Waits([0, 1, 2]), [0], 3, Allowance())
         assert schedule(history) == [(0, 4.0), (1, 7.0), (2, 9.0)]
 
 
 class TestAskedBefore:
     def test_a_recipe_that_was_run_costs_nothing_and_is_told_at_once(self):
         search = Scripted([0, 1, 0, 1, 2], stopped=[(1, 1)])
-        history = simulate(courses_of([[1.0, 2.0]] * 3), search, [0], 1, Budget(recipes=9))
+        history = simulate(courses_of([[1.0, 2.0]] * 3), search, [0], 1, Allowance(recipes=9))
         assert history.recipe.tolist() == [0, 1, 2]
         assert history.spent[-1] == 2 + 1 + 2
         assert history.asked == 5
@@ -95,30 +95,30 @@ class TestAskedBefore:
 
     def test_a_recipe_that_runs_now_is_told_to_both(self):
         search = Scripted([0, 0, 1])
-        history = simulate(courses_of([[3.0], [1.0]]), search, [0], 2, Budget(recipes=9))
+        history = simulate(courses_of([[3.0], [1.0]]), search, [0], 2, Allowance(recipes=9))
         assert schedule(history) == [(1, 1.0), (0, 3.0)]
         assert [name for name, _, _ in search.told] == ["3", "1", "2"]
 
     def test_without_another_end_as_many_recipes_are_asked_for_as_are_recorded(self):
-        assert simulate(courses_of([[1.0]] * 4), Scripted([0] * 9), [0], 1, Budget()).asked == 4
+        assert simulate(courses_of([[1.0]] * 4), Scripted([0] * 9), [0], 1, Allowance()).asked == 4
 
 
 class TestBudget:
     COURSES = courses_of([[1.0, 3.0]] * 6)
 
     def test_recipes(self):
-        history = simulate(self.COURSES, Scripted(range(6)), [0], 4, Budget(recipes=3))
+        history = simulate(self.COURSES, Scripted(range(6)), [0], 4, Allowance(recipes=3))
         assert len(history.recipe) == history.asked == 3
 
     def test_compute_is_never_exceeded(self):
-        history = simulate(self.COURSES, Scripted(range(6)), [0], 2, Budget(compute=7.0))
+        history = simulate(self.COURSES, Scripted(range(6)), [0], 2, Allowance(compute=7.0))
         # two trials and half of the way of a third one; the fourth cannot begin
         assert history.spent[-1] == 7.0
         assert history.finished.sum() == 2
         assert history.stops.tolist()[-2:] == [0, 1]
 
     def test_the_clock_is_never_exceeded(self):
-        history = simulate(self.COURSES, Scripted(range(6)), [0], 2, Budget(seconds=5.0))
+        history = simulate(self.COURSES, Scripted(range(6)), [0], 2, Allowance(seconds=5.0))
         assert history.clock.max() <= 5.0
         assert history.finished.sum() == 2
 
@@ -129,7 +129,7 @@ class TestFailures:
         for array in (recorded.seconds, recorded.scoring, recorded.development, recorded.test):
             array[4, 0, 2:] = np.nan
         search = Scripted([4, 5])
-        history = simulate(Courses.of(recorded, (0, 1, 2)), search, [0], 1, Budget())
+        history = simulate(Courses.of(recorded, (0, 1, 2)), search, [0], 1, Allowance())
         assert history.finished.tolist() == [False, True]
         assert history.compute[0] == recorded.seconds[4, 0, 1]
         assert search.told[0] == ("1", 0, None)
@@ -137,23 +137,23 @@ class TestFailures:
     def test_it_fails_at_its_end_where_nobody_looks_before(self):
         recorded = make_recorded()
         recorded.development[4, 0, -1] = np.nan
-        history = simulate(Courses.of(recorded, ()), Scripted([4]), [0], 1, Budget())
+        history = simulate(Courses.of(recorded, ()), Scripted([4]), [0], 1, Allowance())
         assert history.finished.tolist() == [False]
 
 
 @st.composite
-def simulations(draw: st.DrawFn) -> tuple[Courses, Scripted, int, Budget]:
+def simulations(draw: st.DrawFn) -> tuple[Courses, Scripted, int, Allowance]:
     recipes, stops = draw(st.integers(1, 8)), draw(st.integers(1, 4))
     parts = st.lists(st.integers(1, 9), min_size=stops, max_size=stops)
     seconds = [list(itertools.accumulate(map(float, draw(parts)))) for _ in range(recipes)]
     asked = draw(st.lists(st.integers(0, recipes - 1), max_size=12))
     stopped = draw(st.lists(st.tuples(st.integers(0, recipes - 1), st.integers(1, stops)), max_size=8))
     compute = draw(st.one_of(st.just(math.inf), st.integers(1, 60).map(float)))
-    return courses_of(seconds), Scripted(asked, stopped), draw(st.integers(1, 4)), Budget(99, compute)
+    return courses_of(seconds), Scripted(asked, stopped), draw(st.integers(1, 4)), Allowance(99, compute)
 
 
 @given(simulations())
-def test_compute_is_conserved_and_no_trial_runs_twice(case: tuple[Courses, Scripted, int, Budget]):
+def test_compute_is_conserved_and_no_trial_runs_twice(case: tuple[Courses, Scripted, int, Allowance]):
     courses, search, workers, budget = case
     history = simulate(courses, search, [0], workers, budget)
     assert len(set(history.recipe.tolist())) == len(history.recipe)
@@ -177,7 +177,7 @@ def ours(recorded: Recorded, sampler: str, scheduler: str, seeds: Sequence[int],
     courses = Courses.of(recorded, rungs)
     judge = SCHEDULERS[scheduler].build(Setting(courses.rungs, len(recorded.goals), 3))
     search = OurSearch(recorded, SAMPLERS[sampler], judge, seeds, 3)
-    return simulate(courses, search, seeds, 3, Budget(recipes=30))
+    return simulate(courses, search, seeds, 3, Allowance(recipes=30))
 
 
 class TestOurs:
@@ -212,7 +212,7 @@ class TestOurs:
                 return recorded.place[trial.partition("-")[0]] % 2 == 0
 
         search = OurSearch(recorded, SAMPLERS["random"], Odd(), (0, 3), 0)
-        simulate(courses, search, (0, 3), 1, Budget(recipes=12))
+        simulate(courses, search, (0, 3), 1, Allowance(recipes=12))
         states = set()
         for trial in search.explorer.study.trials:
             place = recorded.nearest(trial.params)

@@ -14,7 +14,7 @@ from benchmarks._rivals_tune import TuneSearch
 from benchmarks.rivals import SYNE_TUNE, TUNE, main, rivals
 from study.replay.contest import Arena, Terms
 from study.replay.recorded import Recorded, read_record
-from study.replay.simulate import Budget, Courses, simulate
+from study.replay.simulate import Allowance, Courses, simulate
 from tests.made_record import write_record
 from trainables.recipe import Value
 
@@ -49,7 +49,7 @@ class Listed(Rival):
 
 def test_a_rival_is_told_every_rung_and_once_more_of_a_recipe_that_it_repeats(record: Recorded) -> None:
     search = Listed(record, [3, 5, 3, 5], stopped=[5])
-    history = simulate(Courses.of(record, range(5)), search, [0], 1, Budget(recipes=4))
+    history = simulate(Courses.of(record, range(5)), search, [0], 1, Allowance(recipes=4))
     assert [told for name, told in search.told if name == "1"] == [3, 6, 12, 24, 48]
     assert [told for name, told in search.told if name == "2"] == [3]
     assert search.told[-2:] == [("3", 48), ("4", 3)]
@@ -63,7 +63,7 @@ def test_tune_stops_what_its_scheduler_would_stop_and_its_search_takes_the_score
 ) -> None:
     one = record.of_goals(["sts"])
     search = TuneSearch(one, one.rungs, [0, 2], HALVING, 0)
-    history = simulate(Courses.of(one, range(5)), search, [0, 2], 2, Budget(recipes=40))
+    history = simulate(Courses.of(one, range(5)), search, [0, 2], 2, Allowance(recipes=40))
     assert 0 < history.finished.sum() < 0.6 * len(history.recipe)
     told = [trial.value for trial in search.search._ot_study.get_trials() if trial.state.name == "COMPLETE"]
     assert len(told) == 40

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.fronts import front_numbers, spread, trials_before
+from reports.statistics.fronts import front_numbers, spread, trials_before
 from study.halving import Brackets, Halving, asha, median
 from study.schedulers import Setting
 from trainables.training.rungs import DEFAULT

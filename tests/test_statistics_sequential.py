@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.racing import NOISES, false_verdict, noise_of, raced, wilson, winner_is_lost
+from benchmarks.racing import NOISES, false_verdict, noise_of, raced, winner_is_lost
 from reports.statistics.sequential import LOST, WRONG, Entrant, looks, race_against, race_for_best
 
 STUDIES = 60
@@ -99,9 +99,3 @@ def test_of_two_goals_the_front_stays_and_the_beaten_leave() -> None:
         "one": "on the front", "other": "on the front", "beaten": "behind", "low": "behind"
     }  # fmt: skip
     assert max(course.seeds for course in courses.values()) < 10
-
-
-def test_wilsons_interval() -> None:
-    low, high = wilson(90, 100)
-    assert low == pytest.approx(0.826, abs=0.001)
-    assert high == pytest.approx(0.945, abs=0.001)

@@ -16,6 +16,7 @@ from reports.plots.goals_front import Mark, pareto_picture
 from reports.results import Results
 from reports.sections.words import changes
 from reports.statistics import Measured
+from reports.statistics.fronts import on_front
 from reports.true_scores import Scored, TrueScores, true_scores
 from search_spaces.goals import Goal, values_of
 from search_spaces.limits import of_trials
@@ -86,16 +87,16 @@ def pareto_in_short(results: Results) -> str:
         for goal, top in zip(goals, best, strict=True)
     )
     what = "values are" if any(goal.cost for goal in goals) else "development scores are"
-    on_front = len(front(points))
+    best_of = len(front(points))
     return (
-        f"Of {count(len(points), 'recipe')}, {on_front} {'is' if on_front == 1 else 'are'} on the Pareto front of "
+        f"Of {count(len(points), 'recipe')}, {best_of} {'is' if best_of == 1 else 'are'} on the Pareto front of "
         f"{' and '.join(goal.short for goal in goals)}; the best {what} {tops}."
     )
 
 
 def front(points: Sequence[Point]) -> list[Point]:
     """The points that no other dominates, best first by the first goal."""
-    kept = [point for point in points if not any(_dominates(other, point) for other in points)]
+    kept = [points[place] for place in on_front(np.array([point.upward for point in points]))]
     return sorted(kept, key=lambda point: (*(-value for value in point.upward), point.recipe_hash))
 
 
@@ -103,18 +104,13 @@ def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores
     """Points off the measured front that may well belong to it, the most probable first."""
     if known is None:
         return []
-    on_front = {point.recipe_hash for point in chosen}
+    measured = {point.recipe_hash for point in chosen}
     pairs = [
         (float(probability), point)
         for point, probability in zip(points, known.on_front, strict=True)
-        if point.recipe_hash not in on_front and probability >= NOTABLE
+        if point.recipe_hash not in measured and probability >= NOTABLE
     ]
     return [point for _, point in sorted(pairs, key=lambda pair: (-pair[0], pair[1].recipe_hash))]
-
-
-def _dominates(better: Point, worse: Point) -> bool:
-    pairs = list(zip(better.upward, worse.upward, strict=True))
-    return all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
 
 
 def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:

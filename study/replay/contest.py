@@ -15,7 +15,7 @@ import numpy as np
 from study.racing import Race
 from study.replay.measures import Progress, Yardstick, progress
 from study.replay.recorded import Recorded
-from study.replay.simulate import Budget, Courses, Search, simulate
+from study.replay.simulate import Allowance, Courses, Search, simulate
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 
@@ -130,7 +130,7 @@ class Arena:
         courses = self._stopping if contestant.stops else self._whole
         search = contestant.make(Start(self.recorded, courses.rungs, seeds[:least], repeat))
         whole = float(np.nan_to_num(self.recorded.seconds[:, list(seeds)]).max(axis=2).sum())
-        history = simulate(courses, search, seeds, self.terms.workers, self._budget(whole), race)
+        history = simulate(courses, search, seeds, self.terms.workers, self._allowance(whole), race)
         return Outcome(
             progress(history, seeds, self.yardstick, least),
             history.asked,
@@ -141,9 +141,9 @@ class Arena:
             whole,
         )
 
-    def _budget(self, whole: float) -> Budget:
+    def _allowance(self, whole: float) -> Allowance:
         terms = self.terms
-        return Budget(
+        return Allowance(
             terms.trials,
             math.inf if terms.compute is None else terms.compute * whole,
             math.inf if terms.hours is None else terms.hours * 3600,

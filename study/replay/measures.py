@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reports.statistics.fronts import on_front
 from study.replay.recorded import Recorded
 from study.replay.simulate import History
 from trainables.errors import UserError
@@ -75,9 +76,15 @@ class Yardstick:
 
     @functools.cached_property
     def area(self) -> float:
-        """The whole record's hypervolume, in points squared."""
+        """The whole record's hypervolume, in points squared. `UserError` where it is none."""
         places = np.flatnonzero(self._complete)
-        return hypervolume(self.truth[places[on_front(self.development[places])]], self.reference)
+        area = hypervolume(self.truth[places[on_front(self.development[places])]], self.reference)
+        if not area:
+            raise UserError(
+                f"none of the {len(places)} finished recipes is above their median in both goals, so there is no "
+                "hypervolume to measure by; a record of more recipes, or one goal (--goals), can be replayed"
+            )
+        return area
 
     @functools.cached_property
     def nothing(self) -> float:
@@ -126,18 +133,20 @@ def progress(history: History, seeds: Sequence[int], yardstick: Yardstick, least
     found: list[float] = []
     best: list[np.ndarray] = []
     front: list[int] = []
-    for number, here in enumerate(seen):
-        if any(beats(seen[other], here) for other in front):
+    for number in range(len(seen)):
+        with_it = [*front, number]
+        left = [with_it[place] for place in on_front(seen[with_it])]
+        if number not in left:
             continue
-        front = [other for other in front if not beats(here, seen[other])] + [number]
+        front = left
         changes.append(int(places[number]))
         found.append(yardstick.found([int(recipe) for recipe in recipes[front]]))
         best.append(seen[front].max(axis=0))
     if len(explored) < len(seeds) and len(recipes):
         means = _means_of_trials(history, yardstick)[recipes]
-        left = ~np.isin(recipes, history.lost)
-        left |= not left.any()  # each lacks a further seed in the record
-        picked = np.flatnonzero(left)[on_front(means[left])]
+        racing = ~np.isin(recipes, history.lost)
+        racing |= not racing.any()  # each lacks a further seed in the record
+        picked = np.flatnonzero(racing)[on_front(means[racing])]
         changes.append(len(history.recipe) - 1)
         found.append(yardstick.found([int(recipe) for recipe in recipes[picked]]))
         best.append(means[picked].max(axis=0))
@@ -171,21 +180,6 @@ def _completed(history: History, seeds: Sequence[int]) -> tuple[np.ndarray, np.n
     complete = np.bincount(inverse) == len(seeds)
     order = np.argsort(last[complete])
     return last[complete][order], known[complete][order]
-
-
-def on_front(points: np.ndarray) -> np.ndarray:  # (points, goals) -> (front,), their numbers
-    """The points that no other one beats."""
-    order = np.lexsort(-points.T[::-1])  # by the first goal, the best first: only an earlier one can beat a later one
-    front: list[int] = []
-    for number in order:
-        if not any(beats(points[other], points[number]) for other in front):
-            front.append(int(number))
-    return np.array(sorted(front), dtype=int)
-
-
-def beats(first: np.ndarray, second: np.ndarray) -> bool:  # (goals,), (goals,)
-    """Whether the first point is at least as good in every goal and better in one."""
-    return bool((first >= second).all() and (first > second).any())
 
 
 def hypervolume(points: np.ndarray, reference: np.ndarray) -> float:  # (points, 1 or 2 goals), (goals,)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from search_spaces.goals import GOALS, SELECTION
+from search_spaces.goals import GOALS, SELECTION, values_at_rung
 from search_spaces.paper import Scores
 from study.points import point
 from study.replay.recorded import Recorded
@@ -66,13 +66,9 @@ def read_ledger(results: Path) -> Recorded:
 
 def _rungs(record: Record, goals: Sequence[str]) -> list[tuple[Mapping[str, Any], list[float]]]:
     """The rungs of a training at which all goals were scored, and their values."""
-    found = []
-    for rung in record.training.get("rungs", ()):
-        scores = rung["scores"]
-        values = list(scores.values()) if goals == (ONE,) else [scores.get(goal) for goal in goals]
-        if values and None not in values:
-            found.append((rung, values))
-    return found
+    named = [GOALS[goal] for goal in goals]
+    found = [(rung, values_at_rung(named, rung["scores"])) for rung in record.training.get("rungs", ())]
+    return [(rung, values) for rung, values in found if values]
 
 
 def _end(record: Record, goals: Sequence[str]) -> list[float]:

@@ -38,7 +38,7 @@ class Search(Protocol):
 
 
 @dataclass(frozen=True)
-class Budget:
+class Allowance:
     """When a search ends: at the first of these that is reached."""
 
     recipes: int | None = None
@@ -90,7 +90,7 @@ class History:
 
     recipe: np.ndarray  # the recorded recipe's number
     seed: np.ndarray  # the place of its seed among the recorded ones
-    stops: np.ndarray  # how many stops it reached; one that ran out of budget on its way to the first reached none
+    stops: np.ndarray  # how many stops it reached; none where the allowance ended on its way to the first
     finished: np.ndarray  # whether it ran to its end and has scores there
     compute: np.ndarray  # its training seconds
     clock: np.ndarray  # simulated seconds at which it ended
@@ -125,22 +125,22 @@ def simulate(
     search: Search,
     seeds: Sequence[int],
     workers: int,
-    budget: Budget,
+    allowance: Allowance,
     race: Race | None = None,
 ) -> History:
-    """Run a search to the end of its budget. `seeds` are places among the recorded ones.
+    """Run a search to the end of its allowance. `seeds` are places among the recorded ones.
 
     With a `race` each recipe is run under the first of them, as many as are its least; once the search asks for no
     more, the race says which recipes that ran to their end get further ones, in this order.
     """
-    return _Simulation(courses, search, seeds, budget, race).run(workers)
+    return _Simulation(courses, search, seeds, allowance, race).run(workers)
 
 
 class _Simulation:
     def __init__(
-        self, courses: Courses, search: Search, seeds: Sequence[int], budget: Budget, race: Race | None
+        self, courses: Courses, search: Search, seeds: Sequence[int], allowance: Allowance, race: Race | None
     ) -> None:
-        self.courses, self.search, self.budget, self.race = courses, search, budget, race
+        self.courses, self.search, self.allowance, self.race = courses, search, allowance, race
         self.seeds = seeds[: race.least] if race else seeds
         self.further = seeds
         self.last = len(courses.rungs)
@@ -149,7 +149,7 @@ class _Simulation:
         self.running: list[tuple[float, int, _Trial]] = []
         """A heap of what arrives at its next stop when; trials that arrive together do so in the order they began."""
         self.begun = self.asked = 0
-        self.most = len(courses.compute) if budget.recipes is None else budget.recipes
+        self.most = len(courses.compute) if allowance.recipes is None else allowance.recipes
         self.clock = self.spent = 0.0
         self.over = False
         self.ended: list[tuple[int, int, int, bool, float, float, float]] = []
@@ -202,9 +202,9 @@ class _Simulation:
         return self.waiting.popleft() if self.waiting else None
 
     def _begin(self, trial: _Trial) -> None:
-        """Its way to the next stop, unless the budget is at its end."""
+        """Its way to the next stop, unless the allowance is used up."""
         compute, clock = self._way(self.courses.compute, trial), self._way(self.courses.clock, trial)
-        if self.spent + compute > self.budget.compute or self.clock + clock > self.budget.seconds:
+        if self.spent + compute > self.allowance.compute or self.clock + clock > self.allowance.seconds:
             self.over = True
             self._end(trial, finished=False)
             return

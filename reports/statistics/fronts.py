@@ -28,6 +28,11 @@ def front_numbers(values: Array) -> Array:  # (trials, goals) -> (trials,) int64
     return numbers
 
 
+def on_front(values: Array) -> Array:  # (trials, goals) -> (front,) their numbers
+    """The trials that no other one dominates."""
+    return np.flatnonzero(~dominated_by(values).any(axis=1))
+
+
 def dominated_by(values: Array) -> Array:  # (trials, goals) -> (trials, trials) bool
     """At [i, j] whether trial j dominates trial i."""
     no_worse = np.ones((len(values), len(values)), dtype=bool)
