@@ -120,13 +120,13 @@ def _of_results(results: Results) -> dict[str, Raced]:
     if not info.raced or info.most_seeds is None:
         return {}
     rows = [recipe_hash for label in results.asked_rows if (recipe_hash := info.row_hashes[label])]
-    stopped = {record.recipe_hash for record in results.records if record.status == "pruned"}
+    ended = {record.recipe_hash for record in results.records if record.status == "pruned"} | set(results.failures)
     entrants = {}
     for recipe_hash in dict.fromkeys([*rows, *results.explored]):
         records = results.recipes.get(recipe_hash, [])
         by_seed = {record.seed: upward_values(results.goals, record.scores, record.cost) for record in records}
         fixed = recipe_hash in results.fixed
-        entrants[recipe_hash] = entrant(by_seed, len(results.goals), fixed, recipe_hash in stopped)
+        entrants[recipe_hash] = entrant(by_seed, len(results.goals), fixed, recipe_hash in ended)
     baseline = info.row_hashes.get(results.space.baseline or "")
     return raced(entrants, rows, baseline, len(info.seeds), info.most_seeds)
 

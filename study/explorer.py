@@ -36,8 +36,8 @@ class _Group:
     number: int
     waiting: set[int]
     values: dict[int, Sequence[float] | None] = field(default_factory=dict)
-    rungs: list[Mapping[int, Sequence[float]]] = field(default_factory=list)
-    violations: list[Sequence[float] | None] = field(default_factory=list)
+    rungs: dict[int, Mapping[int, Sequence[float]]] = field(default_factory=dict)
+    violations: dict[int, Sequence[float] | None] = field(default_factory=dict)
     pruned: bool = False
 
 
@@ -161,8 +161,8 @@ class Explorer:
         group.waiting.discard(seed)
         group.pruned |= pruned
         group.values[seed] = values
-        group.rungs.append(dict(rungs))
-        group.violations.append(violation)
+        group.rungs[seed] = dict(rungs)
+        group.violations[seed] = violation
         if not group.waiting:
             del self.groups[recipe_hash]
             self._tell(group)
@@ -175,7 +175,7 @@ class Explorer:
         elif len(there) < len(group.values):
             self.study.tell(group.number, state=TrialState.FAIL)
         else:
-            violations = [found for found in group.violations if found is not None]
+            violations = [found for found in group.violations.values() if found is not None]
             for limit, violation in enumerate(means(violations) if len(violations) == len(there) else (), 1):
                 self._trial(group.number).set_constraint(f"limit {limit}", violation)
             self.study.tell(group.number, means(there))
@@ -187,13 +187,13 @@ class Explorer:
         of rungs for one goal only. For several it is told of a constraint that is broken the less the farther the trial
         came, as TPE orders trials by that too.
         """
-        reached = sorted(set.intersection(*(set(rungs) for rungs in group.rungs)))
+        reached = sorted(set.intersection(*(set(rungs) for rungs in group.rungs.values())))
         trial = self._trial(group.number)
         if len(self.study.directions) > 1:
             trial.set_constraint(STOPPED, SMALL / (1 + max(reached, default=0)))
             return
         for rung in reached:
-            (value,) = means([rungs[rung] for rungs in group.rungs])
+            (value,) = means([rungs[rung] for rungs in group.rungs.values()])
             trial.report(value, rung)
 
     def _trial(self, number: int) -> optuna.Trial:

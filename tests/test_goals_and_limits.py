@@ -318,6 +318,19 @@ class TestStudy:
         assert memory_study(SAMPLERS["random"].build(0)).direction.name == "MAXIMIZE"
 
 
+    def test_a_seed_that_is_told_twice_counts_once(self) -> None:
+        """A study that goes on tells the finished seeds of a recipe that was asked for twice again."""
+        study = memory_study(SAMPLERS["tpe"].build(0))
+        explorer = Explorer(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
+        number, recipe = explorer.ask()
+        explorer.begin(number, recipe, [0, 1])
+        for seed in (0, 0, 1):
+            explorer.finish(recipe.hash, seed, [50.0 + seed], rungs=[(1, [40.0])], violation=[0.5 + seed])
+        [trial] = study.trials
+        assert trial.values == [50.5]
+        assert trial.constraints == {"limit 1": 1.0}
+
+
 class TestContinuing:
     def begin(self, results: Path, *more: str) -> None:
         plan, ledger, searcher = make(results, *TAU, "--trials", "2", *more)

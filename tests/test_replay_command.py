@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from study.replay.__main__ import main
+from study.replay.contest import Arena, Terms, run_contest
+from study.replay.ours import contestants
+from study.replay.recorded import read_record
+from study.replay.report import Compared, advice
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from tests.replayed import make_recorded, write_recorded
@@ -127,3 +132,13 @@ def test_every_registered_name_is_in_the_help(capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr().out
     for name in (*SAMPLERS, *SCHEDULERS):
         assert name in said
+
+
+def test_of_searches_that_found_the_same_the_one_of_least_compute_is_advised(record: Path):
+    recorded = read_record(record).of_goals(["sts"])
+    terms = Terms(trials=12)
+    [(_, outcomes)] = run_contest(recorded, contestants(recorded, ["random"], ["none"]), terms, 3).items()
+    cheap = [dataclasses.replace(outcome, compute=outcome.compute / 2) for outcome in outcomes]
+    compared = Compared("record", Arena(recorded, terms).yardstick, terms, {"dear": outcomes, "cheap": cheap}, outcomes)
+    assert "Choose **cheap**" in advice(compared)
+    assert "the same as dear, and took the least compute" in advice(compared)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
@@ -188,14 +189,17 @@ def _found_by(outcome: Outcome, part: float) -> float:
 def advice(compared: Compared) -> str:
     """What to choose, and how sure that is."""
     choice = compared.choice()
-    found = [outcome.found for outcome in compared.searches[choice.best]]
+    alike = [choice.best, *choice.same]
+    best = min(alike, key=lambda name: fmean(outcome.compute for outcome in compared.searches[name]))
+    found = [outcome.found for outcome in compared.searches[best]]
     what = "regret is the lowest" if compared.one_goal else "hypervolume is the largest"
-    lines = [f"Choose **{choice.best}**: its {what}, {_shown(compared, mean(found), unit=True)}."]
+    lines = [f"Choose **{best}**: its {what}, {_shown(compared, mean(found), unit=True)}."]
     if choice.worse:
         listed = ", ".join(f"{name} (by {_shown(compared, choice.differences[name])})" for name in choice.worse)
         lines.append(f"Over the same repeats it is better than {listed}; these intervals hold together.")
     if choice.same:
-        lines.append(f"In every repeat it found the same as {', '.join(choice.same)}.")
+        same = ", ".join(name for name in alike if name != best)
+        lines.append(f"In every repeat it found the same as {same}, and took the least compute of them.")
     if choice.alike:
         listed = ", ".join(f"{name} ({_shown(compared, choice.differences[name])})" for name in choice.alike)
         lines.append(f"It cannot be told apart from {listed}; more repeats may do that.")
