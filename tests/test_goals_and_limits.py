@@ -317,7 +317,6 @@ class TestStudy:
         assert sum(late) / len(late) < 0.5
         assert memory_study(SAMPLERS["random"].build(0)).direction.name == "MAXIMIZE"
 
-
     def test_a_seed_that_is_told_twice_counts_once(self) -> None:
         """A study that goes on tells the finished seeds of a recipe that was asked for twice again."""
         study = memory_study(SAMPLERS["tpe"].build(0))

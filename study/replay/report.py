@@ -190,7 +190,8 @@ def advice(compared: Compared) -> str:
     """What to choose, and how sure that is."""
     choice = compared.choice()
     alike = [choice.best, *choice.same]
-    best = min(alike, key=lambda name: fmean(outcome.compute for outcome in compared.searches[name]))
+    compute = {name: fmean(outcome.compute for outcome in compared.searches[name]) for name in alike}
+    best = min(alike, key=lambda name: compute[name])
     found = [outcome.found for outcome in compared.searches[best]]
     what = "regret is the lowest" if compared.one_goal else "hypervolume is the largest"
     lines = [f"Choose **{best}**: its {what}, {_shown(compared, mean(found), unit=True)}."]
@@ -199,7 +200,8 @@ def advice(compared: Compared) -> str:
         lines.append(f"Over the same repeats it is better than {listed}; these intervals hold together.")
     if choice.same:
         same = ", ".join(name for name in alike if name != best)
-        lines.append(f"In every repeat it found the same as {same}, and took the least compute of them.")
+        less = ", and took the least compute of them" if compute[best] < max(compute.values()) else ""
+        lines.append(f"In every repeat it found the same as {same}{less}.")
     if choice.alike:
         listed = ", ".join(f"{name} ({_shown(compared, choice.differences[name])})" for name in choice.alike)
         lines.append(f"It cannot be told apart from {listed}; more repeats may do that.")
