@@ -149,7 +149,7 @@ def _sentence(question: Question, course: Course, most: int, called: Callable[[s
         case "failed":
             return f"{after} a trial of it failed or was stopped"
         case _:
-            return f"all {count(most, 'seed')}: it might be the best{among} to the end"
+            return f"all {count(most, 'seed')}: with one fewer it could still win{among}"
 
 
 def _close(course: Course, rival: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from reports.ledger import Record, StudyInfo
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
 from reports.sections import stopping
 from reports.statistics.stopping import audit
@@ -201,8 +201,24 @@ class TestTheSection:
         assert text.count("Kendall's tau of") == 2
         for name in ("sts", "transfer"):
             stopped_there = [line.split("|")[3].strip() for line in text.splitlines() if line.startswith("| ")]
-            assert f"ended above the study's best by `{name}`" in text
+            assert f"ended above the best trial of these seeds by `{name}`" in text
         assert sum(int(cell) for cell in stopped_there if cell.isdigit()) == 2 * len(found.stopped)
+
+    def test_a_better_further_seed_of_a_race_hides_no_loss(self, tmp_path: Path) -> None:
+        """A seed that lifts all scores lifts no ceiling for trials of another seed."""
+        stopped_study(tmp_path, noise=5.0)
+        before = stopping.stopped_early(Results.load(tmp_path))
+        ledger = Ledger(tmp_path / LEDGER)
+        through = next(record for record in ledger.read() if record.status == "finished" and "rungs" in record.training)
+        lifted = {
+            task: {name: found[name] + 20 if isinstance(found[name], float) else found[name] for name in found}
+            for task, found in through.scores.items()
+        }
+        ledger.write(dataclasses.replace(through, seed=7, scores=lifted, training={**through.training, "rungs": []}))
+        after = stopping.stopped_early(Results.load(tmp_path))
+        assert before is not None
+        assert after is not None
+        assert after.audits == before.audits
 
     def test_one_score(self, tmp_path: Path) -> None:
         stopped_study(tmp_path, goals=False)
@@ -217,7 +233,7 @@ class TestTheSection:
         assert found is not None
         costs = [each.cost for each in found.audits.values() if each.cost]
         assert max(cost.chance for cost in costs) > stopping.WORTH_SAYING, "noise must make it a risk"
-        assert "Stopping early may have cost the best trial: with a chance of" in stopping.stopping_in_short(results)
+        assert "cost the best trial: the estimated chance" in stopping.stopping_in_short(results)
         monkeypatch.setattr(stopping, "WORTH_SAYING", 1.1)
         assert stopping.stopping_in_short(results) == ""
 

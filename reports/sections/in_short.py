@@ -382,7 +382,7 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     by = f"the mean of {' and '.join(parts)}" if len(parts) > 1 else parts[0]
     said = (
         f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its development score "
-        f"{number(selection(best.scores))}: {by}."
+        f"{number(selection(best.scores))}: {by}.{_over_seeds(results, best)}"
     )
     sets = [board for board in boards if best_rows(board)]
     outside = [
@@ -393,6 +393,14 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     if any(name.startswith("dev_") for board in boards for _, name in board.quantity.weights):
         said += " It was chosen by data that this report ranks rows by, so its own figure is likely too high."
     return said
+
+
+def _over_seeds(results: Results, best: Record) -> str:
+    """A recipe is chosen by its mean over seeds, then the best of its seeds."""
+    score = results.selection(results.recipes[best.recipe_hash])
+    if score is None or score.seeds < 2:
+        return ""
+    return f" Over its {score.seeds} seeds the recipe has {number(score.mean)}."
 
 
 def _within_tolerance(results: Results) -> str:

@@ -87,10 +87,16 @@ def pareto_in_short(results: Results) -> str:
         for goal, top in zip(goals, best, strict=True)
     )
     what = "values are" if any(goal.cost for goal in goals) else "development scores are"
-    best_of = len(front(points))
+    chosen = front(points)
+    known = true_scores([point.values for point in points])
+    expected = ""
+    if known is not None:
+        there = sum(known.on_front[place] for place, point in enumerate(points) if point in chosen)
+        expected = f" ({float(there):.1f} of {'it' if len(chosen) == 1 else 'them'} can be expected on the true one)"
     return (
-        f"Of {count(len(points), 'recipe')}, {best_of} {'is' if best_of == 1 else 'are'} on the Pareto front of "
-        f"{' and '.join(goal.short for goal in goals)}; the best {what} {tops}."
+        f"Of {count(len(points), 'recipe')} with {'a value' if what[0] == 'v' else 'a score'} for every goal, "
+        f"{len(chosen)} {'is' if len(chosen) == 1 else 'are'} on the measured Pareto front of "
+        f"{' and '.join(goal.short for goal in goals)}{expected}; the best {what} {tops}."
     )
 
 

@@ -20,14 +20,17 @@ def write(results: Results, pictures: Path) -> str:
     if not found:
         return ""
     least, most = len(results.info.seeds), results.info.most_seeds or 0
-    trained = [one for one in found.values() if not one.fixed]
+    trained = [one for one in found.values() if not one.fixed and one.has]
     spent, whole = sum(one.has for one in trained), most * len(trained)
+    without = sum(not one.has for one in found.values())
     parts = [
-        f"Every recipe got {count(least, 'seed')}, and up to {most} where more could change who is best"
-        f"{', or whether a row is above the baseline' if results.space.baseline else ''}: {spent:,} trials of the "
-        f"{whole:,} that {most} seeds of every recipe would be ({number(100 * spent / max(whole, 1), 0)} %).",
-        _table(results, found),
-        _meaning(least, most),
+        f"Every recipe that ran to its end got {count(least, 'seed')}, and up to {most} where more could change who is "
+        f"best{', or whether a row is above the baseline' if results.space.baseline else ''}: {spent:,} trials of the "
+        f"{whole:,} that {most} seeds of each of these {count(len(trained), 'recipe')} would be "
+        f"({number(100 * spent / max(whole, 1), 0)} %)."
+        + (f" {count(without, 'recipe')} more did not race: no seed of them ran to its end." if without else ""),
+        _table(results, {name: one for name, one in found.items() if one.has}),
+        _meaning(least, most, len(results.goals)),
     ]
     return "\n\n".join(parts)
 
@@ -53,13 +56,18 @@ def _state(one: Raced) -> str:
     return "wanted" if one.going and one.has < one.most else "no"
 
 
-def _meaning(least: int, most: int) -> str:
+def _meaning(least: int, most: int, goals: int) -> str:
     first = max(least, 2)
     early = f" and by {looks(first, least, most):.0f} with fewer" if most > first else ""
     return (
         "Recipes raced by development scores, in rounds: all that are still in it have the same seeds, and only these "
-        f"are compared. The recipe that would win with {count(most, 'seed')} leaves the race with a probability of at "
-        f"most {100 * LOST:.0f} %. A race that stops by the scores makes chance look like a gain more often, so every "
-        f"interval and every p of a comparison here is widened: p counts by {looks(most, least, most):.0f} with "
-        f"{count(most, 'seed')}{early}, after which a verdict is as sure as in a study without a race."
+        f"are compared. Of those that ran to their end {_winner(goals)} with {count(most, 'seed')} leaves "
+        f"the race with a probability of at most {100 * LOST:.0f} %. A race that stops by the scores makes chance look "
+        "like a gain more often, so every interval and every p of a comparison here is widened: p counts by "
+        f"{looks(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is as sure as in a "
+        "study without a race."
     )
+
+
+def _winner(goals: int) -> str:
+    return "the recipe that would win" if goals == 1 else "each recipe that would be on the front"
