@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainables.errors import UserError, answer_user_errors
+from trainables.errors import UserError, answer_user_errors, checked_arguments
 
 if TYPE_CHECKING:
     from reports.place import Place
@@ -37,11 +37,11 @@ EXAMPLES = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = checked_arguments(arguments)
     commands = {"diff": _diff, "export": _export}
-    if given and given[0] in commands:
-        return commands[given[0]](given[1:])
-    return _report(given)
+    if words and words[0] in commands:
+        return commands[words[0]](words[1:])
+    return _report(words)
 
 
 def _report(arguments: Sequence[str]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
-from trainables.errors import UserError
+from trainables.errors import UserError, checked_arguments
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
@@ -82,7 +81,7 @@ class Request:
 
 def parse(arguments: Sequence[str] | None = None) -> Request:
     """Read the command line; a mistake ends in one sentence and exit code 2. Without arguments it prints the help."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = checked_arguments(arguments)
     parser = argparse.ArgumentParser(
         prog="study/run.py",
         description="Run, continue or extend a hyperparameter study, and write its report.",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from study.options import parse_range
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
-from trainables.errors import UserError, answer_user_errors
+from trainables.errors import UserError, answer_user_errors, checked_arguments
 from trainables.registry import Registry
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Every combination of the samplers and schedulers is run, in simulated time, by t
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
-    asked = _parser().parse_args(arguments)
+    asked = _parser().parse_args(checked_arguments(arguments))
     from trainables.plugins import load_plugin
 
     for plugin in asked.plugin:

@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trainables.errors import answer_user_errors
+from trainables.errors import answer_user_errors, checked_arguments
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -34,27 +34,27 @@ def main(arguments: list[str] | None = None) -> None:
     picture.add_argument("--out", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
     picture.add_argument("--strategy", choices=("default", "adjacent", "subsuming"), default="default")
     picture.add_argument("--seed", type=int, default=0, help="another seed draws other spans (default 0)")
-    given = parser.parse_args(arguments)
+    asked = parser.parse_args(checked_arguments(arguments))
 
-    if given.command == "fetch":
+    if asked.command == "fetch":
         from trainables.corpora.fetch import fetch_nli, fetch_senteval, fetch_wordnet
 
-        if given.what == "wordnet":
-            fetch_wordnet(given.to)
-        elif given.to is None:
-            fetch.error(f"fetch {given.what} needs --to DIR")
+        if asked.what == "wordnet":
+            fetch_wordnet(asked.to)
+        elif asked.to is None:
+            fetch.error(f"fetch {asked.what} needs --to DIR")
         else:
-            {"senteval": fetch_senteval, "nli": fetch_nli}[given.what](given.to)
-    elif given.command == "draw-spans":
+            {"senteval": fetch_senteval, "nli": fetch_nli}[asked.what](asked.to)
+    elif asked.command == "draw-spans":
         from trainables.corpora.span_picture import draw
 
-        draw(given.documents, given.out, strategy=given.strategy, seed=given.seed)
-        print(f"drew {given.out}")
+        draw(asked.documents, asked.out, strategy=asked.strategy, seed=asked.seed)
+        print(f"drew {asked.out}")
     else:
         from trainables.corpora import scenes as built_in
 
-        built_in.write(given.to, seed=given.seed, size=given.size)
-        print(f"wrote the scenes corpus to {given.to}: senteval/ (28 tasks), nli/, docs/")
+        built_in.write(asked.to, seed=asked.seed, size=asked.size)
+        print(f"wrote the scenes corpus to {asked.to}: senteval/ (28 tasks), nli/, docs/")
 
 
 def command() -> int:

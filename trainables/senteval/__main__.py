@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainables.encoders.pooling import POOLINGS
-from trainables.errors import UserError, answer_user_errors, choices
+from trainables.errors import UserError, answer_user_errors, checked_arguments, choices
 from trainables.files import write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES, EncoderConfig, EvaluationConfig, PoolingConfig, Recipe
@@ -46,7 +46,7 @@ tasks:  {", ".join(TASKS)}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 if every task that is there was scored, 2 if one was broken; JSON is written in both cases."""
-    asked = _parser().parse_args(arguments)
+    asked = _parser().parse_args(checked_arguments(arguments))
     for plugin in asked.plugin:
         load_plugin(plugin)
     wanted = [name.strip() for name in asked.tasks.split(",") if name.strip()]
