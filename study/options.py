@@ -13,11 +13,13 @@ from typing import Any
 
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
-from trainables.errors import UserError, checked_arguments
+from trainables.errors import UserError, checked_arguments, shown
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
 PACKAGE = "sentence-embedding-studies"
+MOST = 100_000
+"""Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
 
 EXAMPLES = """examples:
   python study/run.py --list                                        the spaces
@@ -213,6 +215,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
+        if values[name] is not None and values[name] > MOST:
+            raise UserError(f"--{name.replace('_', '-')} must be at most {MOST:,}, not {values[name]:g}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
         raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
     if values["search"] != "optuna":
@@ -243,9 +247,11 @@ def parse_range(option: str, text: str) -> tuple[int, int]:
     try:
         numbers = int(least), int(most if colon else least)
     except ValueError:
-        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {text!r}") from None
+        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {shown(text)}") from None
     if numbers[0] < 1:
         raise UserError(f"--{option} must be at least 1, not {text}")
+    if numbers[1] > MOST:
+        raise UserError(f"--{option} must be at most {MOST:,}, not {shown(text)}")
     if numbers[0] > numbers[1]:
         raise UserError(f"--{option} {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
     return numbers

@@ -50,7 +50,7 @@ def read_fields(kind: type[T], content: Any, where: str = "") -> T:
     and newer versions may hold others. `ValueError` names the first field that is missing, or not of its type."""
     if not isinstance(content, Mapping):
         raise ValueError(f"{where or 'it'} must be an object, not {shown(content)}")
-    hints, found = _hints(kind), {}
+    hints, found = _hints(kind), {}  # type: ignore[arg-type]
     for item in dataclasses.fields(kind):  # type: ignore[arg-type]
         place = f"{where}.{item.name}" if where else item.name
         if item.name in content:
