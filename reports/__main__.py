@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainables.errors import UserError, answer_user_errors, checked_arguments
+from trainables.files import expanded
 
 if TYPE_CHECKING:
     from reports.place import Place
@@ -68,13 +69,13 @@ def _report(arguments: Sequence[str]) -> int:
     )
     parser.add_argument(
         "--sentences",
-        type=Path,
+        type=expanded,
         metavar="FOLDER",
         help="SentEval's data: the page shows its sentences, so do not pass the page on where you may not pass them on",
     )
     parser.add_argument(
         "--plugin",
-        type=Path,
+        type=expanded,
         action="append",
         default=[],
         metavar="FILE",
@@ -160,7 +161,9 @@ def _export(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument("row", metavar="ROW", help="the row's label, or an explored recipe's hash")
-    parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it")
+    parser.add_argument(
+        "folder", type=expanded, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it"
+    )
     asked = parser.parse_args(arguments)
     place = _brought(asked.results)
     from reports.export import export, models_of

@@ -14,6 +14,7 @@ from typing import Any
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from trainables.errors import UserError, checked_arguments, shown
+from trainables.files import expanded
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
@@ -136,7 +137,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
     what.add_argument(
         "--plugin",
-        type=Path,
+        type=expanded,
         action="append",
         default=[],
         dest="plugins",
@@ -186,7 +187,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
     where.add_argument(
         "--learn-from",
-        type=Path,
+        type=expanded,
         nargs="+",
         action="extend",
         default=[],

@@ -157,8 +157,9 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
 def check_results(plan: Plan) -> None:
     """`UserError` where the results folder holds something else than this study."""
     results = plan.results
-    if results.exists() and not results.is_dir():
-        raise UserError(f"--results {results} is a file; name a folder")
+    nearest = next(place for place in (results, *results.parents) if place.exists())
+    if not nearest.is_dir():
+        raise UserError(f"--results {results}: {nearest} is a file; name a folder")
     if (results / STUDY).is_file():
         before = StudyInfo.load(results)
         if before.space != plan.space.name or before.scale != plan.scale:

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
+LONGEST = 1400
+"""Characters of a sentence at most; the list of a recipe's keys is within."""
 SHOWN = 200
 """Characters of a wrong value that a sentence repeats at most."""
 
@@ -36,12 +38,12 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at its end
         return 1
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {sentence(str(error))}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.filename is None:  # of no file that a person named
             raise
-        print(f"error: {shown(os.fsdecode(error.filename))} cannot be used: {error.strerror}", file=sys.stderr)
+        print(f"error: {sentence(os.fsdecode(error.filename))} cannot be used: {error.strerror}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         print(
@@ -55,6 +57,14 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
 def one_line(error: BaseException) -> str:
     """An error that nobody foresaw, for the end of a sentence: its kind and its text."""
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def sentence(text: str) -> str:
+    """The text as one line of a terminal: what a file or a command line brought in ends no line, gives the terminal no
+    commands, and does not fill the screen."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in " ".join(text.split()))
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else f"{line[:half]} [...] {line[-half:]}"
 
 
 def shown(value: object) -> str:

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from trainables.errors import answer_user_errors, checked_arguments
+from trainables.errors import UserError, answer_user_errors, checked_arguments
+from trainables.files import expanded
+
+LARGEST = 10_000
+"""Times the default number of examples: hundreds of millions of sentences."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -24,14 +27,14 @@ def main(arguments: list[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     fetch = commands.add_parser("fetch", help="real data from where it is published")
     fetch.add_argument("what", choices=("senteval", "nli", "wordnet"))
-    fetch.add_argument("--to", type=Path, metavar="DIR", help="where to put it (wordnet: where NLTK looks for it)")
+    fetch.add_argument("--to", type=expanded, metavar="DIR", help="where to put it (wordnet: where NLTK looks for it)")
     scenes = commands.add_parser("write-scenes", help="the built-in corpus: NLI, all 28 tasks, documents")
-    scenes.add_argument("--to", type=Path, required=True, metavar="DIR", help="a new or empty folder")
+    scenes.add_argument("--to", type=expanded, required=True, metavar="DIR", help="a new or empty folder")
     scenes.add_argument("--seed", type=int, default=0, help="another seed is another corpus (default 0)")
     scenes.add_argument("--size", type=float, default=1.0, help="times the default number of examples (default 1)")
     picture = commands.add_parser("draw-spans", help="one document with its anchors and positives marked")
     picture.add_argument("--documents", default="scenes", metavar="SOURCE", help="as corpus.documents (default scenes)")
-    picture.add_argument("--out", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
+    picture.add_argument("--out", type=expanded, required=True, metavar="FILE", help=".png, .svg or .pdf")
     picture.add_argument("--strategy", choices=("default", "adjacent", "subsuming"), default="default")
     picture.add_argument("--seed", type=int, default=0, help="another seed draws other spans (default 0)")
     asked = parser.parse_args(checked_arguments(arguments))
@@ -51,6 +54,8 @@ def main(arguments: list[str] | None = None) -> None:
         draw(asked.documents, asked.out, strategy=asked.strategy, seed=asked.seed)
         print(f"drew {asked.out}")
     else:
+        if not 0 < asked.size <= LARGEST:
+            raise UserError(f"--size must be above 0 and at most {LARGEST:,}, not {asked.size:g}")
         from trainables.corpora import scenes as built_in
 
         built_in.write(asked.to, seed=asked.seed, size=asked.size)
