@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-LONGEST = 1400
-"""Characters of a sentence at most; the list of a recipe's keys is within."""
+LONGEST = 1000
+"""Characters of a sentence at most."""
 SHOWN = 200
 """Characters of a wrong value that a sentence repeats at most."""
 
@@ -59,17 +59,20 @@ def one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def sentence(text: str) -> str:
+def sentence(text: str, most: int = LONGEST) -> str:
     """The text as one line of a terminal: what a file or a command line brought in ends no line, gives the terminal no
     commands, and does not fill the screen."""
     line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in " ".join(text.split()))
-    half = LONGEST // 2
-    return line if len(line) <= LONGEST else f"{line[:half]} [...] {line[-half:]}"
+    half = most // 2
+    return line if len(line) <= most else f"{line[:half]} [...] {line[-half:]}"
 
 
 def shown(value: object) -> str:
-    """A wrong value for a sentence that repeats it: in signs that every terminal has, and cut where it is long."""
-    text = ascii(value)
+    """A wrong value for a sentence that repeats it: as Python writes it, cut where it is long."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "what is nested too deep to be shown"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 

@@ -25,12 +25,12 @@ PROGRESS = "progress.json"
 CURVES = "progress"
 """The losses of trials, `KEY.jsonl` each."""
 
-Hash = Annotated[str, matching(r"[0-9a-f]+", "the hash of a recipe")]
+Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
 FileName = Annotated[str, matching(r"(?!\.)[^/\0]+", "the name of a file")]
 Place = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within the results folder")]
 """A path below the results folder; a report links to it."""
 
-_KEY = re.compile(r"(?P<hash>[0-9a-f]+)-(?P<seed>[0-9]+)")
+_KEY = re.compile(r"(?P<hash>[0-9a-f]{1,64})-(?P<seed>[0-9]{1,18})")
 
 
 def trial_key(recipe_hash: str, seed: int) -> str:

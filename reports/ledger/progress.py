@@ -143,6 +143,8 @@ class Curves:
 
     def _of(self, path: Path) -> dict[str, Curve]:
         try:
+            if not path.is_file():
+                return {}
             size = path.stat().st_size
             if self._read.get(path.name, (-1, {}))[0] != size:
                 self._read[path.name] = (size, _parse(path.read_text(encoding="utf-8", errors="replace")))

@@ -14,7 +14,7 @@ from reports.ledger.json_files import as_recipe, read_whole, write_json
 from search_spaces import load_space
 from search_spaces.limits import LIMITS
 from search_spaces.space import Space
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
 from trainables.keys import above, at_least
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe, keys
@@ -125,7 +125,7 @@ class StudyInfo:
         self.check_names(results)
         with _of(results):
             if own is None and ("/" in self.space or ".py" in self.space):
-                raise UserError(f"space must be a name, not the file {self.space!a}")
+                raise UserError(f"space is {shown(self.space)}, which is a file and no space of this repository")
             space = own or load_space(self.space)
             goals = space.goals if self.goals is None else tuple(self.goals)
             searched = tuple(domain for domain in space.domains if domain.key in self.searched)
