@@ -5,6 +5,7 @@ What a trial of the journal is called stands in its user attributes, which is wh
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -56,7 +57,7 @@ def open_journal(
 def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
     """`UserError` for a file that is no journal, or holds trials that no search has made."""
     try:
-        if path.exists() and not path.is_file():
+        if os.path.lexists(path) and not path.is_file():
             raise ValueError("it is no file")
         storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
         study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)

@@ -178,7 +178,7 @@ class StudySearcher(Searcher):
         """Populations of an earlier run that have members without a record: only whole can they resume."""
         queued = {trial.key: trial for trial in self.queue if self._population(trial)}
         for path in sorted((self.plan.results / POPULATIONS).glob("*.json")):
-            members = [queued.get(key) or self._recorded(key) for key in _keys(path)]
+            members = [queued.get(key) or self._recorded(key) for key in members_of(path)]
             waiting = [trial for trial in members if trial and trial.key in queued]
             if waiting and None not in members:
                 self.queue = deque(trial for trial in self.queue if trial not in waiting)
@@ -288,9 +288,11 @@ class StudySearcher(Searcher):
         self.told.add(recipe.hash)
 
 
-def _keys(path: Path) -> list[str]:
+def members_of(path: Path) -> list[str]:
     """The keys of those that train together; `UserError` for a file that does not hold them."""
     try:
+        if not path.is_file():
+            raise ValueError("it is no file")
         keys = parse_json(path.read_bytes())
         if not isinstance(keys, list) or not all(isinstance(key, str) and is_key(key) for key in keys):
             raise ValueError("it is no list of trials")

@@ -159,7 +159,7 @@ def validate(item: Key, value: Any) -> Any:
     """The value, whole numbers as floats where the key is one; `UserError` where it is none of the key's values."""
     options = _options(item.type)
     if float in options and type(value) is int:
-        value = float(value)  # 1 and 1.0 must hash alike
+        value = _as_float(value)  # 1 and 1.0 must hash alike
     if not _fits(value, options):
         raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}")
     named = value is None or value in _literals(options)  # a check is for numbers
@@ -172,6 +172,13 @@ def validate(item: Key, value: Any) -> Any:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}{hint}")
     return value
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf  # which no key may be
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from trainables.errors import choices, shown
+from trainables.errors import UserError, choices, shown
 from trainables.keys import Check, at_least
 
 DEEPEST = 50
@@ -58,6 +58,29 @@ def read_fields(kind: type[T], content: Any, where: str = "") -> T:
         elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
             raise ValueError(f"{place} is missing")
     return kind(**found)
+
+
+def check_types(item: Any, where: str) -> None:
+    """`UserError` for the first field of a dataclass' instance that is not of its type, as far as that is one of text,
+    numbers, objects and dataclasses, alone or in tuples: for what a person writes as Python."""
+    for name, hint in _hints(type(item)).items():
+        origin, parts = get_origin(hint), get_args(hint)
+        value = getattr(item, name)
+        kind, values = (parts[0], value) if origin is tuple and parts[1:] == (...,) else (hint, (value,))
+        if not isinstance(values, tuple | list) or not all(_is_plainly(kind, one) for one in values):
+            many = "several, each " if values is value else ""
+            raise UserError(f"{where}: {name} must be {many}{_in_words(kind)}, not {shown(value)}")
+
+
+def _is_plainly(hint: Any, value: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return any(_is_plainly(option, value) for option in get_args(hint))
+    if hint in (str, int, float, bool, type(None)):
+        return _matches(hint, value) and not unusable(value)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping)
+    return not dataclasses.is_dataclass(hint) or isinstance(value, hint)  # type: ignore[arg-type]
 
 
 def matching(pattern: str, what: str) -> Check:
