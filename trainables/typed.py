@@ -34,7 +34,7 @@ Count = Annotated[int, at_least(0)]
 def parse_json(text: str | bytes) -> Any:
     """The value. `ValueError` says what is wrong: bytes that are no UTF-8 too, and a key that an object has twice."""
     try:
-        value = json.loads(text, object_pairs_hook=_once_each)
+        value = json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=_once_each)
     except RecursionError:
         raise ValueError(f"it is nested more than {DEEPEST} deep") from None
     level = [value]

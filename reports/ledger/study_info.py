@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from reports.ledger.folders import PLUGINS, STUDY, FileName, Hash
 from reports.ledger.json_files import as_recipe, read_whole, write_json
 from search_spaces import load_space
-from search_spaces.limits import LIMITS
+from search_spaces.limits import of_trials
 from search_spaces.space import Space
 from trainables.errors import UserError, shown
 from trainables.keys import above, at_least
@@ -123,9 +123,9 @@ class StudyInfo:
             load_plugin(results / PLUGINS / name)
         own = None if self.space_file is None else load_space(f"{results / self.space_file}:{self.space}")
         self.check_names(results)
-        with _of(results):
+        with _of(results, "space or goals"):
             if own is None and ("/" in self.space or ".py" in self.space):
-                raise UserError(f"space is {shown(self.space)}, which is a file and no space of this repository")
+                raise UserError(f"{shown(self.space)} is a file and no space of this repository")
             space = own or load_space(self.space)
             goals = space.goals if self.goals is None else tuple(self.goals)
             searched = tuple(domain for domain in space.domains if domain.key in self.searched)
@@ -133,16 +133,18 @@ class StudyInfo:
 
     def check_names(self, results: Path) -> None:
         """`UserError` for a base recipe or a limit that is none; to be asked once the study's plugins have run."""
-        with _of(results):
+        with _of(results, "base"):
             Recipe.from_flat(self.base)
-            for limit in (*self.limits, *([self.limited["limit"]] if self.limited else [])):
-                LIMITS[limit]
+        with _of(results, "limits"):
+            of_trials(self.limits)
+        with _of(results, "limited"):
+            of_trials({self.limited["limit"]: 0.0} if self.limited else {})
 
 
 @contextlib.contextmanager
-def _of(results: Path) -> Iterator[None]:
-    """A `UserError` names the file."""
+def _of(results: Path, field: str) -> Iterator[None]:
+    """A `UserError` names the file and the field."""
     try:
         yield
     except UserError as error:
-        raise UserError(f"{results / STUDY} is not {_WHAT} ({error})") from None
+        raise UserError(f"{results / STUDY} is not {_WHAT} ({field}: {error})") from None
