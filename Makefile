@@ -1,10 +1,11 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
+# make fuzz     set up, then broken files by the thousand for whatever reads files
 # make test     set up, then lint, types and tests, these in two processes
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: study test setup lint types clean
+.PHONY: study test fuzz setup lint types clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
@@ -12,6 +13,10 @@ study: $(VENV)/.installed
 # loadgroup, with no groups: a process takes the next test whenever it is free
 test: $(VENV)/.installed-dev lint types
 	$(RUN) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+# broken files by the thousand for every reader; FUZZ_INPUTS of them for each
+fuzz: $(VENV)/.installed-dev
+	FUZZ_INPUTS=$(or $(FUZZ_INPUTS),400) $(RUN) -m pytest -m fuzz
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainables.errors import UserError, answer_user_errors
+from trainables.errors import UserError, answer_user_errors, checked_arguments
+from trainables.files import expanded
 
 if TYPE_CHECKING:
     from reports.place import Place
@@ -37,11 +38,11 @@ EXAMPLES = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = checked_arguments(arguments)
     commands = {"diff": _diff, "export": _export}
-    if given and given[0] in commands:
-        return commands[given[0]](given[1:])
-    return _report(given)
+    if words and words[0] in commands:
+        return commands[words[0]](words[1:])
+    return _report(words)
 
 
 def _report(arguments: Sequence[str]) -> int:
@@ -68,13 +69,13 @@ def _report(arguments: Sequence[str]) -> int:
     )
     parser.add_argument(
         "--sentences",
-        type=Path,
+        type=expanded,
         metavar="FOLDER",
         help="SentEval's data: the page shows its sentences, so do not pass the page on where you may not pass them on",
     )
     parser.add_argument(
         "--plugin",
-        type=Path,
+        type=expanded,
         action="append",
         default=[],
         metavar="FILE",
@@ -160,7 +161,9 @@ def _export(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument("row", metavar="ROW", help="the row's label, or an explored recipe's hash")
-    parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it")
+    parser.add_argument(
+        "folder", type=expanded, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it"
+    )
     asked = parser.parse_args(arguments)
     place = _brought(asked.results)
     from reports.export import export, models_of

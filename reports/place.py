@@ -32,7 +32,7 @@ from filelock import FileLock, Timeout
 from reports.ledger import LEDGER, MODELS, STUDY
 from reports.names import checked_name
 from trainables.errors import UserError
-from trainables.files import write_whole
+from trainables.files import expanded, write_whole
 
 if TYPE_CHECKING:
     from reports.storage import Entry, Storage
@@ -258,7 +258,7 @@ def open_place(text: str | Path | None, default: Path) -> Place:
     if text is None:
         return Place(default)
     if not is_url(text):
-        return Place(Path(text).expanduser())
+        return Place(expanded(text))
     url = str(text)
     parts = urlsplit(url)
     if parts.scheme in ("file", "local"):

@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable
 
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, shown
 from trainables.senteval.tasks import TASKS
 
 
@@ -17,7 +17,7 @@ def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
         return
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     right = f"did you mean {near[0]!r}?" if near else f"there is {choices(map(repr, known)) if known else 'none'}"
-    raise UserError(f"{where}: no {noun} is called {name!r}; {right}")
+    raise UserError(f"{where}: no {noun} is called {shown(name)}; {right}")
 
 
 def check_score(where: str, task: str, number: str) -> None:
@@ -30,4 +30,4 @@ def refuse_twice(what: str, names: Iterable[str]) -> None:
     """`UserError` if a name comes twice."""
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise UserError(f"{what} {', '.join(map(repr, twice))}")
+        raise UserError(f"{what} {', '.join(map(shown, twice))}")

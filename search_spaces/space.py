@@ -12,9 +12,10 @@ from search_spaces.averages import AVERAGES, USUAL
 from search_spaces.goals import GOALS
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
 from trainables.recipe import Recipe, Value, keys
 from trainables.senteval.tasks import task_names
+from trainables.typed import check_types
 
 __all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Space", "Table"]
 
@@ -37,6 +38,7 @@ class Domain:
     when: tuple[str, tuple[Value, ...]] | None = None
 
     def __post_init__(self) -> None:
+        check_types(self, f"domain {shown(self.key)}")
         if bool(self.choices) == (self.low is not None and self.high is not None):
             raise UserError(f"domain {self.key!r} needs either choices or both low and high")
         if self.low is not None and self.high is not None and not self.low < self.high:
@@ -92,7 +94,8 @@ class Space:
     trial_seconds_source: str = ""
 
     def __post_init__(self) -> None:
-        where = f"space {self.name!r}"
+        where = f"space {shown(self.name)}"
+        check_types(self, where)
         refuse_twice(f"{where} names a row twice:", [row.label for row in self.rows])
         refuse_twice(f"{where} has two tables numbered", [table.number for table in self.tables])
         refuse_twice(f"{where} has two figures numbered", [figure.number for figure in self.figures])

@@ -5,6 +5,7 @@ What a trial of the journal is called stands in its user attributes, which is wh
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.points import applying
 from study.terminal import printable
-from trainables.errors import UserError
+from trainables.errors import UserError, one_line, sentence
 from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"
@@ -36,9 +37,8 @@ def open_journal(
     in other directions.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(results / JOURNAL)))
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
-    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
+    study = _open(results / JOURNAL, name, directions)
     there = [direction.name.lower() for direction in study.directions]
     if there != directions:
         raise UserError(
@@ -51,6 +51,25 @@ def open_journal(
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             study.set_metric_names(names)
     study.sampler = sampler(len(study.trials))
+    return study
+
+
+def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
+    """`UserError` for a file that is no journal, or holds trials that no search has made."""
+    try:
+        if os.path.lexists(path) and not path.is_file():
+            raise ValueError("it is no file")
+        storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
+        study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
+        for trial in study.get_trials(deepcopy=False):
+            trial._validate()
+    except OSError:
+        raise
+    except Exception as error:  # Optuna replays the file line by line, and a wrong line may break it anywhere
+        why = sentence(one_line(error))
+        raise UserError(
+            f"{path} is no journal of this search ({why}); move it away, and the search begins anew"
+        ) from None
     return study
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +13,14 @@ from typing import Any
 
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
-from trainables.errors import UserError
+from trainables.errors import UserError, checked_arguments, shown
+from trainables.files import expanded
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
 PACKAGE = "sentence-embedding-studies"
+MOST = 100_000
+"""Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
 
 EXAMPLES = """examples:
   python study/run.py --list                                        the spaces
@@ -82,7 +84,7 @@ class Request:
 
 def parse(arguments: Sequence[str] | None = None) -> Request:
     """Read the command line; a mistake ends in one sentence and exit code 2. Without arguments it prints the help."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = checked_arguments(arguments)
     parser = argparse.ArgumentParser(
         prog="study/run.py",
         description="Run, continue or extend a hyperparameter study, and write its report.",
@@ -135,7 +137,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
     what.add_argument(
         "--plugin",
-        type=Path,
+        type=expanded,
         action="append",
         default=[],
         dest="plugins",
@@ -185,7 +187,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
     where.add_argument(
         "--learn-from",
-        type=Path,
+        type=expanded,
         nargs="+",
         action="extend",
         default=[],
@@ -214,6 +216,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
+        if values[name] is not None and values[name] > MOST:
+            raise UserError(f"--{name.replace('_', '-')} must be at most {MOST:,}, not {values[name]:g}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
         raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
     if values["search"] != "optuna":
@@ -244,9 +248,11 @@ def parse_range(option: str, text: str) -> tuple[int, int]:
     try:
         numbers = int(least), int(most if colon else least)
     except ValueError:
-        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {text!r}") from None
+        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {shown(text)}") from None
     if numbers[0] < 1:
         raise UserError(f"--{option} must be at least 1, not {text}")
+    if numbers[1] > MOST:
+        raise UserError(f"--{option} must be at most {MOST:,}, not {shown(text)}")
     if numbers[0] > numbers[1]:
         raise UserError(f"--{option} {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
     return numbers

@@ -33,6 +33,7 @@ from trainables.encoders import available
 from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
+from trainables.files import expanded
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
 from trainables.senteval import task_names
@@ -325,7 +326,7 @@ def _extremes(plan: Plan) -> list[Recipe]:
 
 def _plugin(path: Path) -> SourceFile:
     """Runs it; it may add what the space names."""
-    path = path.expanduser().absolute()
+    path = expanded(path).absolute()
     return SourceFile("plugin", str(path), load_plugin(path))
 
 
@@ -397,7 +398,7 @@ def _models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
 def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str) -> dict[str, Value] | str:
     """What the row needs beyond its overrides, or the reason why it cannot be had."""
     if row.needs == "word_vectors":
-        model = model or (str(Path(word_vectors).expanduser().absolute()) if word_vectors else None)
+        model = model or (str(expanded(word_vectors).absolute()) if word_vectors else None)
         return {"encoder.name": model} if model else "no word vectors were given (`--word-vectors`)"
     if row.needs != "checkpoint" and model is not None:  # a row that we train ourselves is evaluated instead
         return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
@@ -456,7 +457,7 @@ def _absolute(text: str) -> str:
     """Workers run in other folders: a path that exists here is made absolute; ids and built-in names stay."""
     if text in (SCENES, SCENES_ENCODER):
         return text
-    parts = [Path(part.strip()).expanduser() for part in text.split(",")]
+    parts = [expanded(part.strip()) for part in text.split(",")]
     if all(part.exists() for part in parts):
         return ",".join(str(part.absolute()) for part in parts)
     return text

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -20,6 +20,7 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record, split_key
+from reports.ledger.folders import is_key
 from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.budget import Budget
@@ -32,8 +33,10 @@ from study.racing import StudyRace
 from study.samplers import SAMPLERS
 from study.spec import POPULATIONS
 from study.terminal import printable
+from trainables.errors import UserError, sentence
 from trainables.recipe import Recipe
 from trainables.trial import population_key, takes_turns
+from trainables.typed import parse_json
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 """Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
@@ -175,7 +178,7 @@ class StudySearcher(Searcher):
         """Populations of an earlier run that have members without a record: only whole can they resume."""
         queued = {trial.key: trial for trial in self.queue if self._population(trial)}
         for path in sorted((self.plan.results / POPULATIONS).glob("*.json")):
-            members = [queued.get(key) or self._recorded(key) for key in json.loads(path.read_text())]
+            members = [queued.get(key) or self._recorded(key) for key in members_of(path)]
             waiting = [trial for trial in members if trial and trial.key in queued]
             if waiting and None not in members:
                 self.queue = deque(trial for trial in self.queue if trial not in waiting)
@@ -281,6 +284,21 @@ class StudySearcher(Searcher):
         violation = means(broken) if broken else ()
         self.explorer.add(chosen, means(values), violation=violation, attributes={ROW: printable(label)})
         self.told.add(recipe.hash)
+
+
+def members_of(path: Path) -> list[str]:
+    """The keys of those that train together; `UserError` for a file that does not hold them."""
+    try:
+        if not path.is_file():
+            raise ValueError("it is no file")
+        keys = parse_json(path.read_bytes())
+        if not isinstance(keys, list) or not all(isinstance(key, str) and is_key(key) for key in keys):
+            raise ValueError("it is no list of trials")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} does not say which trials train together ({sentence(str(error))}); remove it, and they begin anew"
+        ) from None
+    return keys
 
 
 def files_key(members: Sequence[PlannedTrial]) -> str:

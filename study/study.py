@@ -157,8 +157,9 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
 def check_results(plan: Plan) -> None:
     """`UserError` where the results folder holds something else than this study."""
     results = plan.results
-    if results.exists() and not results.is_dir():
-        raise UserError(f"--results {results} is a file; name a folder")
+    nearest = next(place for place in (results, *results.parents) if place.exists())
+    if not nearest.is_dir():
+        raise UserError(f"--results {results}: {nearest} is a file; name a folder")
     if (results / STUDY).is_file():
         before = StudyInfo.load(results)
         if before.space != plan.space.name or before.scale != plan.scale:
@@ -166,6 +167,8 @@ def check_results(plan: Plan) -> None:
                 f"{results} holds another study ({before.space} at the scale {before.scale}, not "
                 f"{plan.space.name} at {plan.scale}); give this one its own folder with --results"
             )
+        _load_earlier_plugins(plan, before)
+        before.check_names(results)
         known = Recipe.from_flat(before.base).flat()  # a key that the recipe did not have then has its default
         differing = [key for key, value in plan.base.flat().items() if known[key] != value]
         if differing:
@@ -182,9 +185,18 @@ def check_results(plan: Plan) -> None:
             )
         if before.search == "optuna":
             _check_search(plan, before)
-        _load_earlier_plugins(plan, before)
     elif results.is_dir() and any(results.iterdir()):
         raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
+
+
+def set_aside(plan: Plan) -> list[str]:
+    """A sentence for each record of the results that cannot be right. Its trial counts as not done, and where the study
+    asks for it, it runs again, and the new record takes the wrong one's place."""
+    wrong = Ledger(plan.results / LEDGER).sift()[1]
+    return [
+        f"{plan.results / LEDGER / name} is set aside, and its trial counts as not done: {why}"
+        for name, why in wrong.items()
+    ]
 
 
 def _check_search(plan: Plan, before: StudyInfo) -> None:

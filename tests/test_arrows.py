@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
 SHARED = tuple(
-    f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "transfer")
+    f"trainables.{name}"
+    for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "transfer", "typed")
 )
 
 # What a module may import of the project; the longest matching name decides.
@@ -60,7 +61,8 @@ MAY_IMPORT = {
     "trainables.keys": ("trainables.errors", "trainables.registry"),
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
-    "trainables.files": (),
+    "trainables.files": ("trainables.errors",),
+    "trainables.typed": ("trainables.errors", "trainables.keys"),
     "trainables.kept": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),
     "trainables.encoders": ("trainables.encoders", *SHARED),

@@ -16,38 +16,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.ledger import Ledger, Record, StudyInfo, split_key, trial_key
+from reports.ledger.record import read_record
 from reports.trials_csv import write_trials_csv
 from trainables.errors import UserError
 from trainables.recipe import Recipe, keys
 
-numbers = st.one_of(st.none(), st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False))
+numbers = st.one_of(st.none(), st.integers(0, 10**9), st.floats(0, 1e9))
 names = st.text(string.ascii_letters + string.digits + "_-. é", min_size=1, max_size=8)
-figures = st.dictionaries(names, numbers, max_size=3)
+figures = st.dictionaries(names.map(lambda name: f"my {name}"), numbers, max_size=3)
+shares = st.dictionaries(names.map(lambda name: f"my {name}"), st.one_of(st.none(), st.floats(0, 100)), max_size=3)
+places = st.one_of(st.none(), st.text(string.ascii_letters + "_-", min_size=1, max_size=8))
+
+
+def recipe_of(temperature: float, positives: int | None) -> Recipe:
+    return Recipe().override({"objective.temperature": temperature, "objective.positives": positives})
+
+
 records = st.builds(
-    Record,
-    recipe=st.builds(lambda t, p: Recipe().override({"objective.temperature": t, "objective.positives": p}).flat(),
-                     st.floats(0.01, 5), st.one_of(st.none(), st.integers(1, 9))),
-    recipe_hash=st.text("0123456789abcdef", min_size=12, max_size=12),
+    lambda recipe, **parts: Record(dict(recipe.flat()), recipe.hash, **parts),
+    recipe=st.builds(recipe_of, st.floats(0.01, 5), st.one_of(st.none(), st.integers(1, 9))),
     seed=st.integers(0, 10**6),
     status=st.sampled_from(["finished", "pruned"]),
-    scores=st.dictionaries(names, figures, max_size=3),
-    protocol=st.sampled_from(["full", "fast"]),
+    scores=st.dictionaries(names, shares, max_size=3),
     geometry=figures,
     training=figures,
     cost=figures,
     versions=st.dictionaries(names, names, max_size=2),
     hardware=names,
-    data=st.dictionaries(names, figures, max_size=2),
-    checkpoint=st.one_of(st.none(), names),
-    predictions=st.one_of(st.none(), names),
+    data=st.dictionaries(names.map(lambda name: f"my {name}"), figures, max_size=2),
+    checkpoint=places,
+    predictions=places,
     finished_at=st.just("2026-01-01T00:00:00Z"),
-)  # fmt: skip
+)
+HASH = Recipe().hash
 
 
 def record(**changes: object) -> Record:
-    base = Record(
-        recipe=dict(Recipe().flat()), recipe_hash="0123456789ab", seed=1, scores={"MR": {"test_accuracy": 60.0}}
-    )
+    base = Record(recipe=dict(Recipe().flat()), recipe_hash=HASH, seed=1, scores={"MR": {"test_accuracy": 60.0}})
     return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -89,7 +94,7 @@ def test_a_failing_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch:
         ledger.write(record(hardware="new"))
     monkeypatch.undo()
     assert ledger.read() == [record(hardware="old")]
-    assert os.listdir(tmp_path) == ["0123456789ab-1.json"]
+    assert os.listdir(tmp_path) == [f"{HASH}-1.json"]
 
 
 def test_recipes_come_back_as_recipes(tmp_path: Path):
@@ -103,9 +108,9 @@ def test_numbers_that_are_none(tmp_path: Path):
 
     ledger = Ledger(tmp_path)
     path = ledger.write(
-        record(scores={"MR": {"a": math.nan, "b": np.float32(0.5), "c": np.float64("inf"), "d": (1, 2)}})
+        record(scores={"MR": {"a": math.nan, "b": np.float32(0.5), "c": np.float64("inf"), "examples": (1, 2)}})
     )
-    assert ledger.read()[0].scores["MR"] == {"a": None, "b": 0.5, "c": None, "d": [1, 2]}
+    assert ledger.read()[0].scores["MR"] == {"a": None, "b": 0.5, "c": None, "examples": [1, 2]}
     assert "NaN" not in path.read_text()
     with pytest.raises(TypeError, match="JSON values only"):
         ledger.write(record(cost={"x": object()}))
@@ -125,21 +130,30 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
     [
         ("", "is not a record"),
         ("[1]", "no JSON object"),
-        ("{}", "missing"),
+        ("{}", "recipe is missing"),
         ('{"recipe": {}, "recipe_hash": "aa", "seed": 1}', "holds the trial aa-1"),
-        ('{"recipe": [], "recipe_hash": "0123456789ab", "seed": 1}', "'recipe' is not an object"),
-        ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "status": "odd"}', "status is 'odd'"),
-        ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "scores": {"MR": 1}}', "task of its scores"),
+        ('{"recipe": [], "recipe_hash": "0123456789ab", "seed": 1}', "recipe must be an object, not []"),
+        ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "status": "odd"}', "or 'pruned', not 'odd'"),
+        ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "scores": {"MR": 1}}', "scores.MR must be an obj"),
     ],
 )
-def test_a_broken_record_is_named(tmp_path: Path, text: str, said: str):
+def test_a_broken_record_is_named_and_not_done(tmp_path: Path, text: str, said: str):
+    """A study runs its trial again; the new record takes its place."""
     path = tmp_path / "0123456789ab-1.json"
     path.write_text(text)
+    ledger = Ledger(tmp_path)
+    records, set_aside = ledger.sift()
+    assert (records, ledger.read(), ledger.has("0123456789ab", 1), ledger.get("0123456789ab", 1)) == (
+        [],
+        [],
+        False,
+        None,
+    )
+    assert said in set_aside[path.name]
     with pytest.raises(UserError) as caught:
-        Ledger(tmp_path).read()
+        read_record(path)
     assert str(path) in str(caught.value)
     assert said in str(caught.value)
-    assert "delete it and run the study again" in str(caught.value)
 
 
 def test_other_files_are_passed_over(tmp_path: Path):
@@ -161,7 +175,7 @@ def test_trials_csv(tmp_path: Path):
         )
     )
     ledger.write(record(seed=3, status="pruned"))
-    write_trials_csv(tmp_path / "trials.csv", ledger.read(), {"0123456789ab": "the baseline"})
+    write_trials_csv(tmp_path / "trials.csv", ledger.read(), {HASH: "the baseline"})
     with open(tmp_path / "trials.csv", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["row"], first["seed"], first["selection"]) == ("the baseline", "1", "")
@@ -254,15 +268,15 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("scores", "MR", "test_accuracy"), "60", "is no number"),
     (("scores", "MR", "test_accuracy"), True, "is no number"),
     (("scores", "MR", "examples"), -3, "is no count"),
-    (("scores", "MR"), 60.0, "a task of its scores is not an object"),
+    (("scores", "MR"), 60.0, "scores.MR must be an object"),
     (("recipe", "objective.colour"), "red", "'objective.colour'"),
     (("recipe", "objective.temperature"), 0.05, "its hash is not its recipe's"),
     (("recipe", "objective.temperature"), "warm", "must be a number"),
     (("recipe", "objective.temperature"), None, "must be a number"),
     (("recipe",), {}, "its recipe lacks encoder.kind"),
-    (("recipe",), None, "'recipe' is not an object"),
-    (("seed",), "1", "its seed"),
-    (("seed",), 1.0, "holds the trial"),
+    (("recipe",), None, "recipe must be an object"),
+    (("seed",), "1", "seed must be a whole number"),
+    (("seed",), 1.0, "seed must be a whole number"),
     (("protocol",), "fast", "its protocol 'fast' is not its recipe's"),
     (("training", "steps"), -90, "is -90, which is negative"),
     (("training", "loss"), "low", "training.loss is no number"),
@@ -274,11 +288,11 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("training", "kept"), {"keep": "best", "step": 3, "scored": 2, "score": "high"}, "training.kept.score is no"),
     (("cost", "seconds"), -1, "is negative"),
     (("cost", "seconds"), 1e300, "larger than anything"),
-    (("versions",), {"torch": 2}, "a version is no text"),
-    (("hardware",), 2, "hardware is no text"),
+    (("versions",), {"torch": 2}, "versions.torch must be text"),
+    (("hardware",), 2, "hardware must be text"),
     (("hardware",), "\ud800", "no text that can be written"),
-    (("checkpoint",), "/etc", "no path within"),
-    (("predictions",), "../x.npz", "no path within"),
+    (("checkpoint",), "/etc", "a path within"),
+    (("predictions",), "../x.npz", "a path within"),
     (("data", "corpus"), ["x"], "data.corpus is no object"),
     (("data", "encoder", "fingerprint"), 3, "data.encoder.fingerprint is no text"),
     (("data", "overlap", "MR", "seen"), 11, "seen 11 of 10 items"),

@@ -126,7 +126,7 @@ class TestMistakes:
             Recipe().override({misspelt: 1})
 
     def test_an_unlike_key_gets_the_list(self):
-        with pytest.raises(UserError, match=r"known keys: encoder\.kind, .*evaluation\.protocol"):
+        with pytest.raises(UserError, match="`--keys` prints them all"):
             Recipe().override({"zzz": 1})
 
     @pytest.mark.parametrize("key", DEFAULTS)

@@ -1,4 +1,4 @@
-"""The one way to write a file that others read: whole or not at all."""
+"""Paths that a person named, and the one way to write a file that others read: whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import contextlib
 import os
 import uuid
 from pathlib import Path
+
+from trainables.errors import UserError
+
+
+def expanded(path: str | Path) -> Path:
+    """With the home folder for `~`; `UserError` where nobody is called so."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UserError(f"{path}: there is no user of that name, so no home folder; write the folder out") from None
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, shown
 from trainables.registry import Registry, load
 
 Value = Union[str, int, float, bool, None, tuple[str, ...]]
@@ -133,8 +133,8 @@ def find(recipe: type, name: str) -> Key:
         if item.alias == name:
             return item
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-    raise UserError(f"{name!r} is not a key of a recipe; {hint}")
+    hint = f"did you mean {near[0]!r}?" if near else "`--keys` prints them all"
+    raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")
 
 
 def parse(item: Key, raw: str) -> Value:
@@ -151,7 +151,7 @@ def parse(item: Key, raw: str) -> Value:
             try:
                 return kind(raw)
             except ValueError:
-                raise UserError(f"{item.name} must be {item.kind}, not {raw!r}") from None
+                raise UserError(f"{item.name} must be {item.kind}, not {shown(raw)}") from None
     return raw
 
 
@@ -159,19 +159,26 @@ def validate(item: Key, value: Any) -> Any:
     """The value, whole numbers as floats where the key is one; `UserError` where it is none of the key's values."""
     options = _options(item.type)
     if float in options and type(value) is int:
-        value = float(value)  # 1 and 1.0 must hash alike
+        value = _as_float(value)  # 1 and 1.0 must hash alike
     if not _fits(value, options):
-        raise UserError(f"{item.name} must be {item.kind}, not {value!r}")
+        raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}")
     named = value is None or value in _literals(options)  # a check is for numbers
     problem = item.check(value) if item.check and not named else None
     if problem:
-        raise UserError(f"{item.name} {problem}, not {value!r}")
+        raise UserError(f"{item.name} {problem}, not {shown(value)}")
     names = item.names if value != item.default else None  # a default is known, and loads nothing
     if names is not None and value not in names:
         near = difflib.get_close_matches(value, names, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UserError(f"{item.name} must be {item.kind}, not {value!r}{hint}")
+        raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}{hint}")
     return value
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf  # which no key may be
 
 
 @functools.cache

@@ -14,8 +14,12 @@ import traceback
 import types
 from pathlib import Path
 
-from trainables.errors import UserError
+from trainables.errors import UserError, sentence
 
+LARGEST = 16 << 20
+"""Bytes of a Python file; a person writes some thousands."""
+SHORT = 500
+"""Characters of what went wrong in it."""
 _ran: dict[str, types.ModuleType] = {}
 """By source: what this process has run already. Entries of a file that is run twice would be duplicates."""
 
@@ -30,6 +34,10 @@ def load_plugin(path: Path) -> str:
 def read_source(path: Path, what: str) -> str:
     """The text of a Python file; `UserError` where it cannot be read."""
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("it is no file")
+        if path.exists() and path.stat().st_size > LARGEST:
+            raise OSError(f"it has more than {LARGEST >> 20} MiB")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UserError(f"the {what} file {path} does not exist") from None
@@ -48,11 +56,11 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
     try:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     except SyntaxError as error:
-        raise UserError(f"{path}, line {error.lineno}: {error.msg}") from None
+        raise UserError(f"{path}, line {error.lineno}: {sentence(error.msg, SHORT)}") from None
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), 1)
         kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-        raise UserError(f"{path}, line {line}: {kind}{error}") from None
+        raise UserError(f"{path}, line {line}: {kind}{sentence(str(error), SHORT)}") from None
     _ran[source] = module
     return module

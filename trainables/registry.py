@@ -15,7 +15,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, shown
 
 
 class Entry(Protocol):
@@ -54,7 +54,7 @@ class Registry(Mapping[str, E]):
             near = difflib.get_close_matches(str(name), self._entries, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}? " if near else ""
             names = choices(map(repr, self._entries))
-            raise UserError(f"there is no {self.noun} {name!r}; {hint}the names are {names}")
+            raise UserError(f"there is no {self.noun} {shown(name)}; {hint}the names are {names}")
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.ledger.folders import FAILURES, is_key, split_key
-from reports.ledger.json_files import read_json
+from reports.ledger.json_files import read_whole
 from trainables.errors import UserError
 
 
@@ -22,6 +22,14 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True)
+class _Said:
+    """What such a file holds."""
+
+    name: str = ""
+    reason: str = ""
+
+
 def read_failures(results: Path) -> list[Failure]:
     """In the order of their keys. A file that names no trial is none; one that cannot be read says so as the reason."""
     found = []
@@ -30,10 +38,9 @@ def read_failures(results: Path) -> list[Failure]:
             continue
         recipe_hash, seed = split_key(path.stem)
         try:
-            content = read_json(path, "the reason of a failure")
+            said = read_whole(_Said, path, "the reason of a failure")
         except UserError as error:
-            content = {"reason": str(error)}
-        name = str(content.get("name") or f"explored {recipe_hash}")
-        reason = str(content.get("reason") or "no reason was kept")
+            said = _Said(reason=str(error))
+        name, reason = said.name or f"explored {recipe_hash}", said.reason or "no reason was kept"
         found.append(Failure(path.stem, recipe_hash, seed, name, reason))
     return found

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
 from trainables.errors import UserError
+from trainables.typed import matching
 
 STUDY = "study.json"
 """What the study was asked to do."""
@@ -23,7 +25,12 @@ PROGRESS = "progress.json"
 CURVES = "progress"
 """The losses of trials, `KEY.jsonl` each."""
 
-_KEY = re.compile(r"(?P<hash>[0-9a-f]+)-(?P<seed>\d+)")
+Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
+FileName = Annotated[str, matching(r"(?!\.)[^/\0]+", "the name of a file")]
+Place = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within the results folder")]
+"""A path below the results folder; a report links to it."""
+
+_KEY = re.compile(r"(?P<hash>[0-9a-f]{1,64})-(?P<seed>[0-9]{1,18})")
 
 
 def trial_key(recipe_hash: str, seed: int) -> str:

@@ -7,10 +7,16 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from trainables.errors import UserError
+from trainables.errors import UserError, sentence
 from trainables.files import write_whole
+from trainables.typed import parse_json, read_fields
+
+LARGEST_FILE = 64 << 20
+"""Bytes: a record has some thousands."""
+
+T = TypeVar("T")
 
 
 def write_json(path: Path, item: Any) -> None:
@@ -36,18 +42,24 @@ def plain(value: Any) -> Any:
 def read_json(path: Path, what: str) -> dict[str, Any]:
     """A JSON object from a file, or `UserError` naming the file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not {what} ({error})") from None
+        if not path.is_file():
+            raise ValueError("it is no file")
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError(f"it has more than {LARGEST_FILE >> 20} MiB")
+        content = parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is not {what} ({sentence(str(error))})") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} is not {what} (it holds no JSON object)")
     return content
 
 
-def known_fields(kind: type, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that the dataclass knows. Files of older and newer versions may hold others."""
-    names = {item.name for item in dataclasses.fields(kind)}
-    return {key: value for key, value in content.items() if key in names}
+def read_whole(kind: type[T], path: Path, what: str) -> T:
+    """A dataclass from its file, every field of the type that it says; `UserError` names the file and the field."""
+    try:
+        return read_fields(kind, read_json(path, what))
+    except ValueError as error:
+        raise UserError(f"{path} is not {what} ({sentence(str(error))})") from None
 
 
 def as_recipe(values: Mapping[str, Any]) -> dict[str, Any]:

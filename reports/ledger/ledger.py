@@ -33,17 +33,15 @@ class Ledger:
         return path
 
     def read(self) -> list[Record]:
-        """Every record, by recipe hash and seed; unfinished `.tmp` files are passed over.
-
-        Raises `UserError` for a file that is not a record.
-        """
-        return sorted(map(read_record, self._paths()), key=_place)
+        """The records that can be right, by recipe hash and seed."""
+        return self.sift()[0]
 
     def sift(self) -> tuple[list[Record], dict[str, str]]:
         """The records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
 
-        For whoever draws conclusions; `read` is for a study, which must not run a trial again that it cannot read. A
-        record that was right is not read again until its file changed.
+        What is wrong is set aside: nobody counts it, and a study runs its trial again, whose record then takes its
+        place. Unfinished `.tmp` files are passed over. A record that was right is not read again until its file
+        changed.
         """
         found, set_aside = {}, {}
         for path in sorted(self._paths()):
@@ -70,12 +68,19 @@ class Ledger:
         return [path for path in self.folder.iterdir() if path.suffix == ".json" and is_key(path.stem)]
 
     def has(self, recipe_hash: str, seed: int) -> bool:
-        """Whether that trial is done."""
-        return self.path(recipe_hash, seed).is_file()
+        """Whether that trial is done: its record is there, and can be right."""
+        return self.get(recipe_hash, seed) is not None
 
     def get(self, recipe_hash: str, seed: int) -> Record | None:
-        """That record, or None."""
-        return read_record(self.path(recipe_hash, seed)) if self.has(recipe_hash, seed) else None
+        """That record; None where there is none that can be right."""
+        path = self.path(recipe_hash, seed)
+        if not path.is_file():
+            return None
+        try:
+            found = self._checked[path] = self._once_checked(path)
+        except UserError:  # `sift` says why
+            return None
+        return found[1]
 
 
 def _place(record: Record) -> tuple[str, int]:

@@ -8,19 +8,26 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import NoneType
-from typing import Any, TypeVar
+from typing import Annotated
 
 from reports.ledger.folders import CURVES, PROGRESS, is_key
-from reports.ledger.json_files import known_fields, read_json, write_json
-from reports.ledger.validity import LARGEST
-from trainables.errors import UserError
+from reports.ledger.json_files import read_whole, write_json
+from trainables.typed import Count, parse_json, read_fields
 
-_WHAT = "a study's progress"
+
+def _no_moment(text: str) -> str | None:
+    try:
+        seconds_since(text)
+    except (ValueError, TypeError):  # without a time zone it cannot be compared
+        return "must be a time, such as 2026-01-01T00:00:00+00:00"
+    return None
+
+
+Moment = Annotated[str, _no_moment]
+"""UTC in ISO format."""
 
 
 @dataclass(frozen=True)
@@ -32,25 +39,24 @@ class Waiting:
     """The row's label, or the search's name for the recipe: `optuna 3`."""
     changes: str
     """What its recipe changes of the base recipe: `objective.weight=0.3`."""
-    seed: int
+    seed: Count
 
 
 @dataclass(frozen=True)
 class Running(Waiting):
     """A trial that runs. What is not known yet is None."""
 
-    since: str = ""
-    """UTC in ISO format."""
-    step: int | None = None
-    steps: int | None = None
+    since: Moment = ""
+    step: Count | None = None
+    steps: Count | None = None
     """How many its training has."""
     loss: float | None = None
     """Of that step."""
-    rung: int | None = None
+    rung: Count | None = None
     """The last pause of its training at which a scheduler was told scores."""
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float | None] = field(default_factory=dict)
     """Those development scores, by goal."""
-    attempt: int = 1
+    attempt: Count = 1
     """How often this run of the study has begun it: again after its workers died."""
 
 
@@ -58,16 +64,16 @@ class Running(Waiting):
 class Progress:
     """A study as the process that runs it sees it."""
 
-    written_at: str
-    """UTC in ISO format, as every time here. Long ago, for a study that has not ended: its process is gone."""
-    began_at: str
+    written_at: Moment
+    """Long ago, for a study that has not ended: its process is gone."""
+    began_at: Moment
     """When this run of the study began."""
-    counts: dict[str, int]
+    counts: dict[str, Count]
     """How many trials are `queued`, `running`, `finished`, `stopped` (early) and `failed`."""
     running: list[Running] = field(default_factory=list)
     queued: list[Waiting] = field(default_factory=list)
     """Those that are next; more are counted than listed where there are many, or a search has yet to choose them."""
-    at_once: int = 1
+    at_once: Count = 1
     """How many may run at the same time."""
     seconds_left: float | None = None
     estimate: str = ""
@@ -84,49 +90,7 @@ class Progress:
     def load(cls, results: Path) -> Progress | None:
         """Read it back; None where the study wrote none, `UserError` where the file is not one."""
         path = results / PROGRESS
-        if not path.is_file():
-            return None
-        content = read_json(path, _WHAT)
-        try:
-            content["running"] = [_typed(Running(**known_fields(Running, item))) for item in content.get("running", [])]
-            content["queued"] = [_typed(Waiting(**known_fields(Waiting, item))) for item in content.get("queued", [])]
-            found = _typed(cls(**known_fields(cls, content)))
-            for name, value in found.counts.items():
-                _check(f"counts.{name}", value, "int")
-            for name, score in (item for trial in found.running for item in trial.scores.items()):
-                _check(f"scores.{name}", score, "float | None")
-            for moment in (found.written_at, found.began_at, *(trial.since for trial in found.running)):
-                seconds_since(moment)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise UserError(f"{path} is not {_WHAT} ({error})") from None
-        return found
-
-
-T = TypeVar("T", Waiting, Running, Progress)
-_KINDS: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "int | None": (int, NoneType),
-    "float | None": (int, float, NoneType),
-    "dict[str, int]": (dict,),
-    "dict[str, float]": (dict,),
-}
-"""What JSON gives for a field of that type; lists are checked where they are read."""
-
-
-def _typed(item: T) -> T:
-    """The same; `TypeError` where a field holds what its type does not allow."""
-    for each in dataclasses.fields(item):
-        if each.type in _KINDS:
-            _check(each.name, getattr(item, each.name), str(each.type))
-    return item
-
-
-def _check(name: str, value: Any, kind: str) -> None:
-    fits = isinstance(value, _KINDS[kind]) and (kind == "bool" or not isinstance(value, bool))
-    if not fits or (isinstance(value, int | float) and not abs(value) <= LARGEST):
-        raise TypeError(f"its {name} is {value!r:.60}")
+        return read_whole(cls, path, "a study's progress") if path.is_file() else None
 
 
 def now() -> str:
@@ -179,6 +143,8 @@ class Curves:
 
     def _of(self, path: Path) -> dict[str, Curve]:
         try:
+            if not path.is_file():
+                return {}
             size = path.stat().st_size
             if self._read.get(path.name, (-1, {}))[0] != size:
                 self._read[path.name] = (size, _parse(path.read_text(encoding="utf-8", errors="replace")))
@@ -200,15 +166,22 @@ def _parse(text: str) -> dict[str, Curve]:
     return curves
 
 
+@dataclass(frozen=True)
+class _Losses:
+    """A line of a curve's file: losses at a step, by trial."""
+
+    step: Count
+    steps: Count
+    loss: dict[str, float]
+
+
 def _losses(line: str) -> Iterator[tuple[str, int, int, float]]:
     """Nothing for a line that is broken, as the last one is while it is being written."""
     try:
-        content: dict[str, Any] = json.loads(line)
-        step, steps = int(content["step"]), int(content["steps"])
-        found = [(str(key), step, steps, float(loss)) for key, loss in content["loss"].items()]
-    except (ValueError, TypeError, KeyError, AttributeError):
+        said = read_fields(_Losses, parse_json(line))
+    except ValueError:
         return
-    yield from (point for point in found if math.isfinite(point[3]))
+    yield from ((key, said.step, said.steps, loss) for key, loss in said.loss.items())
 
 
 def with_curve(trial: Running, curve: Curve | None) -> Running:

@@ -9,12 +9,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from reports.ledger.folders import trial_key
-from reports.ledger.json_files import as_recipe, known_fields, read_json
+from reports.ledger.folders import Hash, Place, trial_key
+from reports.ledger.json_files import as_recipe, read_whole
 from trainables.errors import UserError
+from trainables.typed import Count
 
 _WHAT = "a record of a finished trial"
-_REPAIR = "delete it and run the study again to redo that one trial"
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Record:
 
     recipe: dict[str, Any]
     """Flat, as it was asked for: what `objective.fidelity` sets is not written out."""
-    recipe_hash: str
-    seed: int
+    recipe_hash: Hash
+    seed: Count
     status: Literal["finished", "pruned"] = "finished"
     """`pruned`: stopped early, by a scheduler or because its loss was no number any more; it has no scores."""
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -64,9 +64,9 @@ class Record:
     `encoder` has `name`, `fingerprint` (of the encoder without an adapter, as loaded) and `fresh` (names of parameters
     that no checkpoint gave); `overlap` has by task `items` (how many test items) and `seen` (how many of them hold a
     sentence that stands among the training sentences). Older records lack the last two."""
-    checkpoint: str | None = None
+    checkpoint: Place | None = None
     """The folder of the trained model, within the results folder."""
-    predictions: str | None = None
+    predictions: Place | None = None
     """The file of predictions, within the results folder."""
     finished_at: str = ""
     """UTC in ISO format."""
@@ -85,30 +85,11 @@ def mean_measured(records: Iterable[Record], name: str) -> float | None:
 
 
 def read_record(path: Path) -> Record:
-    """A record from its file; `UserError` that names the file where it is none.
+    """A record from its file; `UserError` that names the file, and the field, where it is none.
 
     Fields that this version does not know are passed over: older ones, such as stored averages, and newer ones.
     """
-    try:
-        record = Record(**known_fields(Record, read_json(path, _WHAT)))
-    except UserError as error:
-        raise UserError(f"{error}; {_REPAIR}") from None
-    except TypeError as error:
-        raise UserError(f"{path} is not {_WHAT} ({error}); {_REPAIR}") from None
-    problem = _problem(record, path)
-    if problem:
-        raise UserError(f"{path} is not {_WHAT} ({problem}); {_REPAIR}")
-    return dataclasses.replace(record, recipe=as_recipe(record.recipe))
-
-
-def _problem(record: Record, path: Path) -> str:
-    for name in ("recipe", "scores", "geometry", "training", "cost", "versions", "data"):
-        if not isinstance(getattr(record, name), dict):
-            return f"its {name!r} is not an object"
-    if not all(isinstance(metrics, dict) for metrics in record.scores.values()):
-        return "a task of its scores is not an object"
-    if record.status not in ("finished", "pruned"):
-        return f"its status is {record.status!r}"
+    record = read_whole(Record, path, _WHAT)
     if path.stem != record.key:
-        return f"it holds the trial {record.key}"
-    return ""
+        raise UserError(f"{path} is not {_WHAT} (it holds the trial {record.key})")
+    return dataclasses.replace(record, recipe=as_recipe(record.recipe))

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from reports.ledger.folders import PLUGINS, STUDY
-from reports.ledger.json_files import as_recipe, known_fields, read_json, write_json
+from reports.ledger.folders import PLUGINS, STUDY, FileName, Hash
+from reports.ledger.json_files import as_recipe, read_whole, write_json
 from search_spaces import load_space
+from search_spaces.limits import of_trials
 from search_spaces.space import Space
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
+from trainables.keys import above, at_least
 from trainables.plugins import load_plugin
+from trainables.recipe import Recipe, keys
+from trainables.typed import Count, named_by, shaped
+
+_WHAT = "a study's description"
+
+
+@dataclass(frozen=True)
+class Limited:
+    """How a limit ended a study."""
+
+    limit: str
+    number: float
+    spent: float
+    left_out: Count
+    a_trial: float | None = None
+    """What a trial takes, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -21,39 +41,36 @@ class StudyInfo:
 
     space: str
     """The space's name."""
-    space_file: str | None = None
+    space_file: FileName | None = None
     """The copy of a person's own space file, within the results folder."""
-    plugins: list[str] = field(default_factory=list)
+    plugins: list[FileName] = field(default_factory=list)
     """The copies of `--plugin` files, in the folder `plugins`."""
-    scale: str = "laptop"
-    """`paper` or `laptop`."""
+    scale: Literal["paper", "laptop"] = "laptop"
     scale_reason: str = ""
     """Why it has that scale."""
-    search: str = "paper"
-    """`paper`, `grid` or `optuna`."""
-    trials: int | None = None
+    search: Literal["paper", "grid", "optuna"] = "paper"
+    trials: Annotated[int, at_least(1)] | None = None
     """How many recipes Optuna was asked to explore."""
-    seeds: list[int] = field(default_factory=lambda: [0])
+    seeds: list[Count] = field(default_factory=lambda: [0])
     """Those that every recipe is run with."""
-    most_seeds: int | None = None
+    most_seeds: Annotated[int, at_least(1)] | None = None
     """How many a recipe may have where more can change an answer (`--seeds 1:10`)."""
-    base: dict[str, Any] = field(default_factory=dict)
+    base: Annotated[dict[str, Any], named_by(keys)] = field(default_factory=dict)
     """The flat base recipe, after the scale and `--set`."""
-    row_hashes: dict[str, str | None] = field(default_factory=dict)
+    row_hashes: dict[str, Hash | None] = field(default_factory=dict)
     """By the label of every row asked for, its recipe's hash; None where an input that the row needs is missing."""
     missing: dict[str, str] = field(default_factory=dict)
     """By label, which input is missing and why."""
-    searched: list[str] = field(default_factory=list)
+    searched: Annotated[list[str], named_by(keys)] = field(default_factory=list)
     """The keys of the domains that may be searched: all of the space's but those that `--set` gives."""
     goals: list[str] | None = None
     """What the search looks for (`search_spaces.goals`), empty for the one score; None, as in older files: the
     space's own goals."""
-    limits: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, Annotated[float, above(0.0)]] = field(default_factory=dict)
     """By name, what the study and its trials may cost (`search_spaces.limits`), as the last command said."""
-    limited: dict[str, Any] = field(default_factory=dict)
-    """Where a limit ended the last run: `limit`, its `number`, what was `spent`, what `a_trial` takes (None where
-    unknown), and how many trials were `left_out`."""
-    explored: list[str] = field(default_factory=list)
+    limited: Annotated[dict[str, Any], shaped(Limited)] = field(default_factory=dict)
+    """Where a limit ended the last run."""
+    explored: list[Hash] = field(default_factory=list)
     """The hashes of the recipes that Optuna or the grid asked for, in that order."""
     versions: dict[str, str] = field(default_factory=dict)
     """As in a record."""
@@ -72,7 +89,7 @@ class StudyInfo:
     stopping: dict[str, str] = field(default_factory=dict)
     """By which `scheduler` explored trials were stopped early, the last one, and at which `rungs` (as `--rungs` takes
     them); empty where none was, and in studies of older versions."""
-    status_counts: dict[str, int] = field(default_factory=dict)
+    status_counts: dict[str, Count] = field(default_factory=dict)
     """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
 
     @property
@@ -94,11 +111,7 @@ class StudyInfo:
         path = results / STUDY
         if not path.is_file():
             raise UserError(f"{results} is not a results folder: it holds no {STUDY}; give a folder that a study wrote")
-        content = read_json(path, "a study's description")
-        try:
-            info = cls(**known_fields(cls, content))
-        except TypeError as error:
-            raise UserError(f"{path} is not a study's description ({error})") from None
+        info = read_whole(cls, path, _WHAT)
         return dataclasses.replace(info, base=as_recipe(info.base))
 
     def load_space(self, results: Path) -> Space:
@@ -108,8 +121,30 @@ class StudyInfo:
         """
         for name in self.plugins:
             load_plugin(results / PLUGINS / name)
-        own = self.space if self.space_file is None else f"{results / self.space_file}:{self.space}"
-        space = load_space(own)
-        goals = space.goals if self.goals is None else tuple(self.goals)
-        searched = tuple(domain for domain in space.domains if domain.key in self.searched)
-        return dataclasses.replace(space, domains=searched, goals=goals)
+        own = None if self.space_file is None else load_space(f"{results / self.space_file}:{self.space}")
+        self.check_names(results)
+        with _of(results, "space or goals"):
+            if own is None and ("/" in self.space or ".py" in self.space):
+                raise UserError(f"{shown(self.space)} is a file and no space of this repository")
+            space = own or load_space(self.space)
+            goals = space.goals if self.goals is None else tuple(self.goals)
+            searched = tuple(domain for domain in space.domains if domain.key in self.searched)
+            return dataclasses.replace(space, domains=searched, goals=goals)
+
+    def check_names(self, results: Path) -> None:
+        """`UserError` for a base recipe or a limit that is none; to be asked once the study's plugins have run."""
+        with _of(results, "base"):
+            Recipe.from_flat(self.base)
+        with _of(results, "limits"):
+            of_trials(self.limits)
+        with _of(results, "limited"):
+            of_trials({self.limited["limit"]: 0.0} if self.limited else {})
+
+
+@contextlib.contextmanager
+def _of(results: Path, field: str) -> Iterator[None]:
+    """A `UserError` names the file and the field."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{results / STUDY} is not {_WHAT} ({field}: {error})") from None

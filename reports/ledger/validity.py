@@ -1,9 +1,11 @@
-"""Whether a record can be right: its numbers are numbers within their range, and its hash is its recipe's."""
+"""Whether a record can be right: its numbers are numbers within their range, and its hash is its recipe's.
+
+That each field is of its type was checked when it was read (`trainables.typed`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,9 +14,8 @@ from reports.ledger.json_files import as_recipe
 from reports.ledger.record import Record
 from trainables.errors import UserError
 from trainables.recipe import Recipe, keys
+from trainables.typed import LARGEST
 
-LARGEST = 1e15
-"""No count, time or size of a trial is larger."""
 ROUNDING = 1e-6
 """So far, in points, rounding may lift a score above 100."""
 _SHARE = re.compile(r"(^|_)(accuracy|f1|recall|r\d+)$")
@@ -25,8 +26,6 @@ _SUMS = re.compile(
     r"(planned_)?steps|pairs|sentences|tokens|anchors|.*_per_anchor|batches_without_anchor|.*seconds|population"
 )
 """What a training counts; a loss may be negative, and what a plugin sums up."""
-_PLACE = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
-"""A path below the results folder; a report links to it."""
 _KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap")
 """What `data` may describe, each by an object."""
 
@@ -36,12 +35,8 @@ def checked(record: Record) -> Record:
 
     Raises `UserError` with what cannot be right.
     """
-    for path, value in _leaves(vars(record)):
-        problem = _unusable(value)
-        if problem:
-            raise UserError(f"{path} {problem}")
     recipe = _recipe(record)
-    for problem in (*_form(record), *_scores(record), *_counts(record), *_data(record)):
+    for problem in (*_scores(record), *_counts(record), *_data(record)):
         raise UserError(problem)
     return dataclasses.replace(record, recipe=recipe)
 
@@ -59,21 +54,6 @@ def _recipe(record: Record) -> dict[str, Any]:
     if record.protocol != recipe.evaluation.protocol:
         raise UserError(f"its protocol {record.protocol!r} is not its recipe's, {recipe.evaluation.protocol!r}")
     return dict(recipe.flat())
-
-
-def _form(record: Record) -> Iterator[str]:
-    """Texts that are none, and paths out of the results folder."""
-    if type(record.seed) is not int or record.seed < 0:
-        yield f"its seed is {record.seed!r}"
-    for name in ("hardware", "finished_at"):
-        if not isinstance(getattr(record, name), str):
-            yield f"its {name} is no text"
-    if not all(isinstance(version, str) for version in record.versions.values()):
-        yield "a version is no text"
-    for name in ("checkpoint", "predictions"):
-        place = getattr(record, name)
-        if place is not None and not (isinstance(place, str) and _PLACE.fullmatch(place) and ".." not in place):
-            yield f"its {name} is no path within the results folder"
 
 
 def _scores(record: Record) -> Iterator[str]:
@@ -179,30 +159,6 @@ def _data(record: Record) -> Iterator[str]:
             yield f"data.overlap.{task} has not the counts items and seen"
         elif counts["seen"] > counts["items"]:
             yield f"data.overlap.{task} has seen {counts['seen']} of {counts['items']} items"
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every key and every value that is no container, with its place."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield path or "a name", key
-            yield from _leaves(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item, path)
-    else:
-        yield path, value
-
-
-def _unusable(value: Any) -> str:
-    """What no part of a record may be."""
-    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
-        return "is no text that can be written"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"is {value}, which is no number"
-    if _is_number(value) and abs(value) > LARGEST:
-        return "is larger than anything a trial has"
-    return ""
 
 
 def _is_number(value: Any) -> bool:

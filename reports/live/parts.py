@@ -114,7 +114,7 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
             [
                 f"{dot}{_words(trial)}",
                 escape(str(trial.seed)),
-                duration(seconds_since(trial.since)),
+                duration(seconds_since(trial.since)) if trial.since else DASH,
                 _step(trial),
                 number(trial.loss, 4),
                 *score,

@@ -77,8 +77,8 @@ def _set_aside(results: Results) -> list[str]:
     named += [f"and {more:,} more"] if more > 0 else []
     number_of = count(len(results.set_aside), "record")
     return [
-        f"{MARK} **Set aside: {number_of}** that cannot be right: {'; '.join(named)}. They are in no figure; delete "
-        "them and run the study again to redo these trials."
+        f"{MARK} **Set aside: {number_of}** that cannot be right: {'; '.join(named)}. They are in no figure; the "
+        "study's own command runs these trials again."
     ]
 
 

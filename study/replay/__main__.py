@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from study.options import parse_range
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
-from trainables.errors import UserError, answer_user_errors
+from trainables.errors import UserError, answer_user_errors, checked_arguments
+from trainables.files import expanded
 from trainables.registry import Registry
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ Every combination of the samplers and schedulers is run, in simulated time, by t
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
-    asked = _parser().parse_args(arguments)
+    asked = _parser().parse_args(checked_arguments(arguments))
     from trainables.plugins import load_plugin
 
     for plugin in asked.plugin:
@@ -114,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("record", type=Path, metavar="RECORD", help="a packed record, or a study's results folder")
+    parser.add_argument("record", type=expanded, metavar="RECORD", help="a packed record, or a study's results folder")
     parser.add_argument("--sampler", default="tpe,random", metavar="NAMES", help=_listed("tpe,random", SAMPLERS))
     parser.add_argument("--scheduler", default="none,asha", metavar="NAMES", help=_listed("none,asha", SCHEDULERS))
     parser.add_argument("--goals", metavar="NAMES", help="one goal or two of the record's, such as sts (default: all)")
@@ -135,17 +136,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--learn-from",
-        type=Path,
+        type=expanded,
         nargs="+",
         action="extend",
         default=[],
         metavar="RECORD",
         help="other records or results folders: every search is also run as it learns from these",
     )
-    parser.add_argument("--to", type=Path, metavar="FOLDER", help="write replay.md and its pictures there")
+    parser.add_argument("--to", type=expanded, metavar="FOLDER", help="write replay.md and its pictures there")
     parser.add_argument(
         "--plugin",
-        type=Path,
+        type=expanded,
         action="append",
         default=[],
         metavar="FILE",

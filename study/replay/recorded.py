@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from reports.distributions import scaled
 from search_spaces import load_space
 from search_spaces.space import Domain, Space
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, one_line, sentence
 from trainables.recipe import Recipe, Value
+from trainables.typed import LARGEST, parse_json, read_fields
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 APART = 100.0
 """The distance between two choices, or between a value and none: more than that of all numbers together."""
@@ -101,6 +105,34 @@ class _Scale:
         return np.minimum(np.abs(self.column - wanted), APART)
 
 
+@dataclass(frozen=True)
+class _Made:
+    """What a packed benchmark says of itself."""
+
+    space: str
+    scale: Literal["paper", "laptop"]
+    goals: list[str]
+    rung_steps: list[float]
+
+
+def _check_rows(rows: pd.DataFrame, made: _Made) -> None:
+    """`ValueError` where the rows are not those of trials at these rungs: a column is missing or holds no numbers, a
+    rung is none of them, or one stands there twice."""
+    goals = [f"{part}_{goal}" for part in ("dev", "test") for goal in made.goals]
+    for name in ("recipe", "seed", "rung", "seconds", "scoring_seconds", "tokens", *goals):
+        if name not in rows:
+            raise ValueError(f"it has no column {name!a}")
+        if name != "recipe" and rows[name].dtype.kind not in "iuf":
+            raise ValueError(f"its column {name!a} holds no numbers")
+    if not len(rows) or not made.goals or not made.rung_steps:
+        raise ValueError("it holds no trials, goals or rungs")
+    for name, most in (("seed", LARGEST), ("rung", len(made.rung_steps))):
+        if not (rows[name].between(name == "rung", most) & (rows[name] % 1 == 0)).all():
+            raise ValueError(f"its column {name!a} holds what is no {name}")
+    if rows.duplicated(["recipe", "seed", "rung"]).any():
+        raise ValueError("it holds a rung of a trial twice")
+
+
 def read_record(path: Path) -> Recorded:
     """A packed benchmark (`python -m benchmarks record`). `UserError` for a file that is none."""
     import pandas as pd
@@ -108,21 +140,24 @@ def read_record(path: Path) -> Recorded:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
-        made = json.loads((table.schema.metadata or {})[b"record"])
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        if not path.is_file():
+            raise ValueError("it is no file")
+        table = pq.ParquetFile(path).read()
+        made = read_fields(_Made, parse_json((table.schema.metadata or {})[b"record"]))
+        rows: pd.DataFrame = table.to_pandas()
+        _check_rows(rows, made)
+        space = load_space(made.space)
+    except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError, UserError) as error:
         raise UserError(
-            f"{path} is no recorded benchmark ({type(error).__name__}); python -m benchmarks record makes one"
+            f"{path} is no recorded benchmark ({sentence(one_line(error))}); python -m benchmarks record makes one"
         ) from None
-    rows: pd.DataFrame = table.to_pandas()
-    space = load_space(made["space"])
     for domain in space.domains:
         if domain.key not in rows:
             raise UserError(
                 f"{path} was made for another space than {space.name!r} is now: it has no column for {domain.key!r}"
             )
-    base = space.base.override(space.laptop if made["scale"] == "laptop" else {})
-    goals = tuple(made["goals"])
+    base = space.base.override(space.laptop if made.scale == "laptop" else {})
+    goals = tuple(made.goals)
     first = rows.drop_duplicates("recipe").set_index("recipe")
     chosen = tuple(
         {
@@ -133,7 +168,7 @@ def read_record(path: Path) -> Recorded:
         for values in first[[domain.key for domain in space.domains]].itertuples(index=False, name=None)
     )
     seeds = tuple(sorted(int(seed) for seed in rows["seed"].unique()))
-    rungs = tuple(float(step) for step in made["rung_steps"])
+    rungs = tuple(float(step) for step in made.rung_steps)
     shape = len(first), len(seeds), len(rungs)
     place = (
         first.index.get_indexer(pd.Index(rows["recipe"])),

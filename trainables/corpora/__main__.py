@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from trainables.errors import answer_user_errors
+from trainables.errors import UserError, answer_user_errors, checked_arguments
+from trainables.files import expanded
+
+LARGEST = 10_000
+"""Times the default number of examples: hundreds of millions of sentences."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -24,37 +27,39 @@ def main(arguments: list[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     fetch = commands.add_parser("fetch", help="real data from where it is published")
     fetch.add_argument("what", choices=("senteval", "nli", "wordnet"))
-    fetch.add_argument("--to", type=Path, metavar="DIR", help="where to put it (wordnet: where NLTK looks for it)")
+    fetch.add_argument("--to", type=expanded, metavar="DIR", help="where to put it (wordnet: where NLTK looks for it)")
     scenes = commands.add_parser("write-scenes", help="the built-in corpus: NLI, all 28 tasks, documents")
-    scenes.add_argument("--to", type=Path, required=True, metavar="DIR", help="a new or empty folder")
+    scenes.add_argument("--to", type=expanded, required=True, metavar="DIR", help="a new or empty folder")
     scenes.add_argument("--seed", type=int, default=0, help="another seed is another corpus (default 0)")
     scenes.add_argument("--size", type=float, default=1.0, help="times the default number of examples (default 1)")
     picture = commands.add_parser("draw-spans", help="one document with its anchors and positives marked")
     picture.add_argument("--documents", default="scenes", metavar="SOURCE", help="as corpus.documents (default scenes)")
-    picture.add_argument("--out", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
+    picture.add_argument("--out", type=expanded, required=True, metavar="FILE", help=".png, .svg or .pdf")
     picture.add_argument("--strategy", choices=("default", "adjacent", "subsuming"), default="default")
     picture.add_argument("--seed", type=int, default=0, help="another seed draws other spans (default 0)")
-    given = parser.parse_args(arguments)
+    asked = parser.parse_args(checked_arguments(arguments))
 
-    if given.command == "fetch":
+    if asked.command == "fetch":
         from trainables.corpora.fetch import fetch_nli, fetch_senteval, fetch_wordnet
 
-        if given.what == "wordnet":
-            fetch_wordnet(given.to)
-        elif given.to is None:
-            fetch.error(f"fetch {given.what} needs --to DIR")
+        if asked.what == "wordnet":
+            fetch_wordnet(asked.to)
+        elif asked.to is None:
+            fetch.error(f"fetch {asked.what} needs --to DIR")
         else:
-            {"senteval": fetch_senteval, "nli": fetch_nli}[given.what](given.to)
-    elif given.command == "draw-spans":
+            {"senteval": fetch_senteval, "nli": fetch_nli}[asked.what](asked.to)
+    elif asked.command == "draw-spans":
         from trainables.corpora.span_picture import draw
 
-        draw(given.documents, given.out, strategy=given.strategy, seed=given.seed)
-        print(f"drew {given.out}")
+        draw(asked.documents, asked.out, strategy=asked.strategy, seed=asked.seed)
+        print(f"drew {asked.out}")
     else:
+        if not 0 < asked.size <= LARGEST:
+            raise UserError(f"--size must be above 0 and at most {LARGEST:,}, not {asked.size:g}")
         from trainables.corpora import scenes as built_in
 
-        built_in.write(given.to, seed=given.seed, size=given.size)
-        print(f"wrote the scenes corpus to {given.to}: senteval/ (28 tasks), nli/, docs/")
+        built_in.write(asked.to, seed=asked.seed, size=asked.size)
+        print(f"wrote the scenes corpus to {asked.to}: senteval/ (28 tasks), nli/, docs/")
 
 
 def command() -> int:

@@ -41,6 +41,7 @@ from trainables.corpora.hub import is_hub_id, open_hub
 from trainables.corpora.request import check_batch_size
 from trainables.corpora.text_lines import json_object, numbered_lines
 from trainables.errors import UserError, choices
+from trainables.files import expanded
 from trainables.recipe import SCENES
 
 SUFFIXES = (".txt", ".jsonl")
@@ -311,7 +312,7 @@ def _local_files(source: str) -> list[Path] | None:
     """The files that `source` names, or None where it is a hub id."""
     if not source.strip():
         raise UserError("corpus.documents is empty; give a hub id, a folder, a .txt or .jsonl file, or 'scenes'")
-    path = Path(source).expanduser()
+    path = expanded(source)
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES)
         if not files:

@@ -22,6 +22,7 @@ from filelock import FileLock
 from trainables.corpora.cache import default_cache
 from trainables.corpora.hub import reachable
 from trainables.errors import UserError
+from trainables.files import expanded
 from trainables.recipe import CorpusConfig
 
 BATCH = 64
@@ -105,7 +106,7 @@ def check_paraphraser(config: CorpusConfig) -> None:
 def _key(name: str) -> str:
     """Changes with the model's files and with how they are asked: a folder's by size and time, the hub's by commit."""
     folder, _ = _configuration(name)
-    files = sorted(folder.iterdir()) if Path(name).expanduser().is_dir() else []
+    files = sorted(folder.iterdir()) if expanded(name).is_dir() else []
     stamps = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     asked = [str(folder.resolve()), stamps, LONGEST, BEAMS]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
@@ -113,7 +114,7 @@ def _key(name: str) -> str:
 
 def _configuration(name: str) -> tuple[Path, dict[str, Any]]:
     """The model's folder, its snapshot in the hub's cache for one of the hub, and its config.json."""
-    folder = Path(name).expanduser()
+    folder = expanded(name)
     if folder.is_dir():
         try:
             return folder, dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))

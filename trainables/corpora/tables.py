@@ -25,6 +25,7 @@ from typing import Any
 from trainables.corpora.hub import first_line, is_hub_id, open_hub
 from trainables.corpora.text_lines import check_object, json_object, numbered_lines
 from trainables.errors import UserError, choices
+from trainables.files import expanded
 
 Record = Mapping[str, Any]
 FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"
@@ -50,7 +51,7 @@ def find_tables(source: str) -> list[Path | str]:
 
     `source` is one of these, a folder with train files, or several joined by commas. `UserError` where it is none.
     """
-    parts = [source] if Path(source).expanduser().exists() else [part.strip() for part in source.split(",")]
+    parts = [source] if expanded(source).exists() else [part.strip() for part in source.split(",")]
     return [place for part in parts for place in _find(part)]
 
 
@@ -78,7 +79,7 @@ def _hub(place: str) -> AbstractContextManager[tuple[Any, bool]]:
 
 
 def _find(part: str) -> list[Path | str]:
-    path = Path(part).expanduser()
+    path = expanded(part)
     if path.is_dir():
         return [*_in_folder(path)]
     if path.is_file():

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainables.encoders.pooling import POOLINGS
-from trainables.errors import UserError, answer_user_errors, choices
-from trainables.files import write_whole
+from trainables.errors import UserError, answer_user_errors, checked_arguments, choices, shown
+from trainables.files import expanded, write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES, EncoderConfig, EvaluationConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
@@ -21,6 +21,7 @@ from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
 from trainables.senteval.scorers import Numbers
 from trainables.senteval.tasks import TASKS, groups, task_names
+from trainables.typed import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ tasks:  {", ".join(TASKS)}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 if every task that is there was scored, 2 if one was broken; JSON is written in both cases."""
-    asked = _parser().parse_args(arguments)
+    asked = _parser().parse_args(checked_arguments(arguments))
     for plugin in asked.plugin:
         load_plugin(plugin)
     wanted = [name.strip() for name in asked.tasks.split(",") if name.strip()]
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     protocol_named(asked.protocol)
     if asked.json and not asked.json.resolve().parent.is_dir():
         raise UserError(f"--json {asked.json}: the folder {asked.json.resolve().parent} does not exist")
+    if asked.json and asked.json.is_dir():
+        raise UserError(f"--json {asked.json} is a folder; name a file")
     if asked.precision == "bf16" and asked.word_vectors:
         raise UserError(f"--precision bf16 is for transformers; {asked.word_vectors} is scored in fp32 only")
     data = _folder(asked.data)
@@ -64,9 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.word_vectors:
         config = EncoderConfig(kind="word_vectors", name=asked.word_vectors)
     else:
-        length = asked.max_length or _length(asked.encoder)
+        length = _length(asked.encoder) if asked.max_length is None else asked.max_length
         config = Recipe().override({"encoder.name": asked.encoder, "encoder.max_length": length}).encoder
-    given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling else None
+    given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling is not None else None
     check_encoder(config)
     encoder = load_encoder(config, given or _plain_pooling(asked.encoder), evaluation_precision=asked.precision)
 
@@ -146,23 +149,31 @@ def _plain_pooling(name: str | None) -> PoolingConfig | None:
     SentEval's classifiers are fitted on embeddings as they are, of which the length is a part.
     """
     folder = Path(name or "")
-    modules = [module["type"].rpartition(".")[2] for module in _read_json(folder / "modules.json", [])]
+    said = [module for module in _read_json(folder / "modules.json", []) if isinstance(module, dict)]
+    modules = [str(module.get("type")).rpartition(".")[2] for module in said]
     if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return None
     pooling = _read_json(folder / "1_Pooling" / "config.json", {})
     on = [key.removeprefix("pooling_mode_") for key, value in pooling.items() if value is True and "_mode_" in key]
     known = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
     mode = known.get(on[0]) if len(on) == 1 else pooling.get("pooling_mode")
-    return Recipe().override({"pooling.mode": mode}).pooling if mode in known.values() else None
+    return Recipe().override({"pooling.mode": mode}).pooling if mode in list(known.values()) else None
 
 
 def _length(name: str) -> int:
     """The sentence length, in tokens, that a sentence-transformers folder asks for, else 256."""
-    return int(_read_json(Path(name) / "sentence_bert_config.json", {}).get("max_seq_length") or 256)
+    asked = _read_json(Path(name) / "sentence_bert_config.json", {}).get("max_seq_length")
+    return asked if isinstance(asked, int) and asked > 0 else 256
 
 
 def _read_json(path: Path, missing: Any) -> Any:  # JSON is of any type
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else missing
+    try:
+        found = parse_json(path.read_bytes()) if path.is_file() else missing
+    except ValueError as error:
+        raise UserError(f"{path} is no part of a sentence-transformers model ({error})") from None
+    if not isinstance(found, type(missing)):
+        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(found)})")
+    return found
 
 
 def _check(data: Path, names: Sequence[str]) -> None:
@@ -206,15 +217,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--protocol", default="full", help=f"{' or '.join(PROTOCOLS)} (default: full)")
     parser.add_argument(
-        "--plugin", type=Path, action="append", default=[], metavar="FILE", help="a Python file that adds tasks"
+        "--plugin", type=expanded, action="append", default=[], metavar="FILE", help="a Python file that adds tasks"
     )
     parser.add_argument("--pooling", help=f"{choices(POOLINGS)} (default: the model's)")
     parser.add_argument(
         "--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's, or 256)"
     )
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="of the encoder (default: fp32)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write the scores there, too")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="keep embeddings there, and take them from there")
+    parser.add_argument("--json", type=expanded, metavar="OUT", help="write the scores there, too")
+    parser.add_argument("--cache", type=expanded, metavar="DIR", help="keep embeddings there, and take them from there")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+
+from trainables.errors import UserError, one_line, sentence
+from trainables.typed import Count, parse_json, read_fields
 
 Chunk = int | Literal["passes"] | None
 """How a step's gradients are taken. None: the plain step. "passes": a gradient cache with the encoder's own passes,
@@ -25,11 +30,11 @@ TENSORS, NUMBERS = "state.safetensors", "state.json"
 class Progress:
     """How far training is, and its running sums over the batches so far."""
 
-    step: int = 0
+    step: Count = 0
     seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=dict)
     last_loss: float | None = None
-    streams: int | None = None
+    streams: Count | None = None
     """How many random streams the forward passes drew from: one for each worker, the most where their number changed.
     None where nothing was drawn."""
     kept: dict[str, Any] | None = None
@@ -64,16 +69,30 @@ def save_state(
 
 
 def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, kept: dict[str, Tensor]) -> Progress:
-    """Put a saved state back. `kept` is filled; its tensors are on the CPU."""
-    tensors = load_file(folder / TENSORS)
-    model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
-    kept |= {name[5:]: value for name, value in tensors.items() if name.startswith("kept.")}
-    for position, parameter in enumerate(_parameters(optimiser)):
-        prefix = f"optimiser.{position}."
-        state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
-        if state:  # a fused optimiser wants all of it, `step` too, where the parameter is
-            optimiser.state[parameter] = {name: value.to(parameter.device) for name, value in state.items()}
-    return Progress(**json.loads((folder / NUMBERS).read_text()))
+    """Put a saved state back. `kept` is filled; its tensors are on the CPU. `UserError` for a state that is none, or of
+    another model."""
+    with readable(folder):
+        tensors = load_file(folder / TENSORS)
+        model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        kept |= {name[5:]: value for name, value in tensors.items() if name.startswith("kept.")}
+        for position, parameter in enumerate(_parameters(optimiser)):
+            prefix = f"optimiser.{position}."
+            state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
+            if state:  # a fused optimiser wants all of it, `step` too, where the parameter is
+                optimiser.state[parameter] = {name: value.to(parameter.device) for name, value in state.items()}
+        return read_fields(Progress, parse_json((folder / NUMBERS).read_bytes()))
+
+
+@contextlib.contextmanager
+def readable(folder: Path) -> Iterator[None]:
+    """What is wrong with a checkpoint, while it is read, as one `UserError`."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError, SafetensorError) as error:
+        why = sentence(one_line(error))
+        raise UserError(f"no training can go on from the checkpoint in {folder}: {why}") from error
 
 
 def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

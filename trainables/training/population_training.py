@@ -30,10 +30,11 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.recipe import ObjectiveConfig, OptimisationConfig
-from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu
+from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable
 from trainables.training.later import Later
 from trainables.training.loop import MOMENTUM, Interrupted, learning_rate, total_steps
 from trainables.training.model import StudyModel
+from trainables.typed import Count, parse_json, read_fields
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
 """One tensor of activations of all members in a stack holds at most so many numbers; more members make more stacks."""
@@ -385,12 +386,13 @@ def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_
 
 
 def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> int:
-    """Put a saved state back; returns the number of steps done."""
-    tensors = load_file(folder / TENSORS)
+    """Put a saved state back; returns the number of steps done. `UserError` for a state that is none, or of others."""
     place = {id(member): number for number, member in enumerate(members)}
-    for stack in stacks:
-        for member, name, tensor in stack.tensors():
-            tensor.copy_(tensors[f"{place[id(member)]}.{name}"])
+    with readable(folder):
+        tensors = load_file(folder / TENSORS)
+        for stack in stacks:
+            for member, name, tensor in stack.tensors():
+                tensor.copy_(tensors[f"{place[id(member)]}.{name}"])
     return load_numbers(folder, members)
 
 
@@ -401,11 +403,26 @@ def save_numbers(folder: Path, step: int, members: Sequence[Member]) -> None:
 
 
 def load_numbers(folder: Path, members: Sequence[Member]) -> int:
-    """Put back how far the members were; returns the number of steps done."""
-    content = json.loads((folder / NUMBERS).read_text())
-    for member, saved in zip(members, content["members"], strict=True):
-        member.progress, member.diverged = Progress(**saved["progress"]), saved["diverged"]
-    return int(content["step"])
+    """Put back how far the members were; returns the number of steps done. `UserError` for numbers that are none."""
+    with readable(folder):
+        saved = read_fields(_Saved, parse_json((folder / NUMBERS).read_bytes()))
+        for member, own in zip(members, saved.members, strict=True):
+            member.progress, member.diverged = own.progress, own.diverged
+    return saved.step
+
+
+@dataclass(frozen=True)
+class _SavedMember:
+    progress: Progress
+    diverged: str | None = None
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The numbers of a population's checkpoint."""
+
+    step: Count
+    members: list[_SavedMember]
 
 
 def _layers(model: StudyModel) -> list[tuple[nn.Linear, bool]]:

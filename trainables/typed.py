@@ -1,0 +1,203 @@
+"""JSON from a file that others may have written, as Python values that are what their types say.
+
+    content = parse_json(text)                # ValueError: no JSON, nested too deep, a key that stands there twice
+    info = read_fields(StudyInfo, content)    # ValueError: "seeds[1] must be a whole number, not '2'"
+
+The types of a dataclass' fields are the whole description. `Annotated[int, at_least(0)]` adds a check of
+`trainables.keys` to a type.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import re
+import types
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from trainables.errors import UserError, choices, shown
+from trainables.keys import Check, at_least
+
+DEEPEST = 50
+"""No file of ours nests objects and lists so deep."""
+LARGEST = 1e15
+"""No count, time or size that a file of ours holds is larger."""
+
+T = TypeVar("T")
+Count = Annotated[int, at_least(0)]
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value. `ValueError` says what is wrong: bytes that are no UTF-8 too, and a key that an object has twice."""
+    try:
+        value = json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=_once_each)
+    except RecursionError:
+        raise ValueError(f"it is nested more than {DEEPEST} deep") from None
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _within(outer)]
+        if not level:
+            return value
+    raise ValueError(f"it is nested more than {DEEPEST} deep")
+
+
+def read_fields(kind: type[T], content: Any, where: str = "") -> T:
+    """An instance of the dataclass out of a JSON object. Entries that it does not know are passed over: files of older
+    and newer versions may hold others. `ValueError` names the first field that is missing, or not of its type."""
+    if not isinstance(content, Mapping):
+        raise ValueError(f"{where or 'it'} must be an object, not {shown(content)}")
+    hints, found = _hints(kind), {}  # type: ignore[arg-type]
+    for item in dataclasses.fields(kind):  # type: ignore[arg-type]
+        place = f"{where}.{item.name}" if where else item.name
+        if item.name in content:
+            found[item.name] = _read(hints[item.name], content[item.name], place)
+        elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
+            raise ValueError(f"{place} is missing")
+    return kind(**found)
+
+
+def check_types(item: Any, where: str) -> None:
+    """`UserError` for the first field of a dataclass' instance that is not of its type, as far as that is one of text,
+    numbers, objects and dataclasses, alone or in tuples: for what a person writes as Python."""
+    for name, hint in _hints(type(item)).items():
+        origin, parts = get_origin(hint), get_args(hint)
+        value = getattr(item, name)
+        kind, values = (parts[0], value) if origin is tuple and parts[1:] == (...,) else (hint, (value,))
+        if not isinstance(values, tuple | list) or not all(_is_plainly(kind, one) for one in values):
+            many = "several, each " if values is value else ""
+            raise UserError(f"{where}: {name} must be {many}{_in_words(kind)}, not {shown(value)}")
+
+
+def _is_plainly(hint: Any, value: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return any(_is_plainly(option, value) for option in get_args(hint))
+    if hint in (str, int, float, bool, type(None)):
+        return _matches(hint, value) and not unusable(value)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping)
+    return not dataclasses.is_dataclass(hint) or isinstance(value, hint)  # type: ignore[arg-type]
+
+
+def matching(pattern: str, what: str) -> Check:
+    """For `Annotated[str, ...]`: the whole text is of this pattern; `what` says what it must be."""
+    whole = re.compile(pattern, re.ASCII)
+    return lambda value: None if whole.fullmatch(value) else f"must be {what}"
+
+
+def shaped(kind: type) -> Check:
+    """For `Annotated[dict[str, Any], ...]`: the object is empty, or has the fields of this dataclass."""
+
+    def check(value: Any) -> str | None:
+        try:
+            read_fields(kind, value) if value else None
+        except ValueError as error:
+            return f"is not whole: {error}"
+        return None
+
+    return check
+
+
+def named_by(names: Callable[[], Collection[str]]) -> Check:
+    """For an object, or a list of texts: every name in it is one of these."""
+
+    def check(value: Iterable[str]) -> str | None:
+        unknown = [name for name in value if name not in names()]
+        return f"names {shown(unknown[0])}, which is unknown" if unknown else None
+
+    return check
+
+
+def unusable(value: Any) -> str:
+    """Why no file of ours holds this text or number; empty where it may."""
+    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+        return "is no text that can be written"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"is {value}, which is no number"
+    if isinstance(value, int | float) and abs(value) > LARGEST:
+        return "is larger than anything here can be"
+    return ""
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _read(hint: Any, value: Any, where: str) -> Any:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        found = _read(parts[0], value, where)
+        for problem in (check(found) for check in parts[1:]):
+            if problem:
+                raise ValueError(
+                    f"{where} {problem}" + ("" if isinstance(value, list | dict) else f", not {shown(value)}")
+                )
+        return found
+    if not _matches(hint, value):
+        raise ValueError(f"{where} must be {_in_words(hint)}, not {shown(value)}")
+    if origin in (Union, types.UnionType):
+        return _read(next(option for option in parts if _matches(option, value)), value, where)
+    if origin is list:
+        return [_read(parts[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
+    if origin is dict or (hint is Any and isinstance(value, Mapping)):
+        kind = parts[1] if parts else Any
+        for key in value:
+            _refuse_unusable(key, f"a name in {where}")
+        return {key: _read(kind, item, f"{where}.{key}") for key, item in value.items()}
+    if hint is Any and isinstance(value, list):
+        return [_read(Any, item, where) for item in value]
+    if dataclasses.is_dataclass(hint):
+        return read_fields(hint, value, where)  # type: ignore[arg-type]
+    _refuse_unusable(value, where)
+    return value
+
+
+def _refuse_unusable(value: Any, where: str) -> None:
+    problem = unusable(value)
+    if problem:
+        raise ValueError(f"{where} {problem}")
+
+
+def _matches(hint: Any, value: Any) -> bool:
+    """Whether the value is of the type's kind, whatever it holds."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _matches(parts[0], value)
+    if origin in (Union, types.UnionType):
+        return any(_matches(option, value) for option in parts)
+    if origin is Literal:
+        return isinstance(value, str) and value in parts
+    if hint is Any or origin in (list, dict) or dataclasses.is_dataclass(hint):
+        return hint is Any or isinstance(value, list if origin is list else Mapping)
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, (int, float) if hint is float else hint)
+
+
+def _in_words(hint: Any) -> str:
+    names = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _in_words(parts[0])
+    if origin in (Union, types.UnionType):
+        return choices(map(_in_words, parts))
+    if origin is Literal:
+        return choices(map(repr, parts))
+    return names.get(hint) or ("a list" if origin is list else "an object")
+
+
+def _within(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"it says {shown(twice)} twice")
+    return found
