@@ -50,7 +50,7 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
     """
     read = Results.load(results)
     record = _best(read, row)
-    source = results / (record.checkpoint or "")
+    source = _without_links(results, record.checkpoint or "")
     target = (folder or results / "export" / record.key).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} is there already; name a folder that does not exist, or remove it")
@@ -65,6 +65,16 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
         else:
             whole.rename(target)
     return target
+
+
+def _without_links(results: Path, checkpoint: str) -> Path:
+    """The model's folder. `UserError` where a link in it, or on the way to it, leads elsewhere: the folder may be a
+    stranger's, and what is exported is passed on."""
+    source = results / checkpoint
+    linked = not source.resolve().is_relative_to(results.resolve()) or any(p.is_symlink() for p in source.rglob("*"))
+    if linked:
+        raise UserError(f"{source} leads out of the results folder by a link, so it is not exported; copy it by hand")
+    return source
 
 
 def models_of(results: Path, row: str) -> list[str]:

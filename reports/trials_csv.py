@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -24,6 +25,14 @@ from reports.ledger import Record
 from search_spaces.averages import averages
 from search_spaces.goals import GOALS, SELECTION, selection
 from trainables.files import write_whole
+
+_FORMULA = re.compile(r"\s*[=@＝＠\t\r]|\s*[+\-＋－](?![\d.,+\-±\[\]%\s]*$)")
+"""What a spreadsheet would run: a cell that begins so; numbers with a sign, and their intervals, are none."""
+
+
+def inert(cell: str) -> str:
+    """A cell's text, with an apostrophe before what a spreadsheet would run as a formula."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str, str]) -> None:
@@ -34,9 +43,9 @@ def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str,
     lines = [_line(record, labels) for record in records if record.status == "finished"]
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+    writer = csv.writer(text, lineterminator="\n")
+    for cells in (columns, *([line.get(column, "") for column in columns] for line in lines)):
+        writer.writerow([inert(cell) if isinstance(cell, str) else cell for cell in cells])
     write_whole(path, text.getvalue())
 
 

@@ -107,9 +107,20 @@ class StudyInfo:
         The study's plugins are run first: the space may name what they add.
         """
         for name in self.plugins:
-            load_plugin(results / PLUGINS / name)
-        own = self.space if self.space_file is None else f"{results / self.space_file}:{self.space}"
-        space = load_space(own)
+            load_plugin(_kept(results, PLUGINS, name))
+        if self.space_file is not None:
+            space = load_space(f"{_kept(results, self.space_file)}:{self.space}")
+        elif self.space.endswith(".py") or "/" in self.space or ".py:" in self.space:
+            raise UserError(f"{results / STUDY} names {self.space!r}, which is a file and no space of this repository")
+        else:
+            space = load_space(self.space)
         goals = space.goals if self.goals is None else tuple(self.goals)
         searched = tuple(domain for domain in space.domains if domain.key in self.searched)
         return dataclasses.replace(space, domains=searched, goals=goals)
+
+
+def _kept(results: Path, *names: str) -> Path:
+    """A file of code that the study kept; `UserError` for a name that leads out of the results folder."""
+    if any(name in ("", ".", "..") or name != Path(name).name or "\0" in name for name in names):
+        raise UserError(f"{results / STUDY} names {names[-1]!r}, which is no file of that folder")
+    return results.joinpath(*names)
