@@ -8,7 +8,6 @@ The folder is what `SentenceTransformer("my-model")` loads, and can be put on th
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
 import shutil
@@ -23,7 +22,7 @@ from reports.ledger import LEDGER, MODELS, Record
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
 from reports.results import Results
 from search_spaces.goals import selection
-from trainables.encoders.model_card import model_card, without_folders, write_card
+from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -158,12 +157,12 @@ def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
 
 
 def _metadata(row: str | None, record: Record) -> list[str]:
-    """What the hub reads: the licence and every task's score. JSON strings are YAML strings."""
+    """What the hub reads: the licence and every task's score."""
     lines = [
         "license: other",
         "license_link: README.md",
         "model-index:",
-        f"- name: {json.dumps(row or record.recipe_hash)}",
+        f"- name: {quoted(row or record.recipe_hash)}",
         "  results:",
     ]
     for task, metric, value in _tests(record):
@@ -173,9 +172,9 @@ def _metadata(row: str | None, record: Record) -> list[str]:
             f"      type: {'text-classification' if classes else 'sentence-similarity'}",
             "    dataset:",
             "      type: senteval",
-            f"      name: {json.dumps(task)}",
+            f"      name: {quoted(task)}",
             "    metrics:",
-            f"    - type: {json.dumps(metric)}",
+            f"    - type: {quoted(metric)}",
             f"      value: {round(value, 2)}",
         ]
     return lines

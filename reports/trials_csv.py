@@ -26,13 +26,14 @@ from search_spaces.averages import averages
 from search_spaces.goals import GOALS, SELECTION, selection
 from trainables.files import write_whole
 
-_FORMULA = re.compile(r"\s*[=@＝＠\t\r]|\s*[+\-＋－](?![\d.,+\-±\[\]%\s]*$)")
+_FORMULA = re.compile(r" *[=@＝＠]| *[+\-＋－](?![\d.,+\-±\[\]% ]*$)")
 """What a spreadsheet would run: a cell that begins so; numbers with a sign, and their intervals, are none."""
 
 
 def inert(cell: str) -> str:
-    """A cell's text, with an apostrophe before what a spreadsheet would run as a formula."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
+    """A cell's text on one line, with an apostrophe before what a spreadsheet would run as a formula."""
+    line = "".join(sign if sign.isprintable() else " " for sign in cell)
+    return f"'{line}" if _FORMULA.match(line) else line
 
 
 def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str, str]) -> None:

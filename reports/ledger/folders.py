@@ -23,7 +23,7 @@ PROGRESS = "progress.json"
 CURVES = "progress"
 """The losses of trials, `KEY.jsonl` each."""
 
-_KEY = re.compile(r"(?P<hash>[0-9a-f]+)-(?P<seed>\d+)")
+_KEY = re.compile(r"(?P<hash>[0-9a-f]{1,64})-(?P<seed>[0-9]{1,18})")
 
 
 def trial_key(recipe_hash: str, seed: int) -> str:
