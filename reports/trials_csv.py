@@ -45,7 +45,9 @@ def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str,
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for cells in (columns, *([line.get(column, "") for column in columns] for line in lines)):
+    writer.writerow(map(inert, columns))
+    for line in lines:
+        cells = (line.get(column, "") for column in columns)
         writer.writerow([inert(cell) if isinstance(cell, str) else cell for cell in cells])
     write_whole(path, text.getvalue())
 
