@@ -121,12 +121,11 @@ def find_cluster() -> Cluster:
 def start_cluster(cluster: Cluster) -> None:
     """Start Ray on this machine, unless a cluster was joined.
 
-    It answers on this machine alone, asks for a token (unless RAY_AUTH_MODE says otherwise), and keeps its sockets and
-    logs in a folder that nobody else may enter.
+    It answers on this machine alone, asks for a token, as Ray does by itself where RAY_AUTH_MODE says nothing else, and
+    keeps its sockets and logs in a folder that nobody else may enter.
     """
     if cluster.joined:
         return
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
     _keep_token_private()
     os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # one process less for each trial
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
@@ -296,7 +295,10 @@ def _asks_for_a_token() -> bool:
 
 def _keep_token_private() -> None:
     """Have the token where Ray looks for it, for this user's eyes only: Ray itself would write it for all to read."""
-    if os.environ["RAY_AUTH_MODE"] != "token" or {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+    if (
+        os.environ.get("RAY_AUTH_MODE", "token") != "token"
+        or {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    ):
         return
     path = Path.home() / ".ray" / "auth_token"
     try:

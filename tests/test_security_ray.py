@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PRIVATE = """
 import json, os, psutil, urllib.request
 from pathlib import Path
-from study.cluster import Cluster, _quieten, start_cluster
+from study.cluster import Cluster, find_cluster, start_cluster
 
-_quieten()
+assert not find_cluster().joined
 start_cluster(Cluster(False, ({"CPU": 1.0, "GPU": 0.0},)))
 import ray
 
