@@ -1,11 +1,13 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
 # make fuzz     set up, then broken files by the thousand for whatever reads files
 # make test     set up, then lint, types and tests, these in two processes
+# make audit    what is known of holes in the pinned dependencies; asks pypi.org, and fails where that cannot be reached
+# make licences the licences of the dependencies, as a table
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: study test fuzz setup lint types clean
+.PHONY: study test fuzz setup lint types audit licences clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
@@ -26,6 +28,17 @@ types: $(VENV)/.installed-dev
 	$(RUN) -m mypy
 
 setup: $(VENV)/.installed-dev
+
+audit: $(VENV)/audit/bin/pip-audit
+	.ci/audit $<
+
+licences: $(VENV)/.installed-dev
+	$(RUN) -m tests.licences
+
+# In an environment of its own: what it needs is none of ours.
+$(VENV)/audit/bin/pip-audit: | $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -8,7 +8,6 @@ The folder is what `SentenceTransformer("my-model")` loads, and can be put on th
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
 import shutil
@@ -23,7 +22,7 @@ from reports.ledger import LEDGER, MODELS, Record
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
 from reports.results import Results
 from search_spaces.goals import selection
-from trainables.encoders.model_card import model_card, without_folders, write_card
+from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -50,7 +49,7 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
     """
     read = Results.load(results)
     record = _best(read, row)
-    source = results / (record.checkpoint or "")
+    source = _without_links(results, record.checkpoint or "")
     target = (folder or results / "export" / record.key).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} is there already; name a folder that does not exist, or remove it")
@@ -65,6 +64,16 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
         else:
             whole.rename(target)
     return target
+
+
+def _without_links(results: Path, checkpoint: str) -> Path:
+    """The model's folder. `UserError` where a link in it, or on the way to it, leads elsewhere: the folder may be a
+    stranger's, and what is exported is passed on."""
+    source = results / checkpoint
+    linked = not source.resolve().is_relative_to(results.resolve()) or any(p.is_symlink() for p in source.rglob("*"))
+    if linked:
+        raise UserError(f"{source} leads out of the results folder by a link, so it is not exported; copy it by hand")
+    return source
 
 
 def models_of(results: Path, row: str) -> list[str]:
@@ -148,12 +157,12 @@ def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
 
 
 def _metadata(row: str | None, record: Record) -> list[str]:
-    """What the hub reads: the licence and every task's score. JSON strings are YAML strings."""
+    """What the hub reads: the licence and every task's score."""
     lines = [
         "license: other",
         "license_link: README.md",
         "model-index:",
-        f"- name: {json.dumps(row or record.recipe_hash)}",
+        f"- name: {quoted(row or record.recipe_hash)}",
         "  results:",
     ]
     for task, metric, value in _tests(record):
@@ -163,9 +172,9 @@ def _metadata(row: str | None, record: Record) -> list[str]:
             f"      type: {'text-classification' if classes else 'sentence-similarity'}",
             "    dataset:",
             "      type: senteval",
-            f"      name: {json.dumps(task)}",
+            f"      name: {quoted(task)}",
             "    metrics:",
-            f"    - type: {json.dumps(metric)}",
+            f"    - type: {quoted(metric)}",
             f"      value: {round(value, 2)}",
         ]
     return lines

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -24,6 +25,15 @@ from reports.ledger import Record
 from search_spaces.averages import averages
 from search_spaces.goals import GOALS, SELECTION, selection
 from trainables.files import write_whole
+
+_FORMULA = re.compile(r" *[=@＝＠]| *[+\-＋－](?![\d.,+\-±\[\]% ]*$)")
+"""What a spreadsheet would run: a cell that begins so; numbers with a sign, and their intervals, are none."""
+
+
+def inert(cell: str) -> str:
+    """A cell's text on one line, with an apostrophe before what a spreadsheet would run as a formula."""
+    line = "".join(sign if sign.isprintable() else " " for sign in cell)
+    return f"'{line}" if _FORMULA.match(line) else line
 
 
 def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str, str]) -> None:
@@ -34,9 +44,11 @@ def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str,
     lines = [_line(record, labels) for record in records if record.status == "finished"]
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(inert, columns))
+    for line in lines:
+        cells = (line.get(column, "") for column in columns)
+        writer.writerow([inert(cell) if isinstance(cell, str) else cell for cell in cells])
     write_whole(path, text.getvalue())
 
 

@@ -9,7 +9,9 @@ import logging
 import math
 import os
 import platform
+import secrets
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,12 @@ JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """What Ray tells a job's process about the job: JSON."""
 
 
+OPEN = (
+    "this Ray cluster asks for no token, so whoever reaches its ports can run code on it; see Tokens in "
+    "docs/clusters.md, and RAY_AUTH_MODE"
+)
+ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Ray's switch for nodes that other machines reach; without it, as on macOS, a node listens on the loopback alone."""
 WAITING_SECONDS = 300.0
 """A study that waits for nodes says so again after this."""
 
@@ -105,19 +113,26 @@ def find_cluster() -> Cluster:
                 "a token, set RAY_AUTH_MODE=token and copy the head node's ~/.ray/auth_token here "
                 "(`ray get-auth-token` prints it); if it has just been started, try again in a minute"
             ) from error
+    if not _asks_for_a_token():
+        print(f"warning: {OPEN}", flush=True)
     return Cluster(True, _living_nodes(), find_kinds())
 
 
 def start_cluster(cluster: Cluster) -> None:
-    """Start Ray on this machine, unless a cluster was joined."""
+    """Start Ray on this machine, unless a cluster was joined.
+
+    It answers on this machine alone, asks for a token, as Ray does by itself where RAY_AUTH_MODE says nothing else, and
+    keeps its sockets and logs in a folder that nobody else may enter.
+    """
     if cluster.joined:
         return
+    _keep_token_private()
     os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # one process less for each trial
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
     node = cluster.nodes[0]
     print("starting Ray on this machine ...", flush=True)
-    options = {"num_cpus": int(node["CPU"]), "num_gpus": int(node["GPU"])}
+    options = {"num_cpus": int(node["CPU"]), "num_gpus": int(node["GPU"]), "_temp_dir": str(_own_folder())}
     context = _start_ray(options)
     if context is None:  # on a busy machine; the second time Ray's files are in memory
         context = _start_ray(options)
@@ -126,6 +141,8 @@ def start_cluster(cluster: Cluster) -> None:
             "Ray did not start on this machine, in two attempts of 30 seconds, as happens on a busy one; run the same "
             "command again when it is less busy, or start a cluster first with `ray start --head`"
         )
+    if not _asks_for_a_token():
+        print(f"warning: {OPEN}", flush=True)
     if context.dashboard_url:
         print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
 
@@ -247,11 +264,14 @@ def hardware(cluster: Cluster) -> str:
     return f"{cluster.describe()} ({', '.join([name, *kinds])})"
 
 
-def _start_ray(options: Mapping[str, int]) -> Any:
-    """Start it; None where that took longer than Ray's own 30 seconds, which no setting changes."""
+def _start_ray(options: Mapping[str, Any]) -> Any:
+    """Start it, on the loopback; None where that took longer than Ray's own 30 seconds, which no setting changes."""
     import ray
+    from ray._private import ray_constants
     from ray._private.services import psutil
 
+    os.environ[ONE_MACHINE] = "0"  # for Ray's other processes; this one has read it
+    ray_constants.ENABLE_RAY_CLUSTER = False
     before = set(psutil.Process().children(recursive=True))
     try:
         return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
@@ -264,6 +284,56 @@ def _start_ray(options: Mapping[str, int]) -> Any:
             process.kill()
     psutil.wait_procs(left, timeout=10)
     return None
+
+
+def _asks_for_a_token() -> bool:
+    """Whether the cluster that this process talks to lets nobody in without its token."""
+    from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+    return bool(is_token_auth_enabled())
+
+
+def _keep_token_private() -> None:
+    """Have the token where Ray looks for it, for this user's eyes only: Ray itself would write it for all to read."""
+    if (
+        os.environ.get("RAY_AUTH_MODE", "token") != "token"
+        or {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    ):
+        return
+    path = Path.home() / ".ray" / "auth_token"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), open(path, "x", opener=_for_me_alone) as file:
+            file.write(secrets.token_hex(32))
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+    except OSError as error:
+        raise UserError(
+            f"{path}, the token of Ray clusters, cannot be kept for you alone: {error.strerror}; set RAY_AUTH_TOKEN"
+        ) from None
+
+
+def _for_me_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _own_folder() -> Path:
+    """Where Ray keeps sockets and logs, within a folder of this user's: Ray opens its own to everybody."""
+    parent = Path(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp") / f"ray-{os.getuid()}"
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = parent.lstat()
+        mine = stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid()
+        if mine and state.st_mode & 0o077:
+            parent.chmod(0o700)
+    except OSError as error:
+        raise UserError(
+            f"{parent}, where Ray would keep its logs, cannot be made: {error.strerror}; set RAY_TMPDIR to a folder of "
+            "yours with a short path"
+        ) from None
+    if not mine:
+        raise UserError(f"{parent} belongs to somebody else; set RAY_TMPDIR to a folder of yours with a short path")
+    return parent / "ray"
 
 
 def _living_nodes() -> tuple[Mapping[str, float], ...]:

@@ -19,6 +19,7 @@ from ray import tune
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
 from reports.place import Place
 from study.courier import Courier
+from study.redact import redacted
 from study.scoring import score_apart
 from study.spec import POPULATIONS, TRAIN, TrialSpec, specs_of
 from study.watchers.audience import Audience
@@ -196,6 +197,7 @@ class Keeper(tune.Callback):
         if not self._is_open(key):
             return
         spec = self.specs[key]
+        reason, details = redacted(reason), redacted(details)  # a machine that died had no time for it
         content = {"trial": key, "name": spec.name, "reason": reason, "details": details}
         write_whole(self.place.folder / FAILURES / f"{key}.json", json.dumps(content, indent=1))
         self.place.push(f"{FAILURES}/{key}.json")

@@ -17,6 +17,7 @@ from reports.ledger import MODELS
 from study.courier import Courier, courier_for
 from study.crew import Member
 from study.records import record_of, told
+from study.redact import redacted
 from study.spec import TRAIN, TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
 from trainables.errors import UserError, one_line
@@ -50,7 +51,8 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
     except Interrupted:
         pass  # its checkpoint is kept; the same command goes on from it
     except (Exception, SystemExit) as error:
-        reason, details = _reason(error), "" if isinstance(error, UserError) else traceback.format_exc()
+        reason = redacted(_reason(error))
+        details = "" if isinstance(error, UserError) else redacted(traceback.format_exc())
         if me.count > 1:
             if isinstance(error, UserError | torch.OutOfMemoryError):  # it would only happen again
                 ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))

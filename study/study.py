@@ -21,6 +21,7 @@ from reports.place import as_user_error
 from search_spaces.limits import ended_in_words, of_trials
 from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
+from study.redact import redacted
 from study.schedulers import SCHEDULERS, Scheduler, Setting
 from study.spec import TrialSpec, to_config
 from study.terminal import say
@@ -112,7 +113,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),
-        commands=[shlex.join(["python", "study/run.py", *sys.argv[1:]])],
+        commands=[redacted(shlex.join(["python", "study/run.py", *sys.argv[1:]]))],
         plugins=list(plugins),
         stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -57,6 +57,16 @@ ROWS = (
 )
 
 
+TOKEN = "a-token-for-this-test-only-0123456789abcdef"
+"""Of the shared cluster."""
+PLANTED = {
+    "HF_TOKEN": "hf_planted0token1that2nobody3may4read",
+    "MY_TRACKER_API_KEY": "planted-key-0123456789",
+    "DATABASE_URL": "postgresql://me:planted-password-42@nowhere/x",
+}
+"""Secrets in the environment of every study on the shared cluster, and of the cluster's own processes."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on Ray come first, for they are the longest, and `pytest -n 2` should not wait for one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("ray") is None)
@@ -103,7 +113,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     """`ray start --head` with token authentication, as the README says; the environment of those who use it."""
     folder = tmp_path_factory.mktemp("ray")
     token = folder / "token"
-    token.write_text("a-token-for-this-test-only-0123456789abcdef")
+    token.write_text(TOKEN)
     shared = {
         **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
         "HF_HUB_OFFLINE": "1",
@@ -111,6 +121,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
         "RAY_worker_niceness": "0",  # other tests run beside these, and Ray's workers would wait for them
+        **PLANTED,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     gcs, dashboard = free_port(), free_port()

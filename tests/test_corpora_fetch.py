@@ -214,6 +214,15 @@ def test_nli_with_wrong_content(server, tmp_path, content):
     assert names(tmp_path) == set()
 
 
+def test_an_archive_with_a_link_is_refused(server, tmp_path):
+    """One that leads to a file of the archive could lead elsewhere once the tasks' folder is moved."""
+    files = {f"a/b/{name}": b"a line\n" * count for name, count in LINES.items()}
+    server.files[f"/{fetch.SENTEVAL_TAR}"] = archive({**files, "secret": b"x"}, {"a/b/more": "../../secret"})
+    with pytest.raises(UserError, match=r"no readable archive \('a/b/more' is neither a file nor a folder\)"):
+        fetch.fetch_senteval(tmp_path)
+    assert not (tmp_path / "downstream").exists()
+
+
 @pytest.fixture
 def wordnet(server, monkeypatch, tmp_path):
     monkeypatch.setattr(fetch, "WORDNET", f"http://127.0.0.1:{server.server_port}/wordnet.zip")

@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 
 from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, load_encoder
@@ -349,6 +350,30 @@ class TestRefusals:
         with pytest.raises(UserError, match="cannot be loaded"):
             load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
         assert not (tmp_path / "ran").exists()
+
+    def test_weights_in_a_pickle_are_not_read(self, model_folder: Path, tmp_path: Path):
+        """Also where they hold nothing but tensors: whoever reads them trusts whoever made them."""
+        folder = shutil.copytree(model_folder, tmp_path / "model")
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+        (folder / "model.safetensors").unlink()
+        with pytest.raises(UserError, match="cannot be loaded"):
+            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+
+    def test_nor_those_of_another_module(self, model_folder: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.base.modules import Dense, Transformer
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        first = Transformer(str(model_folder))
+        dim = first.get_embedding_dimension()
+        SentenceTransformer(modules=[first, Pooling(dim), Dense(dim, 4)], device="cpu").save(str(tmp_path / "model"))
+        assert load_encoder(EncoderConfig(name=str(tmp_path / "model"))).dim == 4
+        dense = tmp_path / "model" / "2_Dense"
+        torch.save(load_file(dense / "model.safetensors"), dense / "pytorch_model.bin")
+        (dense / "model.safetensors").unlink()
+        with pytest.raises(UserError, match="its weights are a pickle, which can run code"):
+            load_encoder(EncoderConfig(name=str(tmp_path / "model")))
 
     @pytest.mark.parametrize(
         ("token", "sentence"), [("pad_token", "no padding token"), ("cls_token", r"needs a \[CLS\] token")]

@@ -247,6 +247,16 @@ def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
     assert read_failures(stage.place.folder) == []
 
 
+def test_a_failure_tells_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_planted0token1")
+    trial = spec()
+    stage.begin(trial)
+    stage.tell({**failure(trial, "401 for hf_planted0token1"), "details": "Bearer hf_planted0token1"})
+    (written,) = (stage.place.folder / FAILURES).iterdir()
+    assert "planted" not in written.read_text()
+    assert stage.seen.events[-1] == ("failed", trial.key, "401 for [HF_TOKEN]")
+
+
 def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage) -> None:
     trial = spec()
     stage.begin(trial)

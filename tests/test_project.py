@@ -101,4 +101,7 @@ def test_hooks_and_the_workflow_run_what_the_makefile_runs() -> None:
     for hook in hooks:
         assert re.search(rf"^{hook['entry'].removeprefix('make ')}:", makefile, re.M)
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
-    assert [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step] == ["bash .ci/run"]
+    assert [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step] == [
+        "bash .ci/run",
+        "make audit",
+    ]

@@ -27,6 +27,19 @@ HEAD = {"CPU": 4.0}
 GPU_NODES = NodeKind({"CPU": 16.0, "GPU": 4.0}, 3)
 
 
+def alone(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """What starting Ray changes in this process is undone, and nothing of the person's is touched."""
+    from ray._private import ray_constants
+
+    monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
+    monkeypatch.setenv(module.ONE_MACHINE, "1")
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(home))
+    monkeypatch.setenv("HOME", str(home))
+
+
 def request_of(*arguments: str) -> Request:
     return parse(["--space", "scl_ablation", *arguments])
 
@@ -192,6 +205,10 @@ class TestKinds:
 
 
 class TestStarting:
+    @pytest.fixture(autouse=True)
+    def at_home(self, tmp_path: Path) -> None:
+        self.home = tmp_path
+
     SLOW = Exception("The current node timed out during startup. This could happen because some of the raylet failed")
 
     def start(self, monkeypatch: pytest.MonkeyPatch, *answers: object) -> int:
@@ -209,6 +226,7 @@ class TestStarting:
         monkeypatch.setattr(ray, "init", init)
         monkeypatch.setenv("PYTHONPATH", "")
         monkeypatch.setenv("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+        alone(monkeypatch, self.home)
         try:
             start_cluster(Cluster(False, ({"CPU": 2.0, "GPU": 0.0},)))
         finally:
@@ -244,6 +262,7 @@ class TestStarting:
             raise self.SLOW
 
         monkeypatch.setattr(ray, "init", init)
+        alone(monkeypatch, self.home)
         try:
             assert module._start_ray({"num_cpus": 1, "num_gpus": 0}) is None
             assert started[0].poll() is not None  # long before its minute is over
@@ -251,6 +270,70 @@ class TestStarting:
         finally:
             before.kill()
             before.wait()
+
+
+class TestAlone:
+    """A Ray that a study starts by itself: with a token, on this machine alone, in a folder of its user's.
+    `tests/test_security_ray.py` asks the real one."""
+
+    @pytest.fixture(autouse=True)
+    def at_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        alone(monkeypatch, tmp_path)
+
+    def test_ray_is_told_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        import ray
+        from ray._private import ray_constants
+
+        seen: dict[str, Any] = {}
+
+        def init(**options: Any) -> object:
+            seen.update(options, mode=os.environ.get("RAY_AUTH_MODE"), switch=os.environ[module.ONE_MACHINE])
+            return type("Context", (), {"dashboard_url": None})()
+
+        monkeypatch.setattr(ray, "init", init)
+        monkeypatch.delenv("RAY_AUTH_MODE")
+        start_cluster(Cluster(False, ({"CPU": 2.0, "GPU": 0.0},)))
+        assert (seen["address"], seen["mode"], seen["switch"]) == ("local", None, "0")  # Ray's own default
+        assert not ray_constants.ENABLE_RAY_CLUSTER
+        parent = Path(seen["_temp_dir"]).parent
+        assert parent == tmp_path / f"ray-{os.getuid()}"
+        assert parent.stat().st_mode & 0o777 == 0o700
+        token = tmp_path / ".ray" / "auth_token"
+        assert token.stat().st_mode & 0o777 == 0o600
+        assert len(token.read_text()) == 64
+
+    def test_a_token_that_all_may_read_is_kept_and_hidden(self, tmp_path: Path) -> None:
+        token = tmp_path / ".ray" / "auth_token"
+        token.parent.mkdir()
+        token.write_text("mine")
+        token.chmod(0o644)
+        module._keep_token_private()
+        assert (token.read_text(), token.stat().st_mode & 0o777) == ("mine", 0o600)
+
+    def test_a_folder_that_all_may_enter_is_closed(self, tmp_path: Path) -> None:
+        folder = tmp_path / f"ray-{os.getuid()}"
+        folder.mkdir(mode=0o755)
+        assert module._own_folder() == folder / "ray"
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+    def test_a_folder_that_somebody_else_put_there_is_not_taken(self, tmp_path: Path) -> None:
+        (tmp_path / "theirs").mkdir()
+        (tmp_path / f"ray-{os.getuid()}").symlink_to(tmp_path / "theirs")
+        with pytest.raises(UserError, match="belongs to somebody else; set RAY_TMPDIR"):
+            module._own_folder()
+
+    @pytest.mark.parametrize(("asks", "warned"), [(True, False), (False, True)])
+    def test_who_joins_a_cluster_without_a_token_is_warned(
+        self, asks: bool, warned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        import ray
+
+        monkeypatch.setattr(ray, "is_initialized", lambda: True)
+        monkeypatch.setattr(module, "_asks_for_a_token", lambda: asks)
+        monkeypatch.setattr(module, "_living_nodes", lambda: ({"CPU": 2.0},))
+        monkeypatch.setattr(module, "find_kinds", lambda: ())
+        module.find_cluster()
+        assert ("asks for no token" in capsys.readouterr().out) is warned
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from reports.ledger import Curves, Progress
 from search_spaces.goals import selection
+from tests.conftest import PLANTED, TOKEN
 
 pytestmark = pytest.mark.ray
 
@@ -47,6 +49,21 @@ def run(
 
 def records(results: Path) -> dict[str, dict]:
     return {path.name: json.loads(path.read_text()) for path in sorted((results / "ledger").glob("*.json"))}
+
+
+def no_secret_in(results: Path, *printed: str) -> None:
+    """The secrets of the environment, and the cluster's token, are in no file of the results and in no line printed."""
+    secrets = [*(value.rpartition(":")[2].partition("@")[0] for value in PLANTED.values()), TOKEN]
+    read = 0
+    for path in [path for path in results.rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        if path.suffix == ".npz":
+            with zipfile.ZipFile(path) as packed:
+                content += b"".join(map(packed.read, packed.namelist()))
+        read += len(content)
+        assert not [secret for secret in secrets if secret.encode() in content], path
+    assert read > 100_000  # of a whole study, its models too
+    assert not [secret for secret in secrets if secret in "".join(printed)]
 
 
 SPACE = """
@@ -124,6 +141,7 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     told = Progress.load(results)
     assert told is not None
     assert told.ended
+    no_secret_in(results, done.stdout, done.stderr)
     pruned = statuses.count("pruned")
     assert told.counts == {"queued": 0, "running": 0, "finished": 4 - pruned, "stopped": pruned, "failed": 1}
     assert {key for key, curve in Curves(results).all().items() if curve.points} == {path[:-5] for path in found}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from pathlib import Path
 
 from markdown_it.token import Token
@@ -12,10 +11,8 @@ from markdown_it.token import Token
 from reports.formats import Document
 from reports.formats.parsed import Table, parse, plain, tables
 from reports.markdown import DASH
+from reports.trials_csv import inert
 from trainables.files import write_whole
-
-_FORMULA = re.compile(r"[=@\t]|[+-](?![\d.])")
-"""What a spreadsheet would run at the beginning of a cell; numbers with a sign are none."""
 
 
 def write(document: Document, path: Path) -> None:
@@ -40,8 +37,6 @@ def as_csv(found: Table) -> str:
 
 
 def _cell(token: Token) -> str:
-    """A cell's words; with an apostrophe before what would be a formula."""
+    """A cell's words, which no spreadsheet runs."""
     words = plain(token).strip()
-    if words == DASH:
-        return ""
-    return f"'{words}" if _FORMULA.match(words) else words
+    return "" if words == DASH else inert(words)

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from reports.markdown import DASH, count, duration, number, table
+from reports.markdown import DASH, count, duration, number, table, text
 from study.replay.contest import Outcome, Terms
 from study.replay.measures import Yardstick
 from study.replay.pictures import course_picture
@@ -85,7 +85,7 @@ def write(compared: Compared, folder: Path) -> Path:
             )
         )
     parts = [
-        f"# Searches replayed on {compared.name}",
+        f"# Searches replayed on {text(compared.name)}",
         said(compared),
         results_table(compared),
         advice(compared),

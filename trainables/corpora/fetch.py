@@ -263,7 +263,7 @@ def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
     shutil.rmtree(draft, ignore_errors=True)
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(draft, filter="data")
+            tar.extractall(draft, filter=_no_links)
     except (tarfile.TarError, EOFError, OSError) as error:
         archive.unlink()
         raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
@@ -283,6 +283,13 @@ def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
     root.rename(target)
     shutil.rmtree(draft, ignore_errors=True)
     return missing
+
+
+def _no_links(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo:
+    """Folders and files alone: where the tasks' folder is moved, a link that stayed within it could lead out of it."""
+    if not (member.isreg() or member.isdir()):
+        raise tarfile.TarError(f"{member.name!r} is neither a file nor a folder")
+    return tarfile.data_filter(member, target)
 
 
 def _unpack_wordnet(archive: Path, target: Path) -> None:

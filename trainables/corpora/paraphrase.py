@@ -73,7 +73,7 @@ def _generate(texts: Sequence[str], name: str) -> Iterator[dict[str, str]]:
     logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-        model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=False)
+        model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=False, use_safetensors=True)
     except (OSError, ValueError) as error:
         raise UserError(f"corpus.paraphraser {name!r} cannot be loaded: {str(error).strip().splitlines()[0]}") from None
     model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()

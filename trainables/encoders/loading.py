@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from pickle import UnpicklingError  # what torch says of weights that hold more than tensors
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -13,17 +13,38 @@ from safetensors import SafetensorError
 from trainables.errors import UserError
 
 T = TypeVar("T")
+SAFELY: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
+"""How `from_pretrained` reads a model. Said outright: else transformers asks on the console whether to run its code."""
 
 
 def hub_errors(name: str, load: Callable[[], T]) -> T:
-    """Load something from the hub or a folder; what can go wrong there becomes a `UserError`."""
+    """Load something from the hub or a folder, out of safetensors alone; what can go wrong becomes a `UserError`."""
     try:
-        return load()
+        with _no_pickles():
+            return load()
     except UserError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise UserError(f"the encoder {name!r} cannot be loaded: {reason}") from error
+
+
+@contextlib.contextmanager
+def _no_pickles() -> Iterator[None]:
+    """Libraries fall back to pickled weights where a module of a model has no safetensors; here they cannot."""
+    kept = torch.load
+    torch.load = _refused
+    try:
+        yield
+    finally:
+        torch.load = kept
+
+
+def _refused(*_: Any, **__: Any) -> Any:
+    raise ValueError(
+        "its weights are a pickle, which can run code when it is read, and only safetensors are read here; whoever "
+        "trusts the model can convert it: load it elsewhere and call save_pretrained"
+    )
 
 
 def chosen_device(device: str | None) -> torch.device:

@@ -19,6 +19,8 @@ README = "README.md"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _PATH = re.compile(r"(?<![^\s,;(\"'=])/(?=[^\s/])[^,]*")
 """An absolute path, which may hold spaces; in a list it ends at the comma."""
+_MARKS = re.compile(r"[\\`*_|<>\[\]#~$]|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@")
+"""What means something within a line of markdown."""
 _USE = """\
     from sentence_transformers import SentenceTransformer
 
@@ -88,8 +90,7 @@ def without_folders(value: str) -> str:
 
 
 def _front_matter(encoder: str) -> list[str]:
-    """JSON strings are YAML strings, whatever is in them."""
-    base = [f"base_model: {json.dumps(encoder)}"] if _HUB_ID.fullmatch(encoder) and not Path(encoder).exists() else []
+    base = [f"base_model: {quoted(encoder)}"] if _HUB_ID.fullmatch(encoder) and not Path(encoder).exists() else []
     return [
         "---",
         "library_name: sentence-transformers",
@@ -101,6 +102,11 @@ def _front_matter(encoder: str) -> list[str]:
         *base,
         "---",
     ]
+
+
+def quoted(value: str) -> str:
+    """Text as a string of YAML, in which nothing but printable signs stands."""
+    return json.dumps(_printable(value), ensure_ascii=False)  # a JSON string is one of YAML
 
 
 def _score_row(task: str, found: Mapping[str, object]) -> tuple[str, str, str]:
@@ -133,5 +139,9 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 def _inline(value: object) -> str:
     """Text that cannot end a table's cell or line, or be read as markup, and without this machine's folders."""
-    text = without_folders(" ".join(str(value).split()))
-    return re.sub(r"([\\`*_|<>\[\]#])", r"\\\1", text)
+    return _MARKS.sub(r"\\\g<0>", without_folders(_printable(str(value))))
+
+
+def _printable(value: str) -> str:
+    """On one line, without signs that are not seen."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in value).split())

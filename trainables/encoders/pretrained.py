@@ -13,7 +13,7 @@ from trainables.encoders.builtin import build
 from trainables.encoders.contract import BaseEncoder, TokenEncoder
 from trainables.encoders.families import FAMILIES, family_of, layer_list, longest_input, unfit_pooling, unknown_family
 from trainables.encoders.kinds import EncoderRequest
-from trainables.encoders.loading import chosen_device, hub_errors, quieten, transformer_folder
+from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_folder
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import POOLINGS
@@ -92,14 +92,11 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
     folder = transformer_folder(name)
 
     def read() -> Loaded:
-        # Said outright, for otherwise transformers would ask on the console whether to run a model's own code.
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         if config.model_type not in FAMILIES:
             raise UserError("; ".join(unknown_family(name, config.model_type)))
         loader = getattr(transformers, FAMILIES[config.model_type].loader)
-        backbone, report = loader.from_pretrained(
-            folder, dtype=dtype, trust_remote_code=False, output_loading_info=True
-        )
+        backbone, report = loader.from_pretrained(folder, dtype=dtype, **SAFELY, output_loading_info=True)
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
         if FAMILIES[config.model_type].causal:

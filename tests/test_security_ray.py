@@ -1,0 +1,129 @@
+"""Nobody without the token gets into a cluster; a Ray that a study starts by itself answers on this machine alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.ray
+
+ROOT = Path(__file__).resolve().parents[1]
+PRIVATE = """
+import json, os, psutil, urllib.request
+from pathlib import Path
+from study.cluster import Cluster, find_cluster, start_cluster
+
+assert not find_cluster().joined
+start_cluster(Cluster(False, ({"CPU": 1.0, "GPU": 0.0},)))
+import ray
+
+@ray.remote
+def work():
+    return 1
+
+assert ray.get(work.remote()) == 1
+own = psutil.Process()
+sockets = [
+    connection.laddr.ip
+    for process in (own, *own.children(recursive=True))
+    for connection in process.net_connections("inet")
+    if connection.status == psutil.CONN_LISTEN
+]
+context = ray.get_runtime_context()
+print("found", json.dumps({
+    "sockets": sockets,
+    "address": context.gcs_address,
+    "folder": oct(Path(ray._private.worker._global_node.get_temp_dir_path()).parent.stat().st_mode & 0o777),
+    "token": oct((Path.home() / ".ray" / "auth_token").stat().st_mode & 0o777),
+}), flush=True)
+input()
+"""
+JOIN = """
+import ray
+try:
+    ray.init(address={address!r}, logging_level="ERROR")
+except Exception as error:
+    print("refused", type(error).__name__, str(error)[:200])
+else:
+    print("let in", len(ray.nodes()))
+"""
+
+
+REFUSED = "refused AuthenticationError"
+
+
+def joined(address: str, environment: dict[str, str]) -> str:
+    """What becomes of a process that would join."""
+    code = [sys.executable, "-c", JOIN.format(address=address)]
+    done = subprocess.run(code, env=environment, capture_output=True, text=True, timeout=200)
+    return (done.stdout.splitlines() or [f"ended with {done.returncode}: {done.stderr[-300:]}"])[-1]
+
+
+def answer(url: str, token: str | None = None, content: dict[str, str] | None = None) -> int:
+    """The status of the answer."""
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    data = None if content is None else json.dumps(content).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answered:
+            return int(answered.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def without_token(environment: dict[str, str], home: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in environment.items() if not name.startswith("RAY_")}
+    return {**kept, "HOME": str(home), "RAY_GCS_RPC_SERVER_CONNECT_TIMEOUT_S": "5", **more}
+
+
+def test_nobody_joins_with_another_token(cluster: dict[str, str], tmp_path: Path) -> None:
+    assert joined(cluster["RAY_ADDRESS"], cluster).startswith("let in 1")
+    other = without_token(cluster, tmp_path, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN="f" * 64)
+    said = joined(cluster["RAY_ADDRESS"], other)
+    assert said.startswith(REFUSED), said
+
+
+def test_the_dashboard_and_its_jobs_ask_for_it(cluster: dict[str, str], tmp_path: Path) -> None:
+    dashboard, token = cluster["RAY_API_SERVER_ADDRESS"], Path(cluster["RAY_AUTH_TOKEN_PATH"]).read_text()
+    ran = tmp_path / "ran"
+    job = {"entrypoint": f"touch {ran}"}
+    for wrong in (None, "f" * len(token), token[:-1]):
+        for page in ("/api/jobs/", "/api/version", "/nodes?view=summary", "/api/cluster_status", "/logs"):
+            assert answer(dashboard + page, wrong) in (401, 403), page
+        assert answer(f"{dashboard}/api/jobs/", wrong, job) in (401, 403)
+    assert not ran.exists()
+    assert answer(f"{dashboard}/api/version", token) == 200
+
+
+def test_a_ray_of_its_own_is_its_users_alone(tmp_path: Path) -> None:
+    session = Path(f"/tmp/ray-alone-{os.getpid()}")  # short, as paths of sockets must be
+    environment = without_token(dict(os.environ), tmp_path, RAY_TMPDIR=str(session), PYTHONPATH=str(ROOT))
+    code = [sys.executable, "-c", PRIVATE]
+    pipe = subprocess.PIPE
+    study = subprocess.Popen(code, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert study.stdout is not None
+        lines: list[str] = []
+        for line in study.stdout:
+            lines.append(line)
+            if line.startswith("found "):
+                break
+        assert lines[-1].startswith("found "), "".join(lines)
+        found = json.loads(lines[-1].removeprefix("found "))
+        assert len(found["sockets"]) > 5
+        assert set(found["sockets"]) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+        assert found["folder"] == "0o700"
+        assert found["token"] == "0o600"
+        said = joined(found["address"], without_token(dict(os.environ), tmp_path / "else", RAY_AUTH_MODE="disabled"))
+        assert said.startswith(REFUSED), said
+    finally:
+        study.kill()
+        study.wait()
+        shutil.rmtree(session, ignore_errors=True)
