@@ -1,0 +1,420 @@
+"""Broken inputs made of whole ones, and what every reader owes for each: read right, or refused in one sentence.
+
+    for number, rng in inputs("jsonl"):
+        name, mutate = pick(TEXT | BYTES, number, "jsonl")
+        file.write_bytes(mutate(whole, rng))
+        outcome = read_or_refuse(lambda: load_nli(str(file)), [file])
+        if not isinstance(outcome, UserError):
+            ...                                   # what was read must be right
+
+The same reader, number and whole file give the same broken one. `FUZZ_INPUTS` is how many each test makes: a few in
+`make test`, hundreds in `make fuzz`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import os
+import resource
+import shutil
+import signal
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from trainables.errors import UserError
+
+T = TypeVar("T")
+Mutation = Callable[[bytes, Random], bytes]
+"""From the content of a whole file to that of a broken one. It may also leave it whole."""
+Place = Callable[[Path, Random], None]
+"""Puts something else where a file stands."""
+
+INPUTS = int(os.environ.get("FUZZ_INPUTS", "12"))
+"""How many inputs each test makes."""
+SECONDS, MEGABYTES = 20.0, 512
+"""What reading one input may take; a busy machine is no failure."""
+LONGEST_SENTENCE = 700
+"""Characters of a refusal, without the names of files in it."""
+
+HUGE_LINE = 20 << 20
+"""Bytes: more than a reader takes for one line."""
+DEEP = 100_000
+"""Levels of JSON: more than Python's reader can follow."""
+
+
+class TookTooLong(BaseException):
+    """A reader that hangs. No `Exception`, so that no reader takes it for a broken file."""
+
+
+def inputs(reader: str, count: int = INPUTS) -> Iterator[tuple[int, Random]]:
+    """The number of each input, and its source of chance."""
+    for number in range(count):
+        yield number, Random(f"{reader}/{number}")
+
+
+def pick(choices: Mapping[str, T], number: int, reader: str) -> tuple[str, T]:
+    """The mutation of that number: each comes in turn, and readers begin at different ones."""
+    names = list(choices)
+    name = names[(number + zlib.crc32(reader.encode())) % len(names)]
+    return name, choices[name]
+
+
+def read_or_refuse(read: Callable[[], T], files: Sequence[Path | str]) -> T | UserError:
+    """What `read` gives, or its refusal, which must be one sentence that names one of the files.
+
+    Fails on any other exception, on a reader that takes too long or too much memory, and on a refusal that cannot be
+    printed or that repeats a whole broken file.
+    """
+    try:
+        with limited():
+            return read()
+    except UserError as error:
+        sentence = str(error)
+        assert sentence.isprintable(), f"no line to print: {sentence!r}"
+        assert any(str(file) in sentence for file in files), f"names no file: {sentence}"
+        left = len(sentence) - sum(len(str(file)) * sentence.count(str(file)) for file in files)
+        assert left <= LONGEST_SENTENCE, f"{len(sentence):,} characters: {sentence[:300]} ..."
+        return error
+
+
+@contextlib.contextmanager
+def limited(seconds: float = SECONDS, megabytes: int = MEGABYTES) -> Iterator[None]:
+    """Inside, more time ends in `TookTooLong` and more memory in `MemoryError`."""
+
+    def late(*_: object) -> None:
+        raise TookTooLong(f"more than {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + (megabytes << 20), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _data_bytes() -> int:
+    """What this process has taken so far, as the limit counts it. Linux only, as the limit is."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData")) << 10
+
+
+# ---- bytes of any file ----
+
+
+def _random(content: bytes, rng: Random) -> bytes:
+    return rng.randbytes(rng.choice((1, 7, 100, 5000)))
+
+
+def _cut(content: bytes, rng: Random) -> bytes:
+    return content[: rng.randrange(len(content) + 1)]
+
+
+def _headless(content: bytes, rng: Random) -> bytes:
+    return content[rng.randrange(len(content) + 1) :]
+
+
+def _flip(content: bytes, rng: Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 3, 30))):
+        if changed:
+            changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _overwrite(content: bytes, rng: Random) -> bytes:
+    start = rng.randrange(len(content) + 1)
+    new = rng.choice((bytes(8), b"\xff" * 8, b"\xff\xff\xff\x7f", rng.randbytes(16)))
+    return content[:start] + new + content[start + len(new) :]
+
+
+def _remove(content: bytes, rng: Random) -> bytes:
+    start, end = sorted(rng.randrange(len(content) + 1) for _ in range(2))
+    return content[:start] + content[end:]
+
+
+def _repeat(content: bytes, rng: Random) -> bytes:
+    return content * rng.choice((2, 3))
+
+
+def _nul(content: bytes, rng: Random) -> bytes:
+    return _insert(content, rng, bytes(rng.choice((1, 4, 1000))))
+
+
+def _insert(content: bytes, rng: Random, new: bytes) -> bytes:
+    start = rng.randrange(len(content) + 1)
+    return content[:start] + new + content[start:]
+
+
+BYTES: dict[str, Mutation] = {
+    "random bytes": _random,
+    "cut": _cut,
+    "without its head": _headless,
+    "flipped bits": _flip,
+    "overwritten": _overwrite,
+    "part removed": _remove,
+    "repeated": _repeat,
+    "NUL": _nul,
+    "all NUL": lambda content, rng: bytes(len(content)),
+    "empty": lambda content, rng: b"",
+}
+"""For any file."""
+
+
+# ---- lines of text ----
+
+
+def _on_a_line(change: Callable[[bytes, Random], bytes]) -> Mutation:
+    """Changes one line, its end aside."""
+
+    def mutate(content: bytes, rng: Random) -> bytes:
+        lines = content.split(b"\n")
+        place = rng.randrange(max(1, len(lines) - 1))
+        lines[place] = change(lines[place], rng)
+        return b"\n".join(lines)
+
+    return mutate
+
+
+def _on_lines(change: Callable[[list[bytes], Random], None]) -> Mutation:
+    """Changes the list of lines, where there are two at least."""
+
+    def mutate(content: bytes, rng: Random) -> bytes:
+        lines = content.split(b"\n")
+        if len(lines) > 1:
+            change(lines, rng)
+        return b"\n".join(lines)
+
+    return mutate
+
+
+def _other_encoding(encoding: str) -> Mutation:
+    def mutate(content: bytes, rng: Random) -> bytes:
+        return _accented(content, rng).decode(errors="replace").encode(encoding, errors="replace")
+
+    return mutate
+
+
+def _accented(content: bytes, rng: Random) -> bytes:
+    """With letters that encodings write differently."""
+    text = content.decode(errors="replace")
+    start = rng.randrange(len(text) + 1)
+    return (text[:start] + "caf\u00e9 na\u00efve" + text[start:]).encode()
+
+
+_ODD_NUMBERS = (
+    b"NaN",
+    b"nan",
+    b"Infinity",
+    b"inf",
+    b"-inf",
+    b"1e999",
+    b"-1",
+    b"9" * 5000,
+    b"0x10",
+    b"1_0",
+    b"\xd9\xa3",
+)
+
+
+def _odd_number(line: bytes, rng: Random) -> bytes:
+    """Something else where a number stands, or else a word."""
+    parts = _split_keeping(line, rng)
+    numbers = [i for i, part in enumerate(parts) if part.strip().replace(b".", b"").isdigit()]
+    places = numbers or [i for i, part in enumerate(parts) if part.strip()]
+    if places:
+        parts[rng.choice(places)] = rng.choice(_ODD_NUMBERS)
+    return b"".join(parts)
+
+
+def _fields_swapped(line: bytes, rng: Random) -> bytes:
+    parts = _split_keeping(line, rng)
+    places = [i for i, part in enumerate(parts) if part.strip()]
+    if len(places) > 1:
+        one, other = rng.sample(places, 2)
+        parts[one], parts[other] = parts[other], parts[one]
+    return b"".join(parts)
+
+
+def _field_removed(line: bytes, rng: Random) -> bytes:
+    parts = _split_keeping(line, rng)
+    del parts[rng.randrange(len(parts))]
+    return b"".join(parts)
+
+
+def _split_keeping(line: bytes, rng: Random) -> list[bytes]:
+    """Fields, and what separates them between them."""
+    separators = [separator for separator in (b"\t", b",", b" ", b'"') if separator in line] or [b" "]
+    separator = rng.choice(separators)
+    parts: list[bytes] = []
+    for part in line.split(separator):
+        parts += [part, separator]
+    return parts[:-1]
+
+
+def _contradicted(lines: list[bytes], rng: Random) -> None:
+    """One line once more, with another line's last field."""
+    one, other = rng.choice(lines), rng.choice(lines)
+    lines.insert(rng.randrange(len(lines)), one.rpartition(b"\t")[0] + b"\t" + other.rpartition(b"\t")[2])
+
+
+def _moved(lines: list[bytes], rng: Random) -> None:
+    lines.insert(rng.randrange(len(lines)), lines.pop(rng.randrange(len(lines))))
+
+
+_LINE_ENDS = ("\r", "\u2028", "\x85", "\x0b", "\x0c", "\x1c", "\x1e", "\u2029")
+"""What Python takes for the end of a line in some places and not in others."""
+
+_ODD_ESCAPES = (b"\\ud800", b"\\udfff", b"\\u0000")
+
+TEXT: dict[str, Mutation] = {
+    "latin-1": _other_encoding("latin-1"),
+    "UTF-16": _other_encoding("utf-16"),
+    "UTF-16 without mark": _other_encoding("utf-16-le"),
+    "UTF-8 with mark": _other_encoding("utf-8-sig"),
+    "not UTF-8": lambda content, rng: _insert(content, rng, rng.choice((b"\xff", b"\xc3\x28", b"\xed\xa0\x80"))),
+    "odd line end": lambda content, rng: _insert(content, rng, rng.choice(_LINE_ENDS).encode()),
+    "line end": lambda content, rng: _insert(content, rng, b"\n"),
+    "Windows": lambda content, rng: content.replace(b"\n", b"\r\n"),
+    "old Mac": lambda content, rng: content.replace(b"\n", b"\r"),
+    "one line": lambda content, rng: content.replace(b"\n", b" "),
+    "white space": lambda content, rng: rng.choice((b" ", b"\n", b"\t\n", b"\xef\xbb\xbf", b"\n" * 1000)),
+    "control": lambda content, rng: _insert(content, rng, bytes([rng.choice((*range(1, 9), 27, 127))])),
+    "odd number": _on_a_line(_odd_number),
+    "fields swapped": _on_a_line(_fields_swapped),
+    "field removed": _on_a_line(_field_removed),
+    "separator": _on_a_line(lambda line, rng: _insert(line, rng, rng.choice((b"\t", b",", b";", b'"', b"'", b"\\")))),
+    "long line": _on_a_line(lambda line, rng: _insert(line, rng, rng.choice((b"x", b"long ", b"9")) * 100_000)),
+    "blank line": _on_a_line(lambda line, rng: rng.choice((b"", b" ", b"\t\t"))),
+    "line of random bytes": _on_a_line(lambda line, rng: rng.randbytes(30)),
+    "lone surrogate": _on_a_line(
+        lambda line, rng: _insert(line, rng, rng.choice((b"\\ud800", b"\\udfff", b"\\u0000")))
+    ),
+    "deep": _on_a_line(lambda line, rng: rng.choice((b"[", b'{"a":')) * DEEP),
+    "line twice": _on_lines(lambda lines, rng: lines.insert(0, rng.choice(lines))),
+    "line removed": _on_lines(lambda lines, rng: lines.__delitem__(rng.randrange(len(lines)))),
+    "line moved": _on_lines(_moved),
+    "contradicted": _on_lines(_contradicted),
+    "first line only": _on_lines(lambda lines, rng: lines.__delitem__(slice(1, None))),
+}
+"""For files with lines of text."""
+
+
+def huge_line(content: bytes, rng: Random) -> bytes:
+    """One line that is longer than any reader takes. Slow to write, so that it stands in no table here."""
+    return _on_a_line(lambda line, rng: _insert(line, rng, b"x" * HUGE_LINE))(content, rng)
+
+
+# ---- JSON ----
+
+ODD_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**400,
+    float("nan"),
+    float("inf"),
+    "",
+    " ",
+    "nan",
+    "1",
+    "\x00",
+    "\ud800",
+    "one\ntwo",
+    "\u202e\x1b[31m",
+    "../../elsewhere",
+    "<script>alert(1)</script>",
+    "x" * 100_000,
+    [],
+    {},
+    [None],
+    [[[[[[]]]]]],
+    {"": {"": {}}},
+)
+"""What may stand where something else belongs."""
+
+
+def mutate_json(value: Any, rng: Random) -> Any:
+    """A copy of a JSON value in which one thing is another one, gone, there twice, or has another name."""
+    changed = copy.deepcopy({"": value})
+    holders: list[tuple[Any, Any]] = [(changed, "")]
+    for holder, key in holders:  # grows as it goes
+        inner = holder[key]
+        if isinstance(inner, dict | list):
+            holders += [(inner, one) for one in (inner if isinstance(inner, dict) else range(len(inner)))]
+    holder, key = rng.choice(holders[1:] or holders)
+    what = rng.choice(("odd", "odd", "odd", "gone", "twice", "swapped", "renamed"))
+    if what == "gone" and holder is not changed:
+        del holder[key]
+    elif what == "twice" and isinstance(holder, list):
+        holder.append(copy.deepcopy(holder[key]))
+    elif what == "swapped":
+        other, name = rng.choice(holders)
+        holder[key] = copy.deepcopy(other[name])
+    elif what == "renamed" and isinstance(holder, dict) and holder is not changed:
+        holder[rng.choice(("", "x", "\ud800", f" {key}"))] = holder.pop(key)
+    else:
+        holder[key] = copy.deepcopy(rng.choice(ODD_VALUES))
+    return changed[""]
+
+
+def _json_file(content: bytes, rng: Random) -> bytes:
+    return json.dumps(mutate_json(json.loads(content), rng)).encode()
+
+
+def _json_line(line: bytes, rng: Random) -> bytes:
+    return _json_file(line, rng) if line else line
+
+
+JSON: dict[str, Mutation] = {**{f"JSON value {i}": _json_file for i in range(6)}}
+"""For a file that is one JSON value; several times, for there are many values to change."""
+JSON_LINES: dict[str, Mutation] = {**{f"JSON line {i}": _on_a_line(_json_line) for i in range(6)}}
+"""For a file of JSON lines."""
+
+
+# ---- what stands where a file should ----
+
+
+def _link(file: Path, target: Path) -> None:
+    file.unlink()
+    file.symlink_to(target)
+
+
+def _linked_away(file: Path, rng: Random) -> None:
+    """The same file, but outside its folder."""
+    outside = file.parent.parent / f"outside-{file.name}"
+    shutil.copy(file, outside)
+    _link(file, outside)
+
+
+def _folder(file: Path, rng: Random) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _pipe(file: Path, rng: Random) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+PLACES: dict[str, Place] = {
+    "linked away": _linked_away,
+    "link to itself": lambda file, rng: _link(file, file),
+    "link to its folder": lambda file, rng: _link(file, file.parent),
+    "link to nothing": lambda file, rng: _link(file, file.parent / "nothing"),
+    "link to a device": lambda file, rng: _link(file, Path("/dev/zero")),
+    "folder": _folder,
+    "pipe": _pipe,
+    "gone": lambda file, rng: file.unlink(),
+}
+"""What may stand where a file is expected. All but the first must be refused."""
