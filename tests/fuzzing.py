@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import faulthandler
 import json
 import os
 import resource
 import shutil
 import signal
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -92,11 +94,14 @@ def limited(seconds: float = SECONDS, megabytes: int = MEGABYTES) -> Iterator[No
     before = signal.signal(signal.SIGALRM, late)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    # What no signal wakes, a lock of a library, ends the whole run, and says where it stood.
+    faulthandler.dump_traceback_later(3 * seconds, exit=True, file=sys.__stderr__)
     resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + (megabytes << 20), hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
