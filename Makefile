@@ -1,10 +1,11 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
 # make test     set up, then lint, types and tests, these in two processes
+# make fuzz     the tests of broken inputs, with hundreds of them for each reader
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: study test setup lint types clean
+.PHONY: study test fuzz setup lint types clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
@@ -12,6 +13,11 @@ study: $(VENV)/.installed
 # loadgroup, with no groups: a process takes the next test whenever it is free
 test: $(VENV)/.installed-dev lint types
 	$(RUN) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+# FUZZ_INPUTS=N makes N broken inputs for each reader
+fuzz: export FUZZ_INPUTS ?= 250
+fuzz: $(VENV)/.installed-dev
+	$(RUN) -m pytest -m fuzz --numprocesses 2
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from tests.fuzzing import (
     TEXT,
     Mutation,
     inputs,
+    mutate_json,
     pick,
     read_or_refuse,
 )
@@ -37,10 +39,10 @@ from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.corpora.stsb_pairs import load_similar
 from trainables.corpora.tables import READERS as TABLES
-from trainables.encoders import load_encoder
+from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError
-from trainables.recipe import EncoderConfig
+from trainables.recipe import EncoderConfig, PoolingConfig
 from trainables.senteval.data_files import MissingData, check_task
 from trainables.senteval.examples import TaskData
 from trainables.senteval.read import read_task
@@ -458,3 +460,135 @@ def test_what_stands_where_words_should(place: str, tmp_path: Path) -> None:
         next(PLACES[place](broken, rng) for _, rng in inputs(place, 1))
         outcome = read_or_refuse(lambda: read_vectors(matrix), [matrix, beside])
         assert isinstance(outcome, UserError) == (place != "linked away"), str(outcome)
+
+
+# ---- too much ----
+
+
+def test_a_line_without_an_end_is_refused_in_bounded_memory(corpus: Path, tmp_path: Path) -> None:
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        for _ in range(100):
+            file.write(b"word " * 200_000)
+    senteval = tmp_path / "senteval"
+    shutil.copytree(corpus / "senteval", senteval)
+    readers: list[tuple[Path, Callable[[Path], object]]] = [
+        *((tmp_path / f"train{suffix}", load_pairs) for suffix in (".jsonl", ".json", ".csv", ".tsv")),
+        *((tmp_path / f"docs{suffix}", lambda file: load_documents(str(file), OfLengths(), 1)) for suffix in SUFFIXES),
+        *((tmp_path / f"glove{suffix}", read_vectors) for suffix in (".txt", ".vec")),
+        *((senteval / TASKS[name].files[0], partial(read_task_of, name, senteval)) for name in ONE_OF_EACH_LAYOUT),
+        (senteval / TASKS["STSBenchmark"].files[0], lambda file: load_similar(senteval)),
+    ]
+    for file, read in readers:
+        file.unlink(missing_ok=True)
+        file.hardlink_to(huge)
+        outcome = read_or_refuse(partial(read, file), [file], megabytes=64)
+        assert re.search(r"1: longer than 16 MiB", str(outcome)), f"{file}: {outcome}"
+        file.unlink()
+
+
+ONE_OF_EACH_LAYOUT = [*{task.layout: name for name, task in TASKS.items() if task.layout != "coco"}.values()]
+
+
+def load_pairs(file: Path) -> NLIPairs:
+    return load_nli(str(file))
+
+
+def read_task_of(name: str, data: Path, file: Path) -> TaskData:
+    return read_task(TASKS[name], data)
+
+
+def test_a_packed_file_that_unpacks_without_an_end_is_refused_in_bounded_memory(tmp_path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    blank = tmp_path / "train.jsonl.gz"
+    blank.write_bytes(gzip.compress(b"\n" * (100 << 20), 9))
+    array = tmp_path / "train.json.gz"
+    array.write_bytes(gzip.compress(b"[" + b" " * (300 << 20), 1))
+    rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(10**6, np.int32)), pyarrow.array(["x" * 3000]))
+    repeated = tmp_path / "train.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"premise": rows, "hypothesis": rows, "label": rows}), repeated)
+    for file, sentence in (
+        (blank, "unpacks to more than 200 times its size"),
+        (array, "a JSON array of more than 256 MiB"),
+        (repeated, "unpacks to more than 200 times its size"),
+    ):
+        assert file.stat().st_size < 2 << 20
+        outcome = read_or_refuse(partial(load_pairs, file), [file], megabytes=800)
+        assert sentence in str(outcome), f"{file}: {outcome}"
+
+
+def test_tokens_in_the_cache(tmp_path: Path) -> None:
+    (tmp_path / "docs.txt").write_text("one two\nthree four five\n")
+    load = partial(load_documents, str(tmp_path / "docs.txt"), OfLengths(), 1, cache=tmp_path / "cache")
+    load()
+    folder = next((tmp_path / "cache").glob("documents-*"))
+    for number, rng in inputs("tokens"):
+        file = rng.choice(sorted(folder.iterdir()))
+        whole = file.read_bytes()
+        file.write_bytes(pick(JSON | BYTES if file.suffix == ".json" else BYTES, number, "tokens")[1](whole, rng))
+        outcome = read_or_refuse(load, [folder])
+        if not isinstance(outcome, UserError):
+            assert [len(outcome[i]) for i in range(len(outcome))] == outcome.lengths.tolist()
+        file.write_bytes(whole)
+
+
+# ---- transformers ----
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as transformers saves it."""
+    from trainables.encoders.builtin import build
+
+    folder = tmp_path_factory.mktemp("transformer") / "model"
+    backbone, tokenizer = build()
+    backbone.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def other_header(content: bytes, rng: Random) -> bytes:
+    """Safetensors with something else in its header: names, types, shapes, places."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.dumps(mutate_json(json.loads(content[8 : 8 + size]), rng)).encode()
+    return len(header).to_bytes(8, "little") + header + content[8 + size :]
+
+
+def odd_weight(content: bytes, rng: Random) -> bytes:
+    """One weight that is NaN or infinite."""
+    size = int.from_bytes(content[:8], "little")
+    place = 8 + size + 4 * rng.randrange((len(content) - 8 - size) // 4)
+    return content[:place] + rng.choice((b"\0\0\xc0\x7f", b"\0\0\x80\x7f")) + content[place + 4 :]
+
+
+WEIGHTS: dict[str, Mutation] = {"header": other_header, "header again": other_header, "odd weight": odd_weight, **BYTES}
+
+
+def load_transformer(folder: Path) -> Any:
+    config = EncoderConfig(name=str(folder))
+    check_encoder(config)
+    encoder: Any = load_encoder(config, PoolingConfig("mean"))
+    return encoder, encoder.encode(["a man is sleeping", "two dogs run"])
+
+
+def test_transformers(transformer: Path, tmp_path: Path, nothing_kept: None) -> None:
+    load_transformer(transformer)
+    names = sorted(file.name for file in transformer.iterdir())
+    for number, rng in inputs("transformers"):
+        folder = tmp_path / f"broken{number}"
+        shutil.copytree(transformer, folder)
+        file = folder / names[number % len(names)]
+        if number % 5 == 0:
+            name, place = pick(PLACES, number // 5, "transformers")
+            place(file, rng)
+        else:
+            name, mutate = pick(WEIGHTS if file.suffix == ".safetensors" else JSON | TEXT | BYTES, number, file.name)
+            file.write_bytes(mutate(file.read_bytes(), rng))
+        outcome = read_or_refuse(partial(load_transformer, folder), [folder])
+        if not isinstance(outcome, UserError):
+            encoder, embeddings = outcome
+            assert embeddings.shape == (2, encoder.dim)
+            assert np.isfinite(embeddings).all(), f"{file.name}, {name}"
+        shutil.rmtree(folder)

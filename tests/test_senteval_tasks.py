@@ -325,7 +325,7 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
         ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "nested_cv", "a.csv:4: expected 2 columns as in line 1"),
         ("a.jsonl", '{"sentence": "x", "label": 0}\n{"sentence"\n', "nested_cv", "a.jsonl:2: not JSON ("),
         ("a.jsonl", '{"sentence": "x", "label": 0}\n["y", 1]\n', "nested_cv", "a.jsonl:2: expected an object"),
-        ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl:1: 'sentence' is '[\"x\"]', not text"),
+        ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl:1: 'sentence' is ['x'], not text"),
         ("a.jsonl", '{"sentence": "x", "label": null}\n', "nested_cv", "a.jsonl:1: no 'label'"),
         ("a.txt", "x good\n", "nested_cv", "a.txt is no table; a file must end in .tsv, .csv or .jsonl"),
         ("a.tsv", PAIR + "x\ty\t1\nx\ty\tfive\n", "similarity", "a.tsv:3: score 'five' is not a number"),

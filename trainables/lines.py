@@ -14,6 +14,7 @@ LONGEST_LINE = 16 * 2**20
 
 _ORDINARY = re.compile(r"[\w .'#-]{1,60}")
 _LISTED = 8
+_LONGEST = 200
 _quotes = reprlib.Repr()
 _quotes.maxstring = _quotes.maxother = 60
 
@@ -52,3 +53,10 @@ def listed(names: Sequence[object]) -> str:
     """Names from a file, as columns are, for a message: the first few, and how many more there are."""
     first = [str(name) if _ORDINARY.fullmatch(str(name)) else shown(name) for name in names[:_LISTED]]
     return ", ".join([*first, *([f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else [])]) or "none"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of a library says, cut to one line that can be printed: it may quote a whole file."""
+    line = (str(error).strip() or type(error).__name__).splitlines()[0].replace("\t", " ")
+    line = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
+    return line if line.isprintable() else ascii(line)

@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainables.errors import UserError
+from trainables.lines import first_line
 
 PROBE_SECONDS = 5.0
-_LONGEST = 200
-"""Characters of a reason: a message of a library may quote a whole file."""
 _FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -81,10 +80,3 @@ def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, boo
                 f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
                 ", set HF_HOME to a filled cache, or use 'scenes'"
             ) from None
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, cut to one line that can be printed."""
-    line = (str(error).strip() or type(error).__name__).splitlines()[0]
-    line = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
-    return line if line.isprintable() else ascii(line)

@@ -21,7 +21,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from trainables.corpora.hub import first_line, is_hub_id, open_hub
+from trainables.corpora.hub import is_hub_id, open_hub
 from trainables.corpora.text_lines import (
     TOO_MUCH_UNPACKED,
     check_object,
@@ -31,6 +31,7 @@ from trainables.corpora.text_lines import (
     numbered_lines,
 )
 from trainables.errors import UserError, choices
+from trainables.lines import first_line
 
 Record = Mapping[str, Any]
 FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"

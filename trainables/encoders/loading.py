@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from pickle import UnpicklingError  # what torch says of weights that hold more than tensors
 from typing import TypeVar
 
 import torch
-from safetensors import SafetensorError
 
 from trainables.errors import UserError
+from trainables.lines import first_line
 
 T = TypeVar("T")
 
 
 def hub_errors(name: str, load: Callable[[], T]) -> T:
-    """Load something from the hub or a folder; what can go wrong there becomes a `UserError`."""
+    """Load something from the hub or a folder; what can go wrong there becomes a `UserError`.
+
+    Anything can: transformers, tokenizers and torch take what a model's files say on trust.
+    """
     try:
         return load()
     except UserError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError) as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise UserError(f"the encoder {name!r} cannot be loaded: {reason}") from error
+    except Exception as error:
+        raise UserError(f"the encoder {name!r} cannot be loaded: {first_line(error)}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of tokenizers and safetensors, which are written in Rust
+            raise
+        raise UserError(f"the encoder {name!r} cannot be loaded: {first_line(error)}") from None
 
 
 def chosen_device(device: str | None) -> torch.device:
