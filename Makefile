@@ -16,9 +16,10 @@ study: $(VENV)/.installed
 test: $(VENV)/.installed-dev lint types
 	$(RUN) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-# broken files by the thousand for every reader; FUZZ_INPUTS of them for each
+# FUZZ_INPUTS=N makes N broken inputs for each reader
+fuzz: export FUZZ_INPUTS ?= 250
 fuzz: $(VENV)/.installed-dev
-	FUZZ_INPUTS=$(or $(FUZZ_INPUTS),400) $(RUN) -m pytest -m fuzz
+	$(RUN) -m pytest -m fuzz --numprocesses 2
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .

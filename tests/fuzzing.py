@@ -66,14 +66,14 @@ def pick(choices: Mapping[str, T], number: int, reader: str) -> tuple[str, T]:
     return name, choices[name]
 
 
-def read_or_refuse(read: Callable[[], T], files: Sequence[Path | str]) -> T | UserError:
+def read_or_refuse(read: Callable[[], T], files: Sequence[Path | str], megabytes: int = MEGABYTES) -> T | UserError:
     """What `read` gives, or its refusal, which must be one sentence that names one of the files.
 
     Fails on any other exception, on a reader that takes too long or too much memory, and on a refusal that cannot be
     printed or that repeats a whole broken file.
     """
     try:
-        with limited():
+        with limited(megabytes=megabytes):
             return read()
     except UserError as error:
         sentence = str(error)

@@ -19,6 +19,7 @@ from typing import Any, Union
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, choices
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
+from trainables.lines import is_text, listed, shown
 
 Row = tuple[str, str, int]
 """Premise, hypothesis, label."""
@@ -63,7 +64,7 @@ class Labels:
                 return None
             known = choices([*LABELS, 0, 1, 2] if self._said is None else sorted(self._codes))
             raise UserError(
-                f"{where}: unknown label {raw!r}; known: {known}, or - for none; name others by "
+                f"{where}: unknown label {shown(raw)}; known: {known}, or - for none; name others by "
                 "--labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
             )
         self.numbers |= self._said is None and text.isdigit()
@@ -155,8 +156,8 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
     if asked is not None:
         missing = [column for column in asked.used if column not in columns]
         if missing:
-            found = ", ".join(columns)
-            raise UserError(f"{where}: column {missing[0]!r}, which corpus.columns names, is missing (found: {found})")
+            found = f"(found: {listed(columns)})"
+            raise UserError(f"{where}: column {missing[0]!r}, which corpus.columns names, is missing {found}")
         return asked
     for names in _LABELLED:
         if set(names) <= set(columns):
@@ -168,8 +169,7 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
     positive = next((name for name in ("positive", "pos") if name in columns), None)
     if anchor is None or positive is None:
         raise UserError(
-            f"{where}: no columns premise, hypothesis and label, and none of triplets (found: "
-            f"{', '.join(map(str, columns)) or 'none'}); "
+            f"{where}: no columns premise, hypothesis and label, and none of triplets (found: {listed(columns)}); "
             "name others by --columns premise=YOURS,hypothesis=YOURS,label=YOURS"
         )
     return TripletColumns(anchor, (positive,), tuple(name for name in columns if _NEGATIVE.fullmatch(name)))
@@ -201,7 +201,9 @@ def _texts(value: Any, column: str, where: str) -> list[str]:
 
 def _text(value: Any, column: str, where: str) -> str:
     if not isinstance(value, str):
-        raise UserError(f"{where}: {column} is not text but {value!r}")
+        raise UserError(f"{where}: {column} is not text but {shown(value)}")
+    if not is_text(value):
+        raise UserError(f"{where}: {column} holds half of a character (a lone surrogate): {shown(value)}")
     if not value.strip():
         raise UserError(f"{where}: {column} is empty")
     return value.strip()

@@ -100,8 +100,7 @@ def load_documents(
     at once. Nothing to read, or nothing long enough, raises `UserError`.
     """
     folder = _tokenized(source, tokenizer, limit, cache or default_cache())
-    about = json.loads((folder / "about.json").read_text())
-    ends = np.load(folder / "ends.npy", mmap_mode="r", allow_pickle=False)
+    tokens, ends, fingerprint = _kept(folder)
     lengths = np.diff(ends)
     numbers = np.flatnonzero(lengths >= shortest)
     read, kept = len(lengths), len(numbers)
@@ -116,9 +115,7 @@ def load_documents(
         if not count:
             raise UserError(f"corpus.share {share:g} of {kept:,} documents is none; give a larger share")
         numbers = np.sort(np.random.Generator(np.random.Philox(key=0)).permutation(numbers)[:count])
-    # `asarray` drops numpy's memmap class, not the mapping: slices of the plain class are several times faster.
-    tokens = np.asarray(np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False))
-    return Documents(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, about["fingerprint"], source)
+    return Documents(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, fingerprint, source)
 
 
 def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
@@ -172,6 +169,21 @@ def texts(source: str) -> Iterator[str]:
         return
     for file in files:
         yield from _read(file)
+
+
+def _kept(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
+    """Tokens, ends and fingerprint of a folder in the cache; `UserError` where its files are not as they were made."""
+    try:
+        fingerprint = str(json.loads((folder / "about.json").read_text())["fingerprint"])
+        ends = np.load(folder / "ends.npy", mmap_mode="r", allow_pickle=False)
+        # `asarray` drops numpy's memmap class, not the mapping: slices of the plain class are several times faster.
+        tokens = np.asarray(np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False))
+        whole = ends.dtype == np.int64 and ends[0] == 0 and ends[-1] == len(tokens) and (np.diff(ends) >= 0).all()
+    except Exception:  # NumPy reads a header as Python does, and fails in as many ways
+        whole = False
+    if not whole:
+        raise UserError(f"{folder} in the cache is broken; remove it, and it will be made again")
+    return tokens, ends, fingerprint
 
 
 def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> Path:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainables.errors import UserError
+from trainables.lines import first_line
 
 PROBE_SECONDS = 5.0
 _FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
@@ -79,8 +80,3 @@ def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, boo
                 f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
                 ", set HF_HOME to a filled cache, or use 'scenes'"
             ) from None
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, cut to one line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

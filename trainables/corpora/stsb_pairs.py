@@ -12,10 +12,13 @@ from typing import Any
 from trainables.corpora.batch import Sampler
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
+from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError
+from trainables.lines import shown
 
 ABOVE = 4.0
 """Pairs with a higher score are similar (Qiu 2022, section 4.1)."""
+SCALE = (0, 5)
 SPLITS = ("train", "dev", "test")
 
 
@@ -41,23 +44,19 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
     splits = dict.fromkeys(SPLITS, 0)
     for split in SPLITS:
         file = folder / f"sts-{split}.csv"
-        try:
-            lines = file.read_text(encoding="utf-8").rstrip("\n").split("\n")
-        except FileNotFoundError:
+        if not file.is_file():
             raise UserError(
                 f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give evaluation.senteval a "
                 "folder that has it"
-            ) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{file} cannot be read ({error})") from None
-        for number, line in enumerate(lines, 1):
-            columns = line.split("\t")
+            )
+        for number, line in numbered_lines(file):
+            where = f"{file}, line {number}"
+            columns = line.rstrip("\r\n").split("\t")
             if len(columns) < 7:
-                raise UserError(f"{file}, line {number}: {len(columns)} columns where STSBenchmark has 7 or more")
-            try:
-                similar = float(columns[4]) > ABOVE
-            except ValueError:
-                raise UserError(f"{file}, line {number}: the score {columns[4]!r} is no number") from None
+                raise UserError(f"{where}: {len(columns)} columns where STSBenchmark has 7 or more")
+            similar = _score(columns[4], where) > ABOVE
+            if not (columns[5].strip() and columns[6].strip()):
+                raise UserError(f"{where}: one of its two sentences is empty")
             if similar and (limit is None or len(first) < limit):
                 first.append(columns[5].strip())
                 second.append(columns[6].strip())
@@ -66,6 +65,16 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
         raise UserError(f"{folder} holds no pair with a score above {ABOVE:g}")
     digest = hashlib.sha256("\n".join(f"{a}\x1f{b}" for a, b in zip(first, second, strict=True)).encode())
     return SimilarPairs(first, second, splits, digest.hexdigest()[:12])
+
+
+def _score(found: str, where: str) -> float:
+    try:
+        score = float(found)
+    except ValueError:
+        raise UserError(f"{where}: the score {shown(found)} is no number") from None
+    if not SCALE[0] <= score <= SCALE[1]:
+        raise UserError(f"{where}: the score {shown(found)} is not between {SCALE[0]} and {SCALE[1]}")
+    return score
 
 
 def make_similar(request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:

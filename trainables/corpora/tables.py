@@ -13,7 +13,6 @@ and keeps a copy of each file in its cache.
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -22,14 +21,24 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from trainables.corpora.hub import first_line, is_hub_id, open_hub
-from trainables.corpora.text_lines import check_object, json_object, numbered_lines
+from trainables.corpora.hub import is_hub_id, open_hub
+from trainables.corpora.text_lines import (
+    TOO_MUCH_UNPACKED,
+    check_object,
+    json_array,
+    json_object,
+    most_unpacked,
+    numbered_lines,
+)
 from trainables.errors import UserError, choices
 from trainables.files import expanded
+from trainables.lines import first_line
 
 Record = Mapping[str, Any]
 FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"
 _ROWS_AT_ONCE = 1000
+_BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
+"""What pyarrow and datasets raise for a file with a broken byte: its sizes and descriptions come from the file."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ def open_table(place: Path | str) -> Table:
         return _of_folder(place)
     if place.stat().st_size == 0:
         raise UserError(f"{place} is empty; it needs rows")
-    return _READERS[_suffix(place)](place)
+    return READERS[_suffix(place)](place)
 
 
 def check_hub(place: str) -> None:
@@ -83,8 +92,8 @@ def _find(part: str) -> list[Path | str]:
     if path.is_dir():
         return [*_in_folder(path)]
     if path.is_file():
-        if _suffix(path) not in _READERS:
-            raise UserError(f"{path} is no {choices(_READERS)} file, so it cannot be read as a table")
+        if _suffix(path) not in READERS:
+            raise UserError(f"{path} is no {choices(READERS)} file, so it cannot be read as a table")
         if not os.access(path, os.R_OK):
             raise UserError(f"{path} may not be read by this user")
         return [path]
@@ -101,10 +110,10 @@ def _in_folder(folder: Path) -> list[Path]:
         if not (folder / "train" / "state.json").is_file():
             raise UserError(f"{folder} was saved by datasets, but holds no split 'train'")
         return [folder / "train"]
-    files = sorted(file for file in folder.rglob("*train*") if file.is_file() and _suffix(file) in _READERS)
+    files = sorted(file for file in folder.rglob("*train*") if file.is_file() and _suffix(file) in READERS)
     usual = [file for file in files if _suffix(file) in (".jsonl", ".csv", ".parquet")]
     if not files:
-        raise UserError(f"{folder} holds no train file: no {choices(_READERS)} with 'train' in its name")
+        raise UserError(f"{folder} holds no train file: no {choices(READERS)} with 'train' in its name")
     return usual or files
 
 
@@ -135,15 +144,10 @@ def _jsonl(file: Path) -> Iterator[tuple[str, Record]]:
 
 def _json(file: Path) -> Iterator[tuple[str, Record]]:
     """One array of objects; or objects, one a line, as many call `.json` too."""
-    lines = (line for _, line in numbered_lines(file))
-    first = next((line for line in lines if line.strip()), "")
-    if not first.lstrip().startswith("["):
+    records = json_array(file)
+    if records is None:
         yield from _jsonl(file)
         return
-    try:
-        records = json.loads("".join(chain([first], lines)))
-    except ValueError as error:
-        raise UserError(f"{file}: not a JSON array ({error})") from None
     for number, record in enumerate(records, 1):
         where = f"{file}, row {number}"
         yield where, check_object(record, where)
@@ -193,40 +197,47 @@ def _parquet(file: Path) -> Table:
     import pyarrow.parquet
 
     def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
-        number = 0
+        number, unpacked = 0, 0
         try:
             with pyarrow.parquet.ParquetFile(file) as table:
-                for chunk in table.iter_batches(columns=list(wanted)):
+                for chunk in table.iter_batches(_ROWS_AT_ONCE, columns=list(wanted)):
+                    chunk.validate(full=True)
+                    unpacked += chunk.nbytes
+                    if unpacked > most_unpacked(file):
+                        raise UserError(f"{file}, after row {number}: {TOO_MUCH_UNPACKED}")
                     for record in chunk.to_pylist():
                         number += 1
                         yield f"{file}, row {number}", _named(record, names)
-        except pyarrow.ArrowException as error:
+        except _BROKEN as error:
             raise _unreadable(number, error) from None
 
     def _unreadable(number: int, error: Exception) -> UserError:
         return UserError(f"{file}, after row {number}: not a readable Parquet file ({first_line(error)})")
 
+    names: dict[str, list[str]] = {}
     try:
         with pyarrow.parquet.ParquetFile(file) as table:
             schema = table.schema_arrow
-    except pyarrow.ArrowException as error:
-        raise _unreadable(0, error) from None
-    names: dict[str, list[str]] = {}
-    if b"huggingface" in (schema.metadata or {}):
-        import datasets
+        if b"huggingface" in (schema.metadata or {}):
+            import datasets
 
-        names = _class_names(datasets.Features.from_arrow_schema(schema))
+            names = _class_names(datasets.Features.from_arrow_schema(schema))
+    except _BROKEN as error:
+        raise _unreadable(0, error) from None
     return Table(str(file), tuple(schema.names), f"{file}, row 1", read)
 
 
 def _of_folder(folder: Path) -> Table:
     import datasets
 
+    odd = next((file for file in folder.iterdir() if not file.is_file()), None)
+    if odd is not None:  # datasets would wait for a pipe without an end
+        raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({odd.name} is no file)")
     try:
-        data = datasets.load_from_disk(str(folder))
-    except (OSError, ValueError, KeyError) as error:
+        data = datasets.load_from_disk(str(folder)).with_format(None)
+        return _of_dataset(data, str(folder), str(folder))
+    except _BROKEN as error:
         raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({first_line(error)})") from None
-    return _of_dataset(data.with_format(None), str(folder), str(folder))
 
 
 def _of_dataset(data: Any, name: str, called: str) -> Table:
@@ -234,10 +245,14 @@ def _of_dataset(data: Any, name: str, called: str) -> Table:
 
     def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
         number = 0
-        for chunk in data.select_columns(list(wanted)).iter(_ROWS_AT_ONCE):
-            for values in zip(*(chunk[column] for column in wanted), strict=True):
-                number += 1
-                yield f"{called}, row {number}", _named(dict(zip(wanted, values, strict=True)), names)
+        try:
+            data.data.validate(full=True)  # Arrow takes what a file says on trust, and a wrong offset ends the process
+            for chunk in data.select_columns(list(wanted)).iter(_ROWS_AT_ONCE):
+                for values in zip(*(chunk[column] for column in wanted), strict=True):
+                    number += 1
+                    yield f"{called}, row {number}", _named(dict(zip(wanted, values, strict=True)), names)
+        except _BROKEN as error:
+            raise UserError(f"{called}, after row {number}: not readable ({first_line(error)})") from None
 
     return Table(name, tuple(data.column_names), called, read)
 
@@ -257,7 +272,7 @@ def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record
 
 
 _TEXT = {".jsonl": _of_rows(_jsonl), ".json": _of_rows(_json), ".csv": _of_rows(_csv), ".tsv": _of_rows(_tsv)}
-_READERS: dict[str, Callable[[Path], Table]] = {
+READERS: dict[str, Callable[[Path], Table]] = {
     **_TEXT,
     ".parquet": _parquet,
     **{f"{suffix}.gz": reader for suffix, reader in _TEXT.items()},

@@ -2,39 +2,99 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from trainables.errors import UserError
+from trainables.lines import bounded_lines
+
+_UNPACKED, _FREE = 200, 64 * 2**20
+"""A packed file may unpack to so many times its size, beyond so many bytes; text packs to a third or a tenth."""
+LONGEST_ARRAY = 256 * 2**20
+"""Bytes of a JSON array."""
+_HEAD = 2**16
+_UNREADABLE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Each line, with its end, and its number from 1; a `.gz` file is unpacked on the way.
 
-    Raises `UserError` with file and line where a line is not UTF-8, or the file cannot be unpacked.
+    Raises `UserError` with file and line where a line is not UTF-8 or too long, or the file cannot be unpacked.
     """
-    number = 0
+    number, unpacked = 0, 0
+    most = most_unpacked(file) if _is_packed(file) else None
     try:
-        with gzip.open(file, "rb") if file.suffix.lower() == ".gz" else file.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
+        with _open(file) as stream:
+            for number, line in bounded_lines(stream, lambda at, problem: _refusal(file, at, problem)):
+                unpacked += len(line)
+                if most is not None and unpacked > most:
+                    raise UserError(f"{file}, after line {number}: {TOO_MUCH_UNPACKED}")
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{file}, line {number}: not UTF-8 ({error.reason})") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise _refusal(file, number, f"not UTF-8 ({error.reason})") from None
+    except _UNREADABLE as error:
         raise UserError(f"{file}, after line {number}: not a readable gzip file ({error})") from None
+
+
+def json_array(file: Path) -> list[Any] | None:
+    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one.
+
+    It is read at once, so that more than `LONGEST_ARRAY` bytes are refused.
+    """
+    try:
+        with _open(file) as stream:
+            head = stream.read(_HEAD).removeprefix(codecs.BOM_UTF8).lstrip()
+            if not head.startswith(b"["):
+                return None
+            content = head + stream.read(LONGEST_ARRAY)
+        if len(content) > LONGEST_ARRAY:
+            raise UserError(f"{file}: a JSON array of more than {LONGEST_ARRAY >> 20} MiB; write it as JSON lines")
+        records: list[Any] = parse_json(content.decode(), str(file), "a JSON array")
+    except UnicodeDecodeError as error:
+        raise _refusal(file, content.count(b"\n", 0, error.start) + 1, f"not UTF-8 ({error.reason})") from None
+    except _UNREADABLE as error:
+        raise UserError(f"{file}: not a readable gzip file ({error})") from None
+    return records
+
+
+def most_unpacked(file: Path) -> int:
+    """Bytes that a packed file may hold, so that a small one cannot fill the memory."""
+    return _FREE + _UNPACKED * file.stat().st_size
+
+
+TOO_MUCH_UNPACKED = f"it unpacks to more than {_UNPACKED} times its size, which no text does"
+
+
+def _is_packed(file: Path) -> bool:
+    return file.suffix.lower() == ".gz"
+
+
+def _open(file: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(file, "rb")) if _is_packed(file) else file.open("rb")
+
+
+def _refusal(file: Path, number: int, problem: str) -> UserError:
+    return UserError(f"{file}, line {number}: {problem}")
 
 
 def json_object(text: str, where: str) -> dict[str, Any]:
     """The JSON object that a text is; `UserError` that says where it stands if it is none."""
+    return check_object(parse_json(text, where, "a JSON object"), where)
+
+
+def parse_json(text: str, where: str, what: str) -> Any:
+    """The JSON value that a text is; `UserError` that says where it stands, and what it should be, if it is none."""
     try:
-        record = json.loads(text)
+        return json.loads(text)
     except ValueError as error:
-        raise UserError(f"{where}: not a JSON object ({error})") from None
-    return check_object(record, where)
+        raise UserError(f"{where}: not {what} ({error})") from None
+    except RecursionError:
+        raise UserError(f"{where}: not {what} (brackets within brackets without an end)") from None
 
 
 def check_object(record: Any, where: str) -> dict[str, Any]:

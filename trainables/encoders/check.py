@@ -202,7 +202,12 @@ def _check_mask_token(name: str) -> None:
         path = Path(name) / file
         if path.is_file():
             named = True
-            found |= bool(json.loads(path.read_text(encoding="utf-8")).get("mask_token"))
+            try:
+                found |= bool(json.loads(path.read_text(encoding="utf-8"))["mask_token"])
+            except LookupError:
+                continue
+            except (ValueError, TypeError, RecursionError):
+                raise UserError(f"{path} is no JSON object; save the tokenizer again") from None
     if named and not found:
         raise UserError(
             f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "

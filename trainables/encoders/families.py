@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trainables.encoders.kinds import Missing
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import choices
+from trainables.lines import shown
 from trainables.registry import Registry
 
 if TYPE_CHECKING:
@@ -79,17 +80,17 @@ def named_family(name: str) -> str | None:
     for file in (Path(name) / "config.json", Path(name) / "0_Transformer" / "config.json"):
         if file.is_file():
             try:
-                found = json.loads(file.read_text(encoding="utf-8")).get("model_type")
-            except ValueError:  # loading says what is wrong with it
+                found = json.loads(file.read_text(encoding="utf-8"))["model_type"]
+            except (ValueError, TypeError, LookupError, RecursionError):  # loading says what is wrong with it
                 return None
-            return None if found is None else str(found)
+            return found if isinstance(found, str) else None
     return None
 
 
 def unknown_family(name: str, family: str) -> Missing:
     """That a model's family has no entry."""
     return (
-        f"the encoder {name!r} is of the family {family!r}, which is not known here",
+        f"the encoder {name!r} is of the family {shown(family)}, which is not known here",
         f"the families are {', '.join(FAMILIES)}, and a plugin can add one",
     )
 

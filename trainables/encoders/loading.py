@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError
 
 from trainables.errors import UserError
+from trainables.lines import first_line
 
 T = TypeVar("T")
 SAFELY: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
@@ -18,15 +18,21 @@ SAFELY: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
 
 
 def hub_errors(name: str, load: Callable[[], T]) -> T:
-    """Load something from the hub or a folder, out of safetensors alone; what can go wrong becomes a `UserError`."""
+    """Load something from the hub or a folder, out of safetensors alone; what can go wrong becomes a `UserError`.
+
+    Anything can: transformers, tokenizers and torch take what a model's files say on trust.
+    """
     try:
         with _no_pickles():
             return load()
     except UserError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise UserError(f"the encoder {name!r} cannot be loaded: {reason}") from error
+    except Exception as error:
+        raise UserError(f"the encoder {name!r} cannot be loaded: {first_line(error)}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of tokenizers and safetensors, which are written in Rust
+            raise
+        raise UserError(f"the encoder {name!r} cannot be loaded: {first_line(error)}") from None
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainables.encoders.families import FAMILIES, named_family, unknown_family
 from trainables.encoders.kinds import Missing
+from trainables.lines import listed
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 WORD_VECTORS = (".txt", ".vec", ".npy")
@@ -84,11 +85,11 @@ def _foreign_modules(folder: Path) -> Missing | None:
     """Modules of other packages are code of the model's own: it is never run."""
     try:
         types = [str(module["type"]) for module in json.loads((folder / "modules.json").read_text(encoding="utf-8"))]
-    except (ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return f"{str(folder / 'modules.json')!r} is no list of modules", "save the model again"
     foreign = [kind for kind in types if not kind.startswith("sentence_transformers.")]
     if foreign:
-        return f"{str(folder)!r} needs code of its own ({foreign[0]}), which is not run", "name another model"
+        return f"{str(folder)!r} needs code of its own ({listed(foreign[:1])}), which is not run", "name another model"
     return None
 
 

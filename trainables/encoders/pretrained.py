@@ -22,6 +22,7 @@ from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.kept import KEPT, stamp
+from trainables.lines import shown
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 
 
@@ -102,12 +103,28 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
         if FAMILIES[config.model_type].causal:
             backbone.config.use_cache = False  # it would keep keys and values, which only writing on needs
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        _check_whole(backbone, tokenizer)
         return backbone, tokenizer, sorted(report["missing_keys"])
 
-    backbone, tokenizer, fresh = hub_errors(name, read)
+    return hub_errors(name, read)
+
+
+def _check_whole(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raise `ValueError` where what was read cannot embed a sentence: files that are whole may not go together."""
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where the files are missing
-        raise UserError(f"the encoder {name!r} has no tokenizer files")
-    return backbone, tokenizer, fresh
+        raise ValueError("it has no tokenizer files")
+    known = backbone.get_input_embeddings().num_embeddings
+    last = max(tokenizer.get_vocab().values())
+    if last >= known:
+        raise ValueError(f"its tokenizer gives numbers up to {last}, and its weights know {known} tokens")
+    for name, weights in backbone.named_parameters():
+        if not weights.isfinite().all():
+            raise ValueError(f"NaN or infinity among its weights {shown(name)}")
+    tokens = tokenizer("a", return_tensors="pt")
+    with torch.no_grad():
+        states = backbone(tokens["input_ids"], attention_mask=tokens["attention_mask"]).last_hidden_state
+    if not states.isfinite().all():
+        raise ValueError("it gives NaN or infinity for a sentence")
 
 
 def _give_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> None:

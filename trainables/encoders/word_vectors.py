@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,12 @@ from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
-from trainables.errors import UserError
+from trainables.errors import UserError, one_line
 from trainables.kept import KEPT, stamp
+from trainables.lines import bounded_lines, is_text, shown
+
+_LARGEST_LIST = 256 * 2**20
+"""Bytes of a JSON file with words."""
 
 
 class WordVectors:
@@ -26,8 +31,10 @@ class WordVectors:
     )
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray, device: str | None = None) -> None:
-        """`vectors` is (words, dim) float32, a row for each word."""
-        self.index = {word: row for row, word in enumerate(words)}
+        """`vectors` is (words, dim) float32, a row for each word; of a word that is there twice, the first counts."""
+        self.index: dict[str, int] = {}
+        for row, word in enumerate(words):
+            self.index.setdefault(word, row)
         self.vectors = vectors
         self.dim = int(vectors.shape[1])
         self.device: torch.device = chosen_device(device)
@@ -64,26 +71,48 @@ def load_word_vectors(request: EncoderRequest) -> BaseEncoder:
 def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
     words: list[str] = []
     rows: list[np.ndarray] = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            first, *numbers = line.rstrip().split(" ")
+    counts: list[int] | None = None
+
+    def refuse(number: int, problem: str) -> UserError:
+        return UserError(f"{path}, line {number}: {problem}")
+
+    with path.open("rb") as file:
+        for number, content in bounded_lines(file, refuse):
+            try:
+                first, *numbers = content.decode("utf-8-sig" if number == 1 else "utf-8").rstrip().split(" ")
+            except UnicodeDecodeError as error:
+                raise refuse(number, f"not UTF-8 ({error.reason})") from None
             if number == 1 and len(numbers) == 1:
-                continue  # word2vec's text format opens with its counts
+                counts = _header(first, numbers[0])  # word2vec's text format opens with its counts
+                continue
             # Some of GloVe's larger files have words with spaces in them, `. . .` for one.
             spaces = next((i for i, part in enumerate(numbers) if _is_number(part)), len(numbers))
             word, numbers = " ".join([first, *numbers[:spaces]]), numbers[spaces:]
             try:
                 row = np.array(numbers, dtype=np.float32)
             except ValueError:
-                raise UserError(f"{path}, line {number}: after the word {word!r} only numbers may follow") from None
+                raise refuse(number, f"after the word {shown(word)} only numbers may follow") from None
             if len(row) != len(rows[0] if rows else row) or not len(row):
                 wanted = len(rows[0]) if rows else "at least one"
-                raise UserError(f"{path}, line {number}: {len(row)} numbers after the word {word!r}, not {wanted}")
+                raise refuse(number, f"{len(row)} numbers after the word {shown(word)}, not {wanted}")
+            if not np.isfinite(row).all():
+                raise refuse(number, f"NaN or infinity after the word {shown(word)}")
             words.append(word)
             rows.append(row)
     if not rows:
         raise UserError(f"{path} is empty; a GloVe text file has a word and its numbers on each line")
+    if counts not in (None, [len(rows), len(rows[0])]):
+        raise refuse(
+            1,
+            f"it says {shown(counts)} words and numbers each, but {len(rows):,} words follow, with "
+            f"{len(rows[0])} numbers each; correct or delete it",
+        )
     return words, np.stack(rows)
+
+
+def _header(words: str, dim: str) -> list[int] | None:
+    """The counts that a first line of two numbers gives."""
+    return [int(words), int(dim)] if words.isdecimal() and dim.isdecimal() and len(words + dim) < 30 else None
 
 
 def _is_number(text: str) -> bool:
@@ -96,37 +125,63 @@ def _is_number(text: str) -> bool:
 
 def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
     try:
-        vectors = np.load(path, allow_pickle=False).astype(np.float32)
-    except (ValueError, EOFError) as error:
-        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({error})") from None
-    if vectors.ndim != 2:
-        raise UserError(f"{path} holds an array of shape {vectors.shape}, not a matrix (words, dim)")
-    beside = [p for p in sorted(path.parent.iterdir()) if p.suffix in (".parquet", ".json", ".txt")]
+        # Mapped, so that a shape which the file only claims is not made.
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # NumPy parses the header as Python does, and fails in as many ways
+        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({one_line(error)})") from None
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
+        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format")
+    if found.ndim != 2 or not found.size:
+        raise UserError(f"{path} holds an array of shape {found.shape}, not a matrix (words, dim)")
+    vectors = found.astype(np.float32)
+    wrong = ~np.isfinite(vectors).all(axis=1)
+    if wrong.any():
+        raise UserError(f"{path}, row {int(wrong.argmax()) + 1}: NaN or infinity among its numbers")
+    suffixes = (".parquet", ".json", ".txt")
+    beside = [place for place in sorted(path.parent.iterdir()) if place.suffix in suffixes and place.is_file()]
     for candidate in beside:
-        try:
-            words = _read_words(candidate)
-        except (ValueError, OSError):  # some other file that happens to lie there
-            continue
-        if len(words) == len(vectors):
+        words = _read_words(candidate, len(vectors))
+        if len(words) == len(vectors) and all(isinstance(word, str) and is_text(word) for word in words):
             return words, vectors
     raise UserError(
         f"{path} has {len(vectors)} rows, but no .parquet, .json or .txt file beside it lists {len(vectors)} words"
     )
 
 
-def _read_words(path: Path) -> list[str]:
-    """Words in row order: one a line, a JSON list, or a Parquet table (a text column, or a word per named row)."""
-    if path.suffix == ".txt":
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")  # some words are other line breaks
-    if path.suffix == ".json":
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return [str(word) for word in content] if isinstance(content, list) else []
-    import pandas as pd
+def _read_words(path: Path, count: int) -> list[str]:
+    """Words in row order: one a line, a JSON list, or a Parquet table (a text column, or a word per named row).
 
+    Another number of them than `count` where the file is something else that happens to lie there.
+    """
+    try:
+        return {".txt": _text_words, ".json": _json_words, ".parquet": _parquet_words}[path.suffix](path, count)
+    except Exception:  # not even that form: what its name promises is not in it
+        return []
+
+
+def _text_words(path: Path, count: int) -> list[str]:
+    with path.open("rb") as file:
+        lines = bounded_lines(file, lambda number, problem: UserError(f"{path}, line {number}: {problem}"))
+        return [line.decode().removesuffix("\n") for _, line in islice(lines, count + 1)]
+
+
+def _json_words(path: Path, count: int) -> list[str]:
+    if path.stat().st_size > _LARGEST_LIST:
+        return []
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return content if isinstance(content, list) else []
+
+
+def _parquet_words(path: Path, count: int) -> list[str]:
+    import pandas as pd
+    import pyarrow.parquet
+
+    if pyarrow.parquet.read_metadata(path).num_rows != count:
+        return []
     table = pd.read_parquet(path)
     numbers = table.select_dtypes("number")
     if not pd.api.types.is_numeric_dtype(table.index):  # words as the index, row numbers as a column
         order = np.argsort(numbers.iloc[:, 0].to_numpy()) if len(numbers.columns) else np.arange(len(table))
-        return [str(word) for word in table.index[order]]
+        return [*table.index[order]]
     texts = [column for column in table.columns if column not in numbers.columns]
-    return [str(word) for word in table[texts[0]]] if texts else []
+    return [*table[texts[0]]] if texts else []

@@ -13,12 +13,13 @@ import numpy as np
 
 from trainables.errors import UserError
 from trainables.kept import KEPT, stamp
+from trainables.lines import shown
 from trainables.registry import load
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.readers import READERS
 from trainables.senteval.scorers import SCORERS, THREE
 from trainables.senteval.tasks import Task
-from trainables.senteval.text_files import broken, class_number, read_fields, read_lines, read_text, score_within, shown
+from trainables.senteval.text_files import broken, class_number, read_fields, read_lines, read_text, score_within
 
 _STS_SCALE = (0, 5)
 _SICK_SCALE = (1, 5)
@@ -28,12 +29,15 @@ def read_task(task: Task, data: Path) -> TaskData:
     """Read and check one task. Its files are relative to the data folder, or absolute."""
     paths = [data / file for file in task.files]
     result: TaskData = load(READERS[task.layout].function)(task, paths)
-    pairs = {split.right is not None for split in result.splits.values()}
-    if len(pairs) > 1 or (SCORERS[task.kind].target == "scores" and pairs != {True}):
-        raise UserError(f"{task.name}: every example in {paths[0].parent} must be a pair of sentences, or none")
-    for name, split in result.splits.items():
+    pairs = SCORERS[task.kind].target == "scores" or next(iter(result.splits.values())).right is not None
+    for place, (name, split) in enumerate(result.splits.items()):
+        path = paths[place * (READERS[task.layout].files_per_split or 0)]
         if not len(split):
-            raise UserError(f"{task.name}: {paths[0].parent} holds no example for {name}")
+            raise UserError(f"{task.name}: {path} holds no example for {name}")
+        if (split.right is not None) != pairs:
+            raise UserError(
+                f"{task.name}: every example in {path} must be a {'pair of sentences' if pairs else 'sentence'}"
+            )
     if result.classes:
         name, split = next(iter(result.splits.items()))
         if len(np.unique(split.labels)) < 2:
@@ -216,7 +220,7 @@ def probing(task: Task, paths: Sequence[Path]) -> TaskData:
     for name, part in rows.items():
         for number, label, _ in part:
             if label not in labels:
-                raise broken(path, number, f"label {label!r} does not occur in the train part")
+                raise broken(path, number, f"label {shown(label)} does not occur in the train part")
         splits[name] = _split([(tokens, None, labels[label]) for _, label, tokens in part])
     return TaskData(splits, len(labels))
 

@@ -23,10 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError, choices
+from trainables.lines import is_text, listed, shown
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import Task
-from trainables.senteval.text_files import broken, class_number, read_lines, read_text, score_within, shown
+from trainables.senteval.text_files import broken, class_number, read_lines, read_text, score_within
 
 Line = tuple[int, Mapping[str, object]]
 """The number of a line from 1, and its values by column."""
@@ -71,8 +72,8 @@ class _Table:
     def scores(self, scale: tuple[float, float]) -> np.ndarray:  # (lines,)
         found = np.array([score_within(self._text(line, "score"), self.path, line[0], scale) for line in self.lines])
         if not np.isfinite(found).all():
-            number, values = self.lines[int(np.isfinite(found).argmin())]
-            raise broken(self.path, number, f"score {values['score']} is not a finite number")
+            number, _ = self.lines[int(np.isfinite(found).argmin())]
+            raise broken(self.path, number, f"score {found[~np.isfinite(found)][0]:g} is not a finite number")
         return found
 
     def _sentences(self, column: str) -> list[str]:
@@ -82,10 +83,12 @@ class _Table:
         number, values = line
         value = values.get(column)
         if value is None:
-            raise broken(self.path, number, f"no {column!r}; the columns are {', '.join(map(repr, values))}")
+            raise broken(self.path, number, f"no {column!r}; the columns are {listed([*values])}")
+        if isinstance(value, str) and not is_text(value):
+            raise broken(self.path, number, f"{column!r} holds half of a character (a lone surrogate): {shown(value)}")
         if isinstance(value, str) or (column in ("label", "score") and isinstance(value, int | float)):
             return str(value)
-        raise broken(self.path, number, f"{column!r} is {shown(json.dumps(value))}, not text")
+        raise broken(self.path, number, f"{column!r} is {shown(value)}, not text")
 
 
 def _lines(path: Path) -> Iterator[Line]:
@@ -123,7 +126,7 @@ def _csv(path: Path) -> Iterator[Line]:
 def _named(path: Path, header: Sequence[str], records: Iterator[tuple[int, list[str]]]) -> Iterator[Line]:
     columns = [column.strip() for column in header]
     if len(set(columns)) < len(columns):
-        raise broken(path, 1, f"a column is named twice: {', '.join(columns)}")
+        raise broken(path, 1, f"a column is named twice: {listed(sorted(columns))}")
     for number, fields in records:
         if len(fields) != len(columns):
             raise broken(path, number, f"expected {len(columns)} columns as in line 1, found {len(fields)}")
@@ -138,6 +141,10 @@ def _jsonl(path: Path) -> Iterator[Line]:
             values = json.loads(line)
         except json.JSONDecodeError as error:
             raise broken(path, number, f"not JSON ({error.msg}): {shown(line)}") from None
+        except ValueError as error:  # a whole number of more digits than Python reads
+            raise broken(path, number, f"not JSON ({error})") from None
+        except RecursionError:
+            raise broken(path, number, "not JSON (brackets within brackets without an end)") from None
         if not isinstance(values, dict):
             raise broken(path, number, f"expected an object with columns, found {shown(line)}")
         yield number, values

@@ -6,11 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainables.errors import UserError, choices
+from trainables.lines import bounded_lines, shown
+
+_NAMED, _LENGTH = 12, 40
+"""So many classes are named in a message, if none has a longer name."""
 
 
 def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
-    """The whole file; refused where it is empty or no text of that encoding."""
+    """The whole file; refused where it is empty, no text of that encoding, or has a line that is too long."""
     try:
+        with path.open("rb") as file:
+            for _ in bounded_lines(file, lambda line, problem: broken(path, line, problem)):
+                pass
         content = path.read_text(encoding=encoding)
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
@@ -42,7 +49,9 @@ def read_fields(path: Path, columns: int, header: bool = False, more: bool = Fal
 def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> int:
     """Which of the classes a label names."""
     if label not in labels:
-        raise broken(path, line, f"label {label!r} is none of {choices(labels)}")
+        short = len(labels) <= _NAMED and all(len(name) <= _LENGTH and name.isprintable() for name in labels)
+        known = choices(labels) if short else f"the {len(labels):,} classes"
+        raise broken(path, line, f"label {shown(label)} is none of {known}")
     return labels.index(label)
 
 
@@ -52,15 +61,10 @@ def score_within(found: str, path: Path, line: int, scale: tuple[float, float]) 
     try:
         value = float(found)
     except ValueError:
-        raise broken(path, line, f"score {found!r} is not a number") from None
+        raise broken(path, line, f"score {shown(found)} is not a number") from None
     if not low <= value <= high:
-        raise broken(path, line, f"score {found} is not between {low:g} and {high:g}")
+        raise broken(path, line, f"score {value:g} is not between {low:g} and {high:g}")
     return value
-
-
-def shown(line: str) -> str:
-    """A line as a message quotes it."""
-    return repr(line if len(line) <= 60 else line[:57] + "...")
 
 
 def broken(path: Path, line: int, problem: str) -> UserError:

@@ -1,0 +1,136 @@
+"""Pickles of plain containers, texts, numbers and NumPy arrays, read without running anything that they name.
+
+A pickle is a program: it may call whatever it names, claim any size, and hang by comparing what it builds. So none of
+the objects that it names is the real one. Arrays are made here from their bytes, types and shapes, which must agree;
+only operations that plain data needs are carried out; keys are numbers or texts.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+_DTYPE = re.compile(r"[fiub][1248]")
+
+
+class _Dtype:
+    """What stands for `numpy.dtype`: kind and size, then the order of bytes."""
+
+    def __init__(self, code: str, *_: object) -> None:
+        if not isinstance(code, str) or not _DTYPE.fullmatch(code):
+            raise pickle.UnpicklingError(f"an array of {code!r:.40} is none of numbers")
+        self.dtype = np.dtype(code)
+
+    def __setstate__(self, state: Any) -> None:
+        self.dtype = self.dtype.newbyteorder({"<": "<", ">": ">", "|": "|"}[state[1]])
+
+
+class Array:
+    """What stands for `numpy.ndarray`; `array` is the real one."""
+
+    def __init__(self, *_: object) -> None:
+        self.array = np.empty(0)
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, fortran, content = state
+        self.array = _made(content, kind, shape, "F" if fortran else "C")
+
+
+def _made(content: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
+    raw = _encode(content, "latin1") if isinstance(content, str) else bytes(content)
+    if not isinstance(kind, _Dtype) or math.prod(shape) * kind.dtype.itemsize != len(raw) or min(shape, default=0) < 0:
+        raise pickle.UnpicklingError("the size of an array is not that of its numbers")
+    return np.frombuffer(raw, dtype=kind.dtype).reshape(shape, order="F" if order == "F" else "C")
+
+
+def _from_buffer(content: Any, kind: Any, shape: Any, order: Any) -> Array:
+    found = Array()
+    found.array = _made(content, kind, shape, order)
+    return found
+
+
+def _scalar(kind: Any, content: Any) -> Any:
+    return _made(content, kind, (), "C").item()
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """How old pickles write bytes."""
+    if encoding not in ("latin1", "latin-1"):
+        raise pickle.UnpicklingError(f"bytes in {encoding!r:.40}")
+    return text.encode("latin-1")
+
+
+def _ordered(items: Iterable[Any] = ()) -> dict[Any, Any]:
+    pairs = [(key, value) for key, value in items]
+    _check_keys(key for key, _ in pairs)
+    return dict(pairs)
+
+
+_MULTIARRAY: dict[str, object] = {"_reconstruct": Array, "scalar": _scalar}
+_ADMITTED: dict[str, dict[str, object]] = {
+    "collections": {"OrderedDict": _ordered},
+    "_codecs": {"encode": _encode},
+    "numpy": {"ndarray": Array, "dtype": _Dtype},
+    "numpy.core.multiarray": _MULTIARRAY,
+    "numpy._core.multiarray": _MULTIARRAY,
+    "numpy.core.numeric": {"_frombuffer": _from_buffer},
+    "numpy._core.numeric": {"_frombuffer": _from_buffer},
+}
+"""Arrays and plain containers need these names and no others."""
+
+_LEFT_OUT = (
+    *(pickle.PERSID, pickle.BINPERSID, pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.INST, pickle.OBJ),
+    *(pickle.NEWOBJ, pickle.NEWOBJ_EX, pickle.BYTEARRAY8, pickle.NEXT_BUFFER, pickle.READONLY_BUFFER),
+    *(pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET),
+)
+"""Operations that plain data does without: objects of other kinds, and sets."""
+
+
+def _check_keys(keys: Iterable[object]) -> None:
+    if any(not isinstance(key, int | str | bytes) for key in keys):  # the hash of nested tuples may take for ever
+        raise pickle.UnpicklingError("a key is neither a number nor a text")
+
+
+# The one written in Python: that in C makes a table as large as the number of a note that a pickle says to keep.
+class _Plain(pickle._Unpickler):
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
+        code: run for code, run in pickle._Unpickler.dispatch.items() if bytes([code]) not in _LEFT_OUT
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        if name not in _ADMITTED.get(module, ()):
+            raise pickle.UnpicklingError(f"{module}.{name} is neither an array nor a plain container")
+        return _ADMITTED[module][name]
+
+    def load_keyed(self, run: Callable[[Any], None]) -> None:
+        """A dictionary's items are on the stack, from the last mark on: keys and values in turn."""
+        _check_keys(self.stack[::2])
+        run(self)
+
+    def load_one(self) -> None:
+        _check_keys(self.stack[-2:-1])
+        self.load_setitem()
+
+    dispatch[pickle.SETITEM[0]] = load_one
+    dispatch[pickle.SETITEMS[0]] = lambda self: self.load_keyed(pickle._Unpickler.load_setitems)
+    dispatch[pickle.DICT[0]] = lambda self: self.load_keyed(pickle._Unpickler.load_dict)
+
+
+def read_plain(path: Path) -> Any:
+    """What the pickle holds; an array is the `array` of an `Array`. Bytes of Python 2 become texts.
+
+    Raises `OSError`, or whatever else a broken pickle brings about: it is a program that failed.
+    """
+    with path.open("rb") as file:
+        return _Plain(file, encoding="latin1").load()
+
+
+def real(value: Any) -> Any:
+    """The array that an `Array` stands for; any other value as it is."""
+    return value.array if isinstance(value, Array) else value
