@@ -43,8 +43,6 @@ SECONDS, MEGABYTES = 20.0, 512
 LONGEST_SENTENCE = 700
 """Characters of a refusal, without the names of files in it."""
 
-HUGE_LINE = 20 << 20
-"""Bytes: more than a reader takes for one line."""
 DEEP = 100_000
 """Levels of JSON: more than Python's reader can follow."""
 
@@ -311,11 +309,6 @@ TEXT: dict[str, Mutation] = {
     "first line only": _on_lines(lambda lines, rng: lines.__delitem__(slice(1, None))),
 }
 """For files with lines of text."""
-
-
-def huge_line(content: bytes, rng: Random) -> bytes:
-    """One line that is longer than any reader takes. Slow to write, so that it stands in no table here."""
-    return _on_a_line(lambda line, rng: _insert(line, rng, b"x" * HUGE_LINE))(content, rng)
 
 
 # ---- JSON ----
