@@ -57,7 +57,7 @@ else:
 """
 
 
-REFUSED = "refused AuthenticationError"
+REFUSED = "refused "
 
 
 def joined(address: str, environment: dict[str, str]) -> str:
