@@ -63,7 +63,7 @@ def read_fields(kind: type[T], content: Any, where: str = "") -> T:
 def check_types(item: Any, where: str) -> None:
     """`UserError` for the first field of a dataclass' instance that is not of its type, as far as that is one of text,
     numbers, objects and dataclasses, alone or in tuples: for what a person writes as Python."""
-    for name, hint in _hints(type(item)).items():
+    for name, hint in _hints(type(item)).items():  # type: ignore[arg-type]
         origin, parts = get_origin(hint), get_args(hint)
         value = getattr(item, name)
         kind, values = (parts[0], value) if origin is tuple and parts[1:] == (...,) else (hint, (value,))

@@ -137,7 +137,7 @@ class Folder:
 def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     """`signature` was taken before: what changes meanwhile is read the next time."""
     problems: list[str] = []
-    info = _or_none(lambda: StudyInfo.load(results), problems)
+    info = _or_none(lambda: _info(results), problems)
     records, set_aside = ledger.sift()
     called = _Names(info)
     names = {record.key: called.name(record) for record in records}
@@ -162,6 +162,12 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         names=names,
         problems=tuple(problems),
     )
+
+
+def _info(results: Path) -> StudyInfo:
+    info = StudyInfo.load(results)
+    info.check_names(results)  # the file may have changed since the page began, and its plugins ran then
+    return info
 
 
 def signature_of(results: Path) -> Signature:
