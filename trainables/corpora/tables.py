@@ -202,7 +202,7 @@ def _parquet(file: Path) -> Table:
             with pyarrow.parquet.ParquetFile(file) as table:
                 for chunk in table.iter_batches(_ROWS_AT_ONCE, columns=list(wanted)):
                     chunk.validate(full=True)
-                    unpacked += chunk.nbytes
+                    unpacked += sum(map(_unpacked, chunk.columns))
                     if unpacked > most_unpacked(file):
                         raise UserError(f"{file}, after row {number}: {TOO_MUCH_UNPACKED}")
                     for record in chunk.to_pylist():
@@ -225,6 +225,17 @@ def _parquet(file: Path) -> Table:
     except _BROKEN as error:
         raise _unreadable(0, error) from None
     return Table(str(file), tuple(schema.names), f"{file}, row 1", read)
+
+
+def _unpacked(column: Any) -> int:
+    """Bytes of an Arrow column with each text as often as it is there; it may hold one text for a million rows."""
+    import pyarrow
+    import pyarrow.compute
+
+    if not pyarrow.types.is_dictionary(column.type) or not pyarrow.types.is_string(column.type.value_type):
+        return int(column.nbytes)
+    lengths = pyarrow.compute.binary_length(column.dictionary)
+    return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
 
 
 def _of_folder(folder: Path) -> Table:

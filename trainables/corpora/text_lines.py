@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 from trainables.errors import UserError
 from trainables.lines import bounded_lines
 
-_UNPACKED, _FREE = 200, 64 * 2**20
+_UNPACKED, _FREE = 200, 16 * 2**20
 """A packed file may unpack to so many times its size, beyond so many bytes; text packs to a third or a tenth."""
 LONGEST_ARRAY = 256 * 2**20
 """Bytes of a JSON array."""

@@ -28,7 +28,8 @@ class _Dtype:
         self.dtype = np.dtype(code)
 
     def __setstate__(self, state: Any) -> None:
-        self.dtype = self.dtype.newbyteorder({"<": "<", ">": ">", "|": "|"}[state[1]])
+        order: Any = {"<": "<", ">": ">", "|": "|"}[state[1]]
+        self.dtype = self.dtype.newbyteorder(order)
 
 
 class Array:
@@ -97,10 +98,13 @@ def _check_keys(keys: Iterable[object]) -> None:
         raise pickle.UnpicklingError("a key is neither a number nor a text")
 
 
-# The one written in Python: that in C makes a table as large as the number of a note that a pickle says to keep.
-class _Plain(pickle._Unpickler):
+_Unpickler: Any = pickle._Unpickler
+"""The one written in Python: that in C makes a table as large as the number of a note that a pickle says to keep."""
+
+
+class _Plain(_Unpickler):
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
-        code: run for code, run in pickle._Unpickler.dispatch.items() if bytes([code]) not in _LEFT_OUT
+        code: run for code, run in _Unpickler.dispatch.items() if bytes([code]) not in _LEFT_OUT
     }
 
     def find_class(self, module: str, name: str) -> Any:
@@ -118,8 +122,8 @@ class _Plain(pickle._Unpickler):
         self.load_setitem()
 
     dispatch[pickle.SETITEM[0]] = load_one
-    dispatch[pickle.SETITEMS[0]] = lambda self: self.load_keyed(pickle._Unpickler.load_setitems)
-    dispatch[pickle.DICT[0]] = lambda self: self.load_keyed(pickle._Unpickler.load_dict)
+    dispatch[pickle.SETITEMS[0]] = lambda self: self.load_keyed(_Unpickler.load_setitems)
+    dispatch[pickle.DICT[0]] = lambda self: self.load_keyed(_Unpickler.load_dict)
 
 
 def read_plain(path: Path) -> Any:
