@@ -1,0 +1,62 @@
+"""Studies that are struck on purpose, seed by seed, and plain Tune under the same faults: what each of them loses.
+
+A study runs on a head and two nodes, made of Linux namespaces on this machine, with arithmetic in place of trainings.
+The seed draws the fault and the moment. Where the fault ends the study, the same command is run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks._asked import check_numbers
+from trainables.errors import UserError
+
+BEGIN, END = "<!-- chaos: begin -->", "<!-- chaos: end -->"
+"""Between these lines of a page its table stands."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Strike, and write the table."""
+    asked = _parser().parse_args(arguments)
+    check_numbers(asked, seeds=1, first=0)
+    if asked.out is not None and not (asked.out.is_file() and BEGIN in asked.out.read_text()):
+        raise UserError(f"--out {asked.out} is no page with the line {BEGIN}")
+    from benchmarks._chaos_machines import check_namespaces, run_inside
+
+    check_namespaces()
+    options = [*map(str, (asked.first, asked.seeds)), *(["ours"] if asked.ours else [])]
+    done = run_inside("benchmarks._chaos_run", options, stdout=subprocess.PIPE)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if rows:
+        from benchmarks._chaos_table import page
+
+        text = page(rows)
+        print(text)
+        if asked.out is not None:
+            before, _, rest = asked.out.read_text().partition(BEGIN)
+            asked.out.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
+    if done.returncode:
+        raise UserError(f"chaos ended after {len(rows)} of {asked.seeds} seeds; what it said is above")
+    broken = [f"seed {row['seed']}: {', '.join(row['study']['broken'])}" for row in rows if row["study"]["broken"]]
+    if broken:
+        raise UserError("promises were broken: " + "; ".join(broken))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks chaos",
+        description=(__doc__ or "").partition("\n")[0],
+        epilog="example:\n  python -m benchmarks chaos --seeds 20 --out docs/reliability.md",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seeds", type=int, default=20, metavar="N", help="how many (default 20)")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first of them (default 0)")
+    parser.add_argument("--ours", action="store_true", help="without plain Tune")
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the table into, after {BEGIN}")
+    return parser
+
+
