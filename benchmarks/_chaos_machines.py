@@ -158,8 +158,8 @@ class Machines:
 
     def _ray(self, number: int, options: str) -> str:
         return (
-            f"exec {sys.executable} -m benchmarks._chaos_node start --block --node-ip-address={NETWORK}.{number} --object-store-memory=100000000 "
-            f"--disable-usage-stats {AGENTS} {options}"
+            f"exec {sys.executable} -m benchmarks._chaos_node start --block --node-ip-address={NETWORK}.{number} "
+            f"--object-store-memory=100000000 --disable-usage-stats {AGENTS} {options}"
         )
 
     def _start(self, command: Sequence[str], **more: Any) -> subprocess.Popen[bytes]:

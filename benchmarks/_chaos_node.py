@@ -1,4 +1,4 @@
-"""`ray start` on a busy machine: Ray waits 30 seconds for its own processes, which no setting changes; this waits longer."""
+"""`ray start` on a busy machine: Ray waits 30 seconds for its own processes, which no setting changes; this longer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Strikes studies within namespaces of their own, and prints a JSON line for each seed: `python -m benchmarks chaos`."""
+"""Strikes studies within namespaces of their own, a JSON line for each seed: what `python -m benchmarks chaos` runs."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import random
 import shutil
@@ -49,6 +50,8 @@ class Outcome:
     """How each command ended."""
     repeated: int = 0
     """Steps that were taken more than once, but for those of records that the fault destroyed."""
+    longest: int = 0
+    """The most of them that one trial took."""
     again: int = 0
     """Trials that trained although they were finished."""
     seconds: float = 0.0
@@ -70,7 +73,7 @@ class Runner:
     def undisturbed(self, system: System) -> Whole:
         """What it gives and takes, run once; the second run of a pair, since the first one fills the caches."""
         if system.name not in self.whole:
-            results, study, began = self._begin(system, "whole")
+            results, study, began = self._begin(system)
             code = self._wait(study)
             keys = sorted(trained(self.machines.log))
             answer = system.answer(results)
@@ -84,7 +87,7 @@ class Runner:
         """Run a study, strike it, and see it to its end."""
         whole, draw = self.undisturbed(system), random.Random(seed)
         outcome = Outcome("", draw.uniform(EARLIEST, LATEST))
-        results, study, began = self._begin(system, str(seed))
+        results, study, began = self._begin(system)
         total = STEPS * len(whole.keys)
 
         def reached() -> bool:
@@ -97,7 +100,6 @@ class Runner:
         finished = self._finished(system, results)
         kept = {path: path.read_bytes() for path in system.records(results)}
         repair = fault.strike(case)
-        struck = time.time()
         outcome.done = case.done + (f" for {lasts:.0f} s" if lasts and "minute" not in case.done else "")
         until(lambda: study.poll() is not None, lasts)
         repair()
@@ -111,11 +113,11 @@ class Runner:
             self.machines.ready()
             began, study = time.monotonic(), self._start(system, results)
         outcome.seconds = spent - whole.seconds
-        self._count(outcome, fault, case, finished, struck)
+        self._count(outcome, case, finished)
         outcome.same = system.answer(results) == whole.answer
         if isinstance(system, Study):
             survivors = {path: content for path, content in kept.items() if path not in case.lost}
-            self._judge(outcome, system, results, whole, survivors)
+            self._judge(outcome, fault, system, results, whole, survivors)
         return outcome
 
     def _finished(self, system: System, results: Path) -> dict[str, float]:
@@ -128,9 +130,7 @@ class Runner:
     def _log(self) -> list[tuple[str, list[tuple[int, float]]]]:
         return list(trained(self.machines.log).items())
 
-    def _count(
-        self, outcome: Outcome, fault: Fault, case: Case, finished: dict[str, float], struck: float
-    ) -> None:
+    def _count(self, outcome: Outcome, case: Case, finished: dict[str, float]) -> None:
         """How much of the work was done twice."""
         lost = {path.stem for path in case.lost}
         for key, steps in self._log():
@@ -138,22 +138,23 @@ class Runner:
                 continue
             more = len(steps) - len({step for step, _ in steps})
             outcome.repeated += more
-            again = [step for step, at in steps if key in finished and at > max(finished[key], 0.0)]
+            again = [step for step, at in steps if key in finished and at > finished[key]]
             outcome.again += bool(again)
-            if more > fault.intervals * EVERY:
-                outcome.broken.append(f"{key} repeated {more} steps")
-        if outcome.again:
-            outcome.broken.append(f"{outcome.again} finished trials trained again")
+            outcome.longest = max(outcome.longest, more)
 
     def _judge(
-        self, outcome: Outcome, system: Study, results: Path, whole: Whole, kept: dict[Path, bytes]
+        self, outcome: Outcome, fault: Fault, system: Study, results: Path, whole: Whole, kept: dict[Path, bytes]
     ) -> None:
         """Which promises of a study do not hold."""
+        if outcome.longest > fault.intervals * EVERY:
+            outcome.broken.append(f"a trial repeated {outcome.longest} steps")
+        if outcome.again:
+            outcome.broken.append(f"{outcome.again} finished trials trained again")
         if outcome.codes[-1]:
             outcome.broken.append(f"it did not end well: {outcome.codes}")
         outcome.broken += system.problems(results, whole.keys, kept)
         if not outcome.same:
-            outcome.broken.append("another report")
+            outcome.broken.append(f"another report: {_difference(whole.answer, system.answer(results))}")
         if "Traceback" in self.console.read_text(errors="replace"):
             outcome.broken.append("a traceback")
 
@@ -164,11 +165,12 @@ class Runner:
             if isinstance(case.system, Study) and f"{record}" in said:
                 record.unlink(missing_ok=True)
 
-    def _begin(self, system: System, name: str) -> tuple[Path, subprocess.Popen[bytes], float]:
+    def _begin(self, system: System) -> tuple[Path, subprocess.Popen[bytes], float]:
         self.machines.ready()
         self.machines.log.unlink(missing_ok=True)
         self.console.unlink(missing_ok=True)
-        results = self.machines.disk / f"{system.name}-{name}"
+        results = self.machines.disk / "results"
+        shutil.rmtree(results, ignore_errors=True)
         return results, self._start(system, results), time.monotonic()
 
     def _start(self, system: System, results: Path) -> subprocess.Popen[bytes]:
@@ -187,6 +189,12 @@ class Runner:
             return -1
 
 
+def _difference(one: str, other: str) -> str:
+    """The first line that only one of two texts has."""
+    lines = difflib.ndiff(one.splitlines(), other.splitlines())
+    return next((line for line in lines if line[:1] in "+-"), "")[:200]
+
+
 def main(first: int, seeds: int, systems: Callable[[list[str], int], list[System]]) -> None:
     """Strike every seed; the answers of an earlier one are the keys of plain Tune."""
     scratch = Path(tempfile.mkdtemp(prefix="ch"))
@@ -202,7 +210,6 @@ def main(first: int, seeds: int, systems: Callable[[list[str], int], list[System
                 outcome = runner.strike(system, fault, seed)
                 row["tune" if isinstance(system, PlainTune) else "study"] = asdict(outcome)
                 shutil.copy(runner.console, f"/tmp/chaos-{seed}-{system.name}.txt")
-                shutil.rmtree(machines.disk / f"{system.name}-{seed}", ignore_errors=True)
                 print(f"seed {seed}, {system.name}: {outcome}, {time.monotonic() - began:.0f} s", file=sys.stderr)
             print(json.dumps(row), flush=True)
     finally:

@@ -1,4 +1,4 @@
-"""What chaos strikes: a study of ours, and the same trials by plain Tune. Each says how it is started, and what it holds."""
+"""What chaos strikes, a study of ours and the same trials by plain Tune: how each is started, and what it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials that chaos strikes: arithmetic in place of a training, with a checkpoint every few steps and a log of every step.
+"""Trials that chaos strikes: arithmetic in place of a training, a checkpoint every few steps, and a log of every step.
 
 Each step needs the whole state of the one before, so a checkpoint that was torn, foreign or damaged shows in the score.
 The log is only appended to, a line a step, by whatever process takes the step: what ran twice stands there twice.

@@ -58,5 +58,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ours", action="store_true", help="without plain Tune")
     parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the table into, after {BEGIN}")
     return parser
-
-

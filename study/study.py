@@ -93,7 +93,10 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
         if searcher.limited:
             info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.remaining))
             say(ended_in_words(info.limited))
-        save_info(plan, info, searcher.explored, ledger)
+        try:
+            save_info(plan, info, searcher.explored, ledger)
+        except OSError as error:  # what ended the study, such as a full disk, may hold on
+            raise as_user_error(error, plan.place.shown) from None
         plan.place.push_changed()
 
 
@@ -101,8 +104,8 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
 def alone(plan: Plan) -> Iterator[None]:
     """Keep other studies out of the results folder: two at once would run the same trials, and write the same files.
 
-    The lock is the operating system's, so one that was killed leaves the folder free. It does not reach a URL. `UserError`
-    where another study has it.
+    The lock is the operating system's, so one that was killed leaves the folder free. It does not reach a URL.
+    `UserError` where another study has it.
     """
     if plan.place.url is not None:  # what is locked here is this process's own working copy
         yield
