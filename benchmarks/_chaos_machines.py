@@ -37,10 +37,10 @@ START_SECONDS = 400.0
 QUICK_DEATH = {
     "RAY_health_check_initial_delay_ms": "3000",
     "RAY_health_check_period_ms": "2000",
-    "RAY_health_check_timeout_ms": "4000",
-    "RAY_health_check_failure_threshold": "3",
+    "RAY_health_check_timeout_ms": "5000",
+    "RAY_health_check_failure_threshold": "4",
 }
-"""A node that nobody hears of is dead after about 15 seconds; by default it takes Ray about 45."""
+"""A node that nobody hears of is dead after about half a minute; by default it takes Ray twice as long."""
 
 
 def check_namespaces() -> None:
@@ -49,10 +49,11 @@ def check_namespaces() -> None:
         raise UserError("chaos needs Linux namespaces, and this machine lets nobody make them: `unshare -rmnp` fails")
 
 
-def run_inside(module: str, arguments: Sequence[str], **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run a module in namespaces of its own; with its end all that it started ends."""
+def run_inside(module: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
+    """Start a module in namespaces of its own, its output in a pipe; with its end all that it started ends."""
     command = [*NAMESPACES, "--mount-proc", sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": python_path()}, text=True, **more)
+    environment = {**os.environ, "PYTHONPATH": python_path()}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 class Machines:

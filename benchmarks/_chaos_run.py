@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -118,6 +117,10 @@ class Runner:
         if isinstance(system, Study):
             survivors = {path: content for path, content in kept.items() if path not in case.lost}
             self._judge(outcome, fault, system, results, whole, survivors)
+            if outcome.broken:
+                print(
+                    f"seed {seed}, {fault.name}:", self.console.read_text(errors="replace"), file=sys.stderr, flush=True
+                )
         return outcome
 
     def _finished(self, system: System, results: Path) -> dict[str, float]:
@@ -195,35 +198,24 @@ def _difference(one: str, other: str) -> str:
     return next((line for line in lines if line[:1] in "+-"), "")[:200]
 
 
-def main(first: int, seeds: int, systems: Callable[[list[str], int], list[System]]) -> None:
-    """Strike every seed; the answers of an earlier one are the keys of plain Tune."""
+def main(tune: bool, seeds: list[int]) -> None:
+    """Strike a study for every seed, and plain Tune too if it is asked for."""
     scratch = Path(tempfile.mkdtemp(prefix="ch"))
     machines = Machines(scratch)
     runner = Runner(machines, scratch)
     try:
         keys = runner.undisturbed(Study()).keys
-        for seed in range(first, first + seeds):
+        for seed in seeds:
             fault = fault_of(seed)
             row: dict[str, object] = {"seed": seed, "fault": fault.name}
-            for system in systems(keys, fault.workers):
-                began = time.monotonic()
-                outcome = runner.strike(system, fault, seed)
-                row["tune" if isinstance(system, PlainTune) else "study"] = asdict(outcome)
-                shutil.copy(runner.console, f"/tmp/chaos-{seed}-{system.name}.txt")
-                print(f"seed {seed}, {system.name}: {outcome}, {time.monotonic() - began:.0f} s", file=sys.stderr)
+            row["study"] = asdict(runner.strike(Study(fault.workers), fault, seed))
+            if tune:
+                row["tune"] = asdict(runner.strike(PlainTune(keys), fault, seed))
             print(json.dumps(row), flush=True)
     finally:
         machines.kill_all()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _both(keys: list[str], workers: int) -> list[System]:
-    return [Study(workers), PlainTune(keys)]
-
-
-def _ours(keys: list[str], workers: int) -> list[System]:
-    return [Study(workers)]
-
-
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), _ours if "ours" in sys.argv else _both)
+    main(sys.argv[1] == "both", [int(seed) for seed in sys.argv[2:]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,18 +28,23 @@ def main(arguments: Sequence[str]) -> None:
     from benchmarks._chaos_machines import check_namespaces, run_inside
 
     check_namespaces()
-    options = [*map(str, (asked.first, asked.seeds)), *(["ours"] if asked.ours else [])]
-    done = run_inside("benchmarks._chaos_run", options, stdout=subprocess.PIPE)
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if rows:
-        from benchmarks._chaos_table import page
+    from benchmarks._chaos_faults import fault_of
+    from benchmarks._chaos_table import page
 
-        text = page(rows)
-        print(text)
-        if asked.out is not None:
-            before, _, rest = asked.out.read_text().partition(BEGIN)
-            asked.out.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
-    if done.returncode:
+    rows = []
+    # those of several workers are the slowest, and come last
+    seeds = sorted(range(asked.first, asked.first + asked.seeds), key=lambda seed: fault_of(seed).workers)
+    with run_inside("benchmarks._chaos_run", ["ours" if asked.ours else "both", *map(str, seeds)]) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            rows.append(json.loads(line))
+            print(f"seed {rows[-1]['seed']}, {rows[-1]['fault']}: {json.dumps(rows[-1])}", file=sys.stderr, flush=True)
+            if asked.out is not None:  # at once: a person may stop it
+                before, _, rest = asked.out.read_text().partition(BEGIN)
+                asked.out.write_text(f"{before}{BEGIN}\n\n{page(rows)}\n\n{END}{rest.partition(END)[2]}")
+    if rows:
+        print(page(rows))
+    if len(rows) < asked.seeds:
         raise UserError(f"chaos ended after {len(rows)} of {asked.seeds} seeds; what it said is above")
     broken = [f"seed {row['seed']}: {', '.join(row['study']['broken'])}" for row in rows if row["study"]["broken"]]
     if broken:

@@ -103,8 +103,8 @@ class TensorBoard(Watcher):
 
     @contextlib.contextmanager
     def _abandoned_on_error(self) -> Iterator[None]:
-        """Where the disk is full no file is closed any more: TensorBoard's library would try each again when the process
-        ends, with a traceback."""
+        """Where the disk is full no file is closed any more: the library would try each again when the process ends,
+        with a traceback."""
         try:
             yield
         except OSError:
