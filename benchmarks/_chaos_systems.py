@@ -105,8 +105,9 @@ def trained(log: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def timeless(report: str) -> str:
-    """A report without what a clock tells, and without its folder."""
-    return re.sub(r"\d{4}\\?-\d\d\\?-\d\d[T ]\d\d:\d\d:\d\d\+00:00", "TIME", report)
+    """A report without what a clock tells: when the study began, and what crews spent their time on."""
+    report = re.sub(r"\d{4}\\?-\d\d\\?-\d\d[T ]\d\d:\d\d:\d\d\+00:00", "TIME", report)
+    return re.sub(r"(?m)^- Time of the workers.*$", "- TIMES", report)
 
 
 def _by_age(states: object) -> list[Path]:
