@@ -199,19 +199,18 @@ def _difference(one: str, other: str) -> str:
 
 
 def main(tune: bool, seeds: list[int]) -> None:
-    """Strike a study for every seed, and plain Tune too if it is asked for."""
+    """Strike a study for every seed, then plain Tune too if it is asked for."""
     scratch = Path(tempfile.mkdtemp(prefix="ch"))
     machines = Machines(scratch)
     runner = Runner(machines, scratch)
     try:
         keys = runner.undisturbed(Study()).keys
-        for seed in seeds:
-            fault = fault_of(seed)
-            row: dict[str, object] = {"seed": seed, "fault": fault.name}
-            row["study"] = asdict(runner.strike(Study(fault.workers), fault, seed))
-            if tune:
-                row["tune"] = asdict(runner.strike(PlainTune(keys), fault, seed))
-            print(json.dumps(row), flush=True)
+        for name in ("study", "tune")[: 1 + tune]:
+            for seed in seeds:
+                fault = fault_of(seed)
+                system = Study(fault.workers) if name == "study" else PlainTune(keys)
+                outcome = asdict(runner.strike(system, fault, seed))
+                print(json.dumps({"seed": seed, "fault": fault.name, name: outcome}), flush=True)
     finally:
         machines.kill_all()
         shutil.rmtree(scratch, ignore_errors=True)

@@ -12,30 +12,30 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown: a row a seed, and what all of them come to."""
     from reports.markdown import table
 
-    both = all("tune" in row for row in rows)
-    seeds = [int(row["seed"]) for row in rows]
-    heads = ["seed", "fault", "what was done", "the study", "steps repeated", "seconds lost"]
+    seeds = sorted(int(row["seed"]) for row in rows)
+    both = any("tune" in row for row in rows)
     lines = []
     for row in sorted(rows, key=lambda row: (str(row["fault"]), int(row["seed"]))):
         study = row["study"]
-        line = [str(row["seed"]), str(row["fault"]), f"{study['done']}, after {study['moment']:.0%}", _told(study)]
-        line += [str(study["repeated"]), f"{study['seconds']:.0f}"]
-        if both:
-            line += [_told(row["tune"]), str(row["tune"]["repeated"]), f"{row['tune']['seconds']:.0f}"]
-        lines.append(line)
-    heads += ["plain Tune", "steps repeated", "seconds lost"] if both else []
+        line = [str(row["seed"]), str(row["fault"]), f"{study['done']}, after {study['moment']:.0%}"]
+        lines.append(line + _cells(study) + (_cells(row.get("tune")) if both else []))
+    heads = ["the study", "steps repeated", "seconds lost"]
+    heads = ["seed", "fault", "what was done", *heads, *(["plain Tune", *heads[1:]] if both else [])]
+    systems = [("The study", "study"), *([("Plain Tune", "tune")] if both else [])]
     return "\n\n".join(
         [
-            f"Seeds {min(seeds)} to {max(seeds)}, {len(seeds)} studies; trials of {STEPS} steps of {PAUSE:g} s, a "
-            f"checkpoint every {EVERY} steps.",
+            f"{len(seeds)} seeds: {', '.join(map(str, seeds))}. Trials of {STEPS} steps of {PAUSE:g} s, a checkpoint "
+            f"every {EVERY} steps.",
             table(heads, lines),
-            *(_sums(name, [row[system] for row in rows]) for name, system in _systems(both)),
+            *(_sums(name, [row[system] for row in rows if system in row]) for name, system in systems),
         ]
     )
 
 
-def _systems(both: bool) -> list[tuple[str, str]]:
-    return [("The study", "study"), *([("Plain Tune", "tune")] if both else [])]
+def _cells(outcome: Mapping[str, Any] | None) -> list[str]:
+    if outcome is None:
+        return ["not run", "", ""]
+    return [_told(outcome), str(outcome["repeated"]), f"{outcome['seconds']:.0f}"]
 
 
 def _told(outcome: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks._asked import check_numbers
 from trainables.errors import UserError
@@ -31,20 +32,23 @@ def main(arguments: Sequence[str]) -> None:
     from benchmarks._chaos_faults import fault_of
     from benchmarks._chaos_table import page
 
-    rows = []
+    found: dict[int, dict[str, Any]] = {}
     # those of several workers are the slowest, and come last
     seeds = sorted(range(asked.first, asked.first + asked.seeds), key=lambda seed: fault_of(seed).workers)
     with run_inside("benchmarks._chaos_run", ["ours" if asked.ours else "both", *map(str, seeds)]) as running:
         assert running.stdout is not None
         for line in running.stdout:
-            rows.append(json.loads(line))
-            print(f"seed {rows[-1]['seed']}, {rows[-1]['fault']}: {json.dumps(rows[-1])}", file=sys.stderr, flush=True)
+            print(line, end="", file=sys.stderr, flush=True)
+            row = json.loads(line)
+            found.setdefault(row["seed"], {}).update(row)
             if asked.out is not None:  # at once: a person may stop it
                 before, _, rest = asked.out.read_text().partition(BEGIN)
-                asked.out.write_text(f"{before}{BEGIN}\n\n{page(rows)}\n\n{END}{rest.partition(END)[2]}")
+                text = page(list(found.values()))
+                asked.out.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
+    rows = list(found.values())
     if rows:
         print(page(rows))
-    if len(rows) < asked.seeds:
+    if len(rows) < asked.seeds or running.returncode:
         raise UserError(f"chaos ended after {len(rows)} of {asked.seeds} seeds; what it said is above")
     broken = [f"seed {row['seed']}: {', '.join(row['study']['broken'])}" for row in rows if row["study"]["broken"]]
     if broken:
