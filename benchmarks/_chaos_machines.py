@@ -100,7 +100,7 @@ class Machines:
 
     def joined(self) -> set[str]:
         """Addresses of the nodes that Ray takes for alive."""
-        from ray._raylet import GcsClient
+        from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
         if self.head is None or self.head.poll() is not None or not _listens(f"{NETWORK}.1", PORT):
             return set()

@@ -8,5 +8,5 @@ import sys
 from study import run, study
 
 if __name__ == "__main__":
-    study.run_study = functools.partial(study.run_study, perform="benchmarks._chaos_work:perform")  # type: ignore[assignment]
+    study.run_study = functools.partial(study.run_study, perform="benchmarks._chaos_work:perform")
     sys.exit(run.command())
