@@ -9,7 +9,7 @@ from typing import Any
 from ray._private import services
 from ray.scripts.scripts import main
 
-SECONDS = 300.0
+SECONDS = 90.0
 
 
 def patiently(*asked: Any, get: Any = services.get_node) -> Any:
