@@ -45,7 +45,8 @@ def _told(outcome: Mapping[str, Any]) -> str:
     if codes[-1]:
         went = "did not end well" if codes[-1] > 0 else "hung"
     else:
-        went = "went on" if not again else "the same command went on" + (f", the {again}th time" if again > 1 else "")
+        went = "went on" if not again else "the same command went on"
+        went += f", run {again} times more" if again > 1 else ""
     told = [went]
     if outcome["again"]:
         told.append(f"{outcome['again']} finished trials trained again")
@@ -60,7 +61,9 @@ def _sums(name: str, outcomes: Sequence[Mapping[str, Any]]) -> str:
     whole = sum(outcome["codes"][-1] == 0 and outcome["same"] for outcome in outcomes)
     again = sum(outcome["again"] for outcome in outcomes)
     repeated, seconds = (sum(outcome[what] for outcome in outcomes) for what in ("repeated", "seconds"))
+    broken = sum(bool(outcome["broken"]) for outcome in outcomes)
+    promises = "" if name == "Plain Tune" else f"promises broken in {broken}; "
     return (
-        f"{name}: {whole} of {len(outcomes)} came to the undisturbed result; {again} finished trials trained again; "
+        f"{name}: {promises}{whole} of {len(outcomes)} came to the undisturbed result; {again} finished trials trained again; "
         f"{repeated} steps repeated; {seconds:.0f} s lost in all."
     )

@@ -78,5 +78,5 @@ def test_the_table_says_what_each_system_lost() -> None:
     text = page([{"seed": 4, "fault": "a crew killed", "study": {**went, "broken": []}, "tune": lost}])
     text = re.sub(" +", " ", text)
     assert "| 4 | a crew killed | kill -9, after 50% | went on | 3 | 2 | the same command went on, 1 finished" in text
-    assert "The study: 1 of 1 came to the undisturbed result" in text
+    assert "The study: promises broken in 0; 1 of 1 came to the undisturbed result" in text
     assert "Plain Tune: 0 of 1 came to the undisturbed result; 1 finished trials trained again; 90 steps" in text
