@@ -64,6 +64,7 @@ def _sums(name: str, outcomes: Sequence[Mapping[str, Any]]) -> str:
     broken = sum(bool(outcome["broken"]) for outcome in outcomes)
     promises = "" if name == "Plain Tune" else f"promises broken in {broken}; "
     return (
-        f"{name}: {promises}{whole} of {len(outcomes)} came to the undisturbed result; {again} finished trials trained again; "
+        f"{name}: {promises}{whole} of {len(outcomes)} came to the undisturbed result; "
+        f"{again} finished trials trained again; "
         f"{repeated} steps repeated; {seconds:.0f} s lost in all."
     )
