@@ -192,7 +192,7 @@ class Place:
         folders = [name for name, entry in top.items() if entry is None and name not in LARGE]
         for name in sorted(folders, key=lambda name: (name != LEDGER, name)):
             found |= {file: entry for file, entry in self._storage.list(name).items() if entry is not None}
-        return {name: entry for name, entry in found.items() if not _is_unfinished(name) and not _stays(name)}
+        return {name: entry for name, entry in found.items() if not is_unfinished(name) and not _stays(name)}
 
     def _clear(self, there: Container[str]) -> None:
         """Remove everything else from the working copy."""
@@ -323,7 +323,8 @@ def _is_large(name: str) -> bool:
     return name.split("/")[0] in LARGE
 
 
-def _is_unfinished(name: str) -> bool:
+def is_unfinished(name: str) -> bool:
+    """Whether a file's writer has not finished it, or was killed."""
     return _UNFINISHED.fullmatch(name) is not None
 
 
@@ -338,7 +339,7 @@ def _small_files(folder: Path, unfinished: bool = False) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if Path(root) != folder or name not in LARGE)
         for name in sorted(files):
             path = Path(root) / name
-            if _is_unfinished(name) == unfinished and not _stays(name) and not path.is_symlink():
+            if is_unfinished(name) == unfinished and not _stays(name) and not path.is_symlink():
                 yield path
 
 

@@ -18,10 +18,11 @@ from ray import tune
 
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
 from reports.place import Place
+from study.checkpoints import places
 from study.courier import Courier
 from study.redact import redacted
 from study.scoring import score_apart
-from study.spec import POPULATIONS, TRAIN, TrialSpec, specs_of
+from study.spec import POPULATIONS, TrialSpec, specs_of
 from study.watchers.audience import Audience
 from trainables.errors import UserError
 from trainables.files import write_whole
@@ -213,11 +214,12 @@ class Keeper(tune.Callback):
         return key in self.open[self.files[key]]
 
     def _close(self, key: str) -> None:
-        """With the last of those that train together, their checkpoint is of no use any more."""
+        """With the last of those that train together, their checkpoints are of no use any more."""
         files = self.files[key]
         self.open[files].discard(key)
         if not self.open[files]:
-            self._removals.append(self._remover.submit(self.courier.remove, f"{TRAIN}/{files}"))
+            for place in places(files):
+                self._removals.append(self._remover.submit(self.courier.remove, place))
             self.place.remove(f"{POPULATIONS}/{files}.json")
 
 

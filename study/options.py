@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -45,8 +45,8 @@ class Request:
 
     space: str
     """A name or a file; empty where `list` or `keys` is asked for."""
-    scale: str
-    search: str
+    scale: Literal["auto", "paper", "laptop"]
+    search: Literal["paper", "grid", "optuna"]
     trials: int
     seeds: int
     """The least number of every recipe."""

@@ -14,11 +14,12 @@ import ray
 import torch
 
 from reports.ledger import MODELS
-from study.courier import Courier, courier_for
+from study.checkpoints import Checkpoints
+from study.courier import courier_for
 from study.crew import Member
 from study.records import record_of, told
 from study.redact import redacted
-from study.spec import TRAIN, TrialSpec, recipes_of, specs_of
+from study.spec import TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
 from trainables.errors import UserError, one_line
 from trainables.training.distributed import Workers
@@ -68,17 +69,17 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
     files = str(task["key"])
     recipes = recipes_of(trials)
     courier = courier_for(task["url"], me.desk)
+    checkpoints = Checkpoints(courier, files)
     with tempfile.TemporaryDirectory() as scratch:
         folders = [Path(scratch) / MODELS / trial.key for trial in trials]
-        checkpoint = Path(scratch) / TRAIN
-        reporter = CrewReporter(trials, files, me, courier)
+        reporter = CrewReporter(trials, files, me, checkpoints)
         outcomes = run_trials(
             recipes,
             [trial.seed for trial in trials],
             model_folders=folders,
             workers=_workers(me),
             reporter=reporter,
-            resume=checkpoint if courier.fetch(f"{TRAIN}/{files}", checkpoint) else None,
+            resume=checkpoints.fetch(Path(scratch)),
             shared=default_cache() / EMBEDDINGS,
             done=lambda number: trials[number].key in task["done"],
             hand_over=bool(task["hand_over"]),
@@ -108,9 +109,9 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
 class CrewReporter(Reporter):
     """Carries what a trial tells to the desk, and the scheduler's verdicts and the study's orders back."""
 
-    def __init__(self, trials: Sequence[TrialSpec], files: str, me: Member, courier: Courier) -> None:
-        """`trials` train together; `files` names their checkpoint."""
-        self.trials, self.files, self.me, self.courier = trials, files, me, courier
+    def __init__(self, trials: Sequence[TrialSpec], files: str, me: Member, checkpoints: Checkpoints) -> None:
+        """`trials` train together; `files` names their checkpoints."""
+        self.trials, self.files, self.me, self.checkpoints = trials, files, me, checkpoints
         self.rung_plan = trials[0].rungs
         self.steps, self.told, self.told_at = 1, 0, float("-inf")
 
@@ -138,7 +139,7 @@ class CrewReporter(Reporter):
     def checkpoint(self, folder: Path) -> bool:
         self.me.ear.save.clear()
         with self.me.timesheet.during("waiting"):
-            self.courier.send(folder, f"{TRAIN}/{self.files}")
+            self.checkpoints.send(folder)
         self.me.tell("checkpoint", files=self.files)
         return not self.me.ear.halt.is_set()
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from reports.ledger import trial_key
 from reports.place import Place, open_place
@@ -42,6 +43,7 @@ from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development
 
 LARGEST_GRID = 10_000
+Scale = Literal["paper", "laptop"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class Plan:
     """Everything that a study will do, decided before anything starts."""
 
     draft: Draft
-    scale: str
+    scale: Scale
     reason: str
     """Why it has that scale."""
     base: Recipe
@@ -429,7 +431,7 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
     return {"encoder.kind": kind, "encoder.name": model}
 
 
-def _scale(wish: str, gpus: float) -> tuple[str, str]:
+def _scale(wish: Literal["auto", "paper", "laptop"], gpus: float) -> tuple[Scale, str]:
     if wish != "auto":
         return wish, f"asked for with --scale {wish}"
     if gpus:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
+import fcntl
 import logging
+import os
 import shlex
 import shutil
 import signal
@@ -12,12 +15,12 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
-from reports.place import as_user_error
+from reports.place import as_user_error, is_unfinished
 from search_spaces.limits import ended_in_words, of_trials
 from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
@@ -40,6 +43,9 @@ PERFORM = "study.perform:perform"
 """What a crew does with a task: train and evaluate."""
 
 
+LOCK = "study.lock"
+"""In the results folder: what the study that writes there holds."""
+
 TERMINATED = threading.Event()
 """Set by SIGTERM, which every cluster manager sends before it kills."""
 
@@ -61,6 +67,11 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
     `check_results` has already found the results folder to be this study's, or free. `perform` is `"module:function"`:
     what crews do with a task, so that a benchmark can measure the engine without the work.
     """
+    with alone(plan):
+        return _run_alone(plan, cluster, allotment, perform)
+
+
+def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
     ledger = Ledger(plan.results / LEDGER)
     from study.searcher import StudySearcher
@@ -83,8 +94,45 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
         if searcher.limited:
             info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.remaining))
             say(ended_in_words(info.limited))
-        save_info(plan, info, searcher.explored, ledger)
+        try:
+            save_info(plan, info, searcher.explored, ledger)
+        except OSError as error:  # what ended the study, such as a full disk, may hold on
+            raise as_user_error(error, plan.place.shown) from None
         plan.place.push_changed()
+
+
+@contextlib.contextmanager
+def alone(plan: Plan) -> Iterator[None]:
+    """Keep other studies out of the results folder: two at once would run the same trials, and write the same files.
+
+    The lock is the operating system's, so one that was killed leaves the folder free. It does not reach a URL.
+    `UserError` where another study has it.
+    """
+    if plan.place.url is not None:  # what is locked here is this process's own working copy
+        yield
+        return
+    try:
+        plan.results.mkdir(parents=True, exist_ok=True)
+        handle = os.open(plan.results / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise as_user_error(error, plan.place.shown) from None
+    try:
+        _lock(handle, plan.results)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, results: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(
+            f"another study writes into {results} now; wait until it has ended, or give this one its own folder with "
+            "--results"
+        ) from None
+    except OSError as error:  # some shared file systems lock nothing
+        print(f"warning: {results} cannot be locked ({error.strerror}): start no second study there", flush=True)
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
@@ -186,7 +234,7 @@ def check_results(plan: Plan) -> None:
             )
         if before.search == "optuna":
             _check_search(plan, before)
-    elif results.is_dir() and any(results.iterdir()):
+    elif results.is_dir() and any(not is_unfinished(path.name) and path.name != LOCK for path in results.iterdir()):
         raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
 
 

@@ -211,7 +211,8 @@ def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch:
     assert record is not None
     assert record.key == trial.key
     assert stage.desk.told_settled == [trial.key]
-    assert stage.removed == [f"{TRAIN}/{trial.key}"]
+    stage.keeper.finish()  # checkpoints are removed on a thread
+    assert stage.removed == [f"{TRAIN}/{trial.key}", f"{TRAIN}/{trial.key}.second"]
     if stage.place.url:
         there = storage(stage.place.url)
         assert [name for name in stage.files() if there.read(name) is None] == []
@@ -281,7 +282,8 @@ def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -
     assert stage.removed == []
     assert members.is_file()
     stage.tell(result(trials[2]))
-    assert stage.removed == [f"{TRAIN}/population-1"]
+    stage.keeper.finish()  # checkpoints are removed on a thread
+    assert stage.removed == [f"{TRAIN}/population-1", f"{TRAIN}/population-1.second"]
     assert not members.exists()
     if stage.place.url:
         assert not storage(stage.place.url).has(f"{POPULATIONS}/population-1.json")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from study.watchers.tensorboard import FOLDER, TensorBoard
+from study.watchers.tensorboard import FOLDER, TensorBoard, build
 from tests.watched import MEASURED, outlook, record, trial
 
 reader = pytest.importorskip(
@@ -111,3 +115,34 @@ def test_trials_that_train_together_have_a_folder_each(tmp_path: Path) -> None:
     board.close()
     found = {path.name: points(read(path), "train/loss") for path in (tmp_path / FOLDER).iterdir()}
     assert found == {spec.key: [(1, float(number))] for number, spec in enumerate(specs)}
+
+
+def test_a_full_disk_blocks_nobody_and_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that writes dies of it, without a traceback, and the study goes on telling."""
+    looked = outlook(tmp_path)
+    spec = trial(looked)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    died: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    board = build(looked)
+    board.step(spec, 0, 100, {"loss": 1.0})
+    monkeypatch.setattr("tensorboardX.record_writer.RecordWriter.write", full)
+    monkeypatch.setattr("tensorboardX.record_writer.RecordWriter.flush", full)
+    told = threading.Thread(target=tell, args=(board, spec), daemon=True)
+    told.start()
+    told.join(20)
+    assert not told.is_alive()
+    with pytest.raises(OSError, match="No space left"):
+        board.close()
+    for writer in board.writers.values():
+        writer.file_writer.event_writer.close()  # as the library does when the process ends
+    assert died == []
+
+
+def tell(board: TensorBoard, spec: Any) -> None:
+    for step in range(1, 100):
+        board.step(spec, step, 100, {"loss": 1.0})
+        time.sleep(0.002)

@@ -5,7 +5,9 @@ tensorboard --logdir RESULTS/tensorboard
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tensorboardX import SummaryWriter
@@ -24,6 +26,7 @@ FLUSH_SECONDS = 5
 
 def build(outlook: Outlook) -> TensorBoard:
     """It needs nothing that is not installed with the study."""
+    threading.excepthook = _no_writers
     return TensorBoard(outlook.plan.results / FOLDER)
 
 
@@ -71,12 +74,14 @@ class TensorBoard(Watcher):
         if trial.key not in self.writers:
             folder = self.folder / trial.key
             before = len(list(folder.glob("*")))
-            writer = self.writers[trial.key] = SummaryWriter(
-                str(folder),
-                purge_step=step if before else None,
-                flush_secs=FLUSH_SECONDS,
-                filename_suffix=f".{before}",  # two files of one second would have the same name
-            )
+            with self._abandoned_on_error():
+                writer = self.writers[trial.key] = SummaryWriter(
+                    str(folder),
+                    purge_step=step if before else None,
+                    flush_secs=FLUSH_SECONDS,
+                    max_queue=0,  # no bound: where the disk is full its thread dies, and nobody empties the queue
+                    filename_suffix=f".{before}",  # two files of one second would have the same name
+                )
             _, start, _ = hparams(parameters(trial), {})  # what a table has of metrics follows from the scalars
             writer.add_text("trial", _verbatim(name_of(trial), f"recipe {trial.recipe_hash}"), step)
             writer.file_writer.add_summary(start, step)
@@ -91,9 +96,29 @@ class TensorBoard(Watcher):
         self._close(trial.key)
 
     def _close(self, key: str) -> None:
-        writer = self.writers.pop(key, None)
-        if writer is not None:
-            writer.close()
+        if key in self.writers:
+            with self._abandoned_on_error():
+                self.writers[key].close()
+            del self.writers[key]
+
+    @contextlib.contextmanager
+    def _abandoned_on_error(self) -> Iterator[None]:
+        """Where the disk is full no file is closed any more: the library would try each again when the process ends,
+        with a traceback."""
+        try:
+            yield
+        except OSError:
+            for writer in self.writers.values():
+                writer.file_writer.event_writer.close = lambda: None
+            raise
+
+
+def _no_writers(died: threading.ExceptHookArgs) -> None:
+    """Say of a thread that it died, unless it is one that writes a file of TensorBoard's: that the disk is full is
+    told when the file is closed."""
+    written = type(died.thread).__module__.startswith("tensorboardX")
+    if not (written and isinstance(died.exc_value, OSError)):
+        threading.__excepthook__(died)
 
 
 def _verbatim(*lines: str) -> str:

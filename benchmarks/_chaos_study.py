@@ -1,0 +1,12 @@
+"""A study as a person starts it, `study/run.py` with its own options, but for what its crews do: `_chaos_work`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+from study import run, study
+
+if __name__ == "__main__":
+    study.run_study = functools.partial(study.run_study, perform="benchmarks._chaos_work:perform")
+    sys.exit(run.command())

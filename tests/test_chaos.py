@@ -1,0 +1,82 @@
+"""Studies that are struck on purpose; the whole table is made by `python -m benchmarks chaos`."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks._chaos_faults import FAULTS, fault_of
+from benchmarks._chaos_machines import check_namespaces, run_inside
+from benchmarks._chaos_systems import timeless, trained
+from benchmarks._chaos_table import page
+from benchmarks._chaos_work import STEPS, Training
+from trainables.errors import UserError
+
+SHORT = "a checkpoint damaged"
+"""It also kills the command, and with it the crews."""
+
+
+@pytest.mark.ray
+def test_a_struck_study_loses_nothing() -> None:
+    """The undisturbed study, and one whose command is killed and whose newest checkpoint is damaged then."""
+    try:
+        check_namespaces()
+    except UserError as error:
+        pytest.skip(str(error))
+    seed = next(seed for seed in itertools.count() if fault_of(seed).name == SHORT)
+    with run_inside("benchmarks._chaos_run", ["ours", str(seed)]) as running:
+        assert running.stdout is not None
+        (row,) = [json.loads(line) for line in running.stdout]
+    assert row["fault"] == SHORT
+    assert row["study"]["broken"] == []
+    assert row["study"]["codes"] == [-9, 0]
+    assert row["study"]["repeated"] > 0
+
+
+def test_every_fault_is_drawn_and_a_seed_decides_it() -> None:
+    drawn = [fault_of(seed).name for seed in range(2 * len(FAULTS))]
+    assert sorted(drawn[: len(FAULTS)]) == sorted(fault.name for fault in FAULTS) == sorted(drawn[len(FAULTS) :])
+    assert drawn == [fault_of(seed).name for seed in range(2 * len(FAULTS))]
+
+
+def test_a_wrong_state_gives_a_wrong_score_and_steps_are_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks._chaos_work.PAUSE", 0)
+    monkeypatch.setenv("CHAOS_LOG", str(tmp_path / "log"))
+    whole, first = Training("a", None), Training("a", None)
+    for _ in range(STEPS):
+        whole.go()
+    for _ in range(20):
+        first.go()
+    first.save(tmp_path)
+    second = Training("a", tmp_path)
+    (tmp_path / "state.bin").write_bytes(b"?" + (tmp_path / "state.bin").read_bytes()[1:])
+    damaged = Training("a", tmp_path)
+    for _ in range(STEPS - 20):
+        second.go()
+        damaged.go()
+    assert second.score == whole.score != damaged.score
+    steps = [step for step, _ in trained(tmp_path / "log")["a"]]
+    assert len(steps) == STEPS + 20 + 2 * (STEPS - 20)
+    assert set(steps) == set(range(1, STEPS + 1))
+
+
+def test_only_times_of_a_report_may_differ() -> None:
+    one = "- Started: 2026\\-11-22T17:22:52+00:00\n- score 47.01"
+    assert timeless(one) == timeless(one.replace("17:22:52", "17:22:59"))
+    assert timeless(one) != timeless(one.replace("47.01", "47.02"))
+
+
+def test_the_table_says_what_each_system_lost() -> None:
+    went = {"done": "kill -9", "moment": 0.5, "codes": [0], "repeated": 3, "again": 0, "seconds": 2.0, "same": True}
+    lost = {**went, "codes": [1, 0], "repeated": 90, "again": 1, "same": False, "broken": []}
+    text = page([{"seed": 4, "fault": "a crew killed", "study": {**went, "broken": []}, "tune": lost}])
+    text = re.sub(" +", " ", text)
+    assert "| 4 | a crew killed | kill -9, after 50% | went on | 3 | 2 | the same command went on, 1 finished" in text
+    assert "The study: promises broken in 0; 1 of 1 came to the undisturbed result" in text
+    assert "Plain Tune: 0 of 1 came to the undisturbed result; 1 finished trials trained again; 90 steps" in text
