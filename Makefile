@@ -1,10 +1,11 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
 # make test     set up, then lint, types and tests, these in two processes
+# make soak     set up, then 2,000 short trials, whose memory, open files and disk must not grow
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: study test setup lint types clean
+.PHONY: study test soak setup lint types clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
@@ -12,6 +13,9 @@ study: $(VENV)/.installed
 # loadgroup, with no groups: a process takes the next test whenever it is free
 test: $(VENV)/.installed-dev lint types
 	$(RUN) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+soak: $(VENV)/.installed-dev
+	$(RUN) -m benchmarks soak
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .

@@ -172,13 +172,14 @@ FULL = ("forward", "backward", "objective")
 
 
 def full_on_one(workers: Workers, where: str) -> dict[str, Any]:
-    """Steps of which the second worker's do not fit: with room for 30 tokens, passes of 68 are halved twice."""
+    """Steps of which the second worker's do not fit: by the gradient cache, and by the plain step, which sends
+    gradients while it still goes backward."""
     worst = workers.rank == 1 and where != "objective"
     model = model_of(BANK, FullOnOne(30, where == "backward") if worst else Passing())
     if workers.rank == 1 and where == "objective":
         model.objective = FullObjective(model.objective)
     with mock.patch.object(Chunks, "_look_ahead"):
-        return steps(model, 68 if where != "objective" else "auto", workers, worker_batches())
+        return steps(model, 68 if where == "forward" else "auto", workers, worker_batches())
 
 
 def full_on_all(workers: Workers) -> str:

@@ -576,7 +576,7 @@ class TestWorkers:
             found = answer[f"full {where}"]
             assert found["chunk"] == told[0][f"full {where}"]["chunk"]
             assert isinstance(found["chunk"], int)
-            assert found["chunk"] <= (30 if where != "objective" else WHOLE)
+            assert found["chunk"] < 68
             same(found, answer[f"full {where} plain"])
 
     def test_where_one_has_no_room_for_a_sentence_all_say_so(self, told: list[dict[str, Any]]):

@@ -57,7 +57,7 @@ def results(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_every_version_that_the_changelog_names_has_a_folder():
     changelog = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert VERSIONS == sorted(re.findall(r"^## (\d+\.\d+\.\d+)", changelog, re.MULTILINE))
+    assert sorted(re.findall(r"^## (\d+\.\d+\.\d+)", changelog, re.MULTILINE)) == VERSIONS
 
 
 def test_it_is_reported(results: Path, monkeypatch: pytest.MonkeyPatch):
