@@ -3,11 +3,12 @@
 # make test     set up, then lint, types and tests, these in two processes
 # make audit    what is known of holes in the pinned dependencies; asks pypi.org, and fails where that cannot be reached
 # make licences the licences of the dependencies, as a table
+# make soak     set up, then 2,000 short trials, whose memory, open files and disk must not grow
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: study test fuzz setup lint types audit licences clean
+.PHONY: study test fuzz soak setup lint types audit licences clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
@@ -20,6 +21,9 @@ test: $(VENV)/.installed-dev lint types
 fuzz: export FUZZ_INPUTS ?= 250
 fuzz: $(VENV)/.installed-dev
 	$(RUN) -m pytest -m fuzz --numprocesses 2
+
+soak: $(VENV)/.installed-dev
+	$(RUN) -m benchmarks soak
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .

@@ -8,6 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
+KINDS = {
+    "gcs_server": "Ray's control service (GCS)",
+    "Agent": "raylet's agents",
+    "monitor.py": "autoscaler's monitor",
+    "dashboard.py": "Ray's usage service",
+    "ray::Desk": "desk",
+    "ray::Driver": "driver with its crew",
+    "benchmarks._engine": "study's process",
+    "raylet": "raylet",
+}
+"""What a process of a study is, by a word of its command line."""
 
 
 class Processor:
@@ -62,6 +73,20 @@ def command_line(process: int) -> str:
         return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
+
+
+def kind_of(process: int) -> str:
+    """Which of `KINDS` it is, or `other`."""
+    command = command_line(process)
+    return next((kind for word, kind in KINDS.items() if word in command), "other")
+
+
+def open_files(process: int) -> int:
+    """How many files, sockets and pipes it has open; 0 where it has ended."""
+    try:
+        return len(os.listdir(f"/proc/{process}/fd"))
+    except OSError:
+        return 0
 
 
 def memory(process: int) -> float:

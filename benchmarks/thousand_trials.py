@@ -14,23 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks._processes import Processor, children, command_line, memory, trees
+from benchmarks._processes import Processor, children, kind_of, memory, trees
 from trainables.errors import UserError
 
 EVERY_SECONDS = 5.0
 """How often memory is looked at."""
 ROWS = 18
 """Trials a seed."""
-KINDS = {
-    "gcs_server": "Ray's control service (GCS)",
-    "Agent": "raylet's agents",
-    "monitor.py": "autoscaler's monitor",
-    "dashboard.py": "Ray's usage service",
-    "ray::Desk": "desk",
-    "benchmarks._engine": "study's process",
-    "raylet": "raylet",
-}
-"""What a process of the head is, by a word of its command line."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -89,7 +79,7 @@ class _Watch:
         started = children()
         found: dict[str, list[float]] = {}
         for process in trees([*_services(self.cluster.head_node), study], started):
-            found.setdefault(_kind(process), []).append(memory(process))
+            found.setdefault(kind_of(process), []).append(memory(process))
         for kind, sizes in found.items():
             self.head[kind] = max(self.head.get(kind, 0.0), sum(sizes))
             self.head_processes[kind] = max(self.head_processes[kind], len(sizes))
@@ -102,11 +92,6 @@ class _Watch:
 def _services(node: Any) -> list[int]:
     """Processes of one of Ray's nodes; their children are agents and workers."""
     return [info.process.pid for kind in node.all_processes.values() for info in kind]
-
-
-def _kind(process: int) -> str:
-    command = command_line(process)
-    return next((kind for word, kind in KINDS.items() if word in command), "other")
 
 
 def _parser() -> argparse.ArgumentParser:

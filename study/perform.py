@@ -161,7 +161,13 @@ def _spent(growth: Growth, number: int) -> bool:
 
 
 def _workers(me: Member) -> Workers:
-    return Workers.joined() if me.count > 1 else Workers()
+    return _joined() if me.count > 1 else Workers()
+
+
+@functools.cache
+def _joined() -> Workers:
+    """Of this process: its place among the workers stays."""
+    return Workers.joined()
 
 
 def _reason(error: BaseException) -> str:

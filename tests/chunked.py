@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tests.gloo_worker import OBJECTIVE_CASES, Tiny
 from trainables.encoders.passes import full_passes
+from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe
@@ -123,6 +124,74 @@ def worker_batches() -> list[TokenizedBatch]:
     return [batch_of(24), one, batch_of(21)]
 
 
+class FullOnOne(Passing):
+    """With `room` for so many tokens a pass; a larger one runs out of memory, in its forward pass or in its backward
+    pass, where the gradients of later layers may be on their way to other workers already."""
+
+    def __init__(self, room: int, backward: bool) -> None:
+        super().__init__()
+        self.room, self.backward = room, backward
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        if not torch.is_grad_enabled() or sum(map(len, tokens)) <= self.room:
+            return super().embed(tokens)
+        embedded = super().embed(tokens)
+        if not self.backward:
+            raise torch.OutOfMemoryError("no room for embeddings")
+        return _Lost.apply(embedded)  # type: ignore[no-any-return,no-untyped-call]
+
+
+class _Lost(torch.autograd.Function):
+    """Whose backward pass runs out of memory."""
+
+    @staticmethod
+    def forward(ctx: Any, embedded: Tensor) -> Tensor:
+        return embedded.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        raise torch.OutOfMemoryError("no room for gradients")
+
+
+class FullObjective(nn.Module):
+    """An objective that runs out of memory the first time."""
+
+    def __init__(self, objective: Any) -> None:
+        super().__init__()
+        self.objective, self.needs_embeddings, self.lost = objective, objective.needs_embeddings, False
+
+    def forward(self, batch: Any) -> Any:
+        if not self.lost:
+            self.lost = True
+            raise torch.OutOfMemoryError("no room for scores")
+        return self.objective(batch)
+
+
+FULL = ("forward", "backward", "objective")
+"""Where the second worker runs out of memory."""
+
+
+def full_on_one(workers: Workers, where: str) -> dict[str, Any]:
+    """Steps of which the second worker's do not fit: by the gradient cache, and by the plain step, which sends
+    gradients while it still goes backward."""
+    worst = workers.rank == 1 and where != "objective"
+    model = model_of(BANK, FullOnOne(30, where == "backward") if worst else Passing())
+    if workers.rank == 1 and where == "objective":
+        model.objective = FullObjective(model.objective)
+    with mock.patch.object(Chunks, "_look_ahead"):
+        return steps(model, 68 if where == "forward" else "auto", workers, worker_batches())
+
+
+def full_on_all(workers: Workers) -> str:
+    """What a trial says where not even one sentence fits on the second worker."""
+    model = model_of(GROUPS, FullOnOne(3, False) if workers.rank == 1 else Passing())
+    try:
+        steps(model, 60, workers, worker_batches())
+    except UserError as error:
+        return str(error)
+    return "it fitted"
+
+
 def on_workers(workers: Workers) -> dict[str, Any]:
     """The steps of one of several workers."""
     answers = {
@@ -133,6 +202,13 @@ def on_workers(workers: Workers) -> dict[str, Any]:
     plain.own = 30
     answers["dropout plain"] = steps(model_of(BANK, plain), None, workers, worker_batches())
     answers["dropout cached"] = steps(model_of(BANK), 30, workers, worker_batches())
+    for where in FULL:
+        answers[f"full {where}"] = full_on_one(workers, where)
+        found = answers[f"full {where}"]["chunk"]
+        plain = Passing()
+        plain.own = found
+        answers[f"full {where} plain"] = steps(model_of(BANK, plain), None, workers, worker_batches())
+    answers["full on all"] = full_on_all(workers)
     for name, free in (
         ("auto", 4 * 40),
         ("auto plenty", 2**50),

@@ -12,7 +12,19 @@ from typing import Any
 import pytest
 import torch
 
-from tests.chunked import BANK, CASES, GROUPS, WHOLE, WORKER_CASES, Passing, batch_of, model_of, steps, worker_batches
+from tests.chunked import (
+    BANK,
+    CASES,
+    FULL,
+    GROUPS,
+    WHOLE,
+    WORKER_CASES,
+    Passing,
+    batch_of,
+    model_of,
+    steps,
+    worker_batches,
+)
 from tests.conftest import ROWS, pairs_of
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
@@ -26,6 +38,7 @@ from trainables.training.chunks import TIGHT, Chunks
 from trainables.training.distributed import Workers
 from trainables.training.gradients import GradientSum
 from trainables.training.loop import Interrupted, Watcher, train
+from trainables.training.model import MemoryBank
 from trainables.training.streams import RandomState
 from trainables.trial.build import build_model
 from trainables.trial.measure import measured
@@ -195,6 +208,25 @@ class Full(Passing):
         return embedded
 
 
+class LateFull(Passing):
+    """Out of memory once, in the backward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost = False
+
+    def embed(self, tokens: Any) -> torch.Tensor:
+        embedded = super().embed(tokens)
+        if torch.is_grad_enabled() and not self.lost:
+            embedded.register_hook(self.lose)
+        return embedded
+
+    def lose(self, gradient: torch.Tensor) -> None:
+        if not self.lost:
+            self.lost = True
+            raise torch.OutOfMemoryError("no room for a gradient")
+
+
 class TestAuto:
     @pytest.fixture(autouse=True)
     def plenty(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,13 +264,46 @@ class TestAuto:
         longest = max(map(len, batch_of().tokens))
         found = steps(model_of(GROUPS, Full(longest)), "auto")
         assert found["chunk"] >= 1
-        with pytest.raises(torch.OutOfMemoryError, match="no room for 13 tokens"):
+        with pytest.raises(
+            UserError, match=r"memory is full; lower .* one sentence at a time, the longest of 13 tokens"
+        ):
             steps(model_of(GROUPS, Full(longest - 1)), "auto")
 
-    @pytest.mark.parametrize("wish", [None, 60])
-    def test_what_is_set_is_not_changed(self, wish: int | None):
+    def test_a_number_is_halved_and_none_is_not(self):
+        """What was asked for is where it begins."""
+        plain, full = model_of(BANK), model_of(BANK, Full(50))
+        found = steps(full, 90, batches=[batch_of(40), batch_of(36)])
+        assert found["chunk"] == 44  # half of its largest pass, which has 88 tokens
+        plain.encoder.own = 44  # type: ignore[union-attr]
+        same(found, steps(plain, None, batches=[batch_of(40), batch_of(36)]))
         with pytest.raises(torch.OutOfMemoryError):
-            steps(model_of(GROUPS, Full(50)), wish)
+            steps(model_of(GROUPS, Full(50)), None)
+
+    @pytest.mark.parametrize("forgotten", ["restore", "load_state_dict"])
+    def test_what_a_lost_attempt_drew_and_stored_must_be_put_back(
+        self, forgotten: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        """The negative control: a step that fails in its backward pass, after dropout and with the bank filled."""
+        wanted = self.after_a_loss()
+        if forgotten == "restore":
+            monkeypatch.setattr(RandomState, "restore", lambda self: None)
+        else:
+            monkeypatch.setattr(MemoryBank, "load_state_dict", lambda self, state: None)
+        with pytest.raises(AssertionError):
+            same(self.after_a_loss(), wanted)
+
+    def after_a_loss(self) -> dict[str, Any]:
+        """A step's values, where its first attempt has failed, over passes that draw what the plain step draws."""
+        model = model_of(BANK, LateFull())
+        model.encoder.own = 40  # type: ignore[union-attr]
+        return steps(model, "auto", batches=[batch_of(40)])
+
+    def test_a_backward_pass_that_does_not_fit(self):
+        plain = model_of(BANK)
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        found = self.after_a_loss()
+        assert found["chunk"] == "passes"
+        same(found, steps(plain, None, batches=[batch_of(40)]))
 
     def test_the_next_trial_of_that_kind_knows(self, capsys: Any):
         """It begins with the encoder's own passes, which give what the plain step would give."""
@@ -503,6 +568,20 @@ class TestWorkers:
         for answer in told:
             same(answer["dropout cached"], answer["dropout plain"])
             assert torch.equal(answer["dropout cached"]["next"], answer["dropout plain"]["next"])
+
+    @pytest.mark.parametrize("where", FULL)
+    def test_where_one_runs_out_of_memory_all_do_the_step_again(self, where: str, told: list[dict[str, Any]]):
+        """Two against two plain ones over the passes that were found; both came to the same ones."""
+        for answer in told:
+            found = answer[f"full {where}"]
+            assert found["chunk"] == told[0][f"full {where}"]["chunk"]
+            assert isinstance(found["chunk"], int)
+            assert found["chunk"] < 68
+            same(found, answer[f"full {where} plain"])
+
+    def test_where_one_has_no_room_for_a_sentence_all_say_so(self, told: list[dict[str, Any]]):
+        for answer in told:
+            assert "does not fit even one sentence at a time" in answer["full on all"]
 
     def test_they_decide_alike_and_beforehand(self, told: list[dict[str, Any]]):
         assert [answer["auto"]["chunk"] for answer in told] == ["passes", "passes"]

@@ -362,8 +362,9 @@ class OptimisationConfig:
         "auto",
         "Tokens, padding included, of one pass of a worker, at least one sentence. A batch with more is embedded "
         "twice, pass by pass, and has the gradients of the whole batch (gradient cache). auto: the whole batch at once "
-        "where it fits in memory; else smaller passes, chosen by itself. none: always the whole batch at once. It is "
-        "part of the recipe: a study that was begun with another value begins anew.",
+        "where it fits in memory; else smaller passes, chosen by itself. A pass that does not fit is halved, whatever "
+        "was asked. none: always the whole batch at once. It is part of the recipe: a study that was begun with "
+        "another value begins anew.",
         at_least(1),
         since=3,
         measures=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.guards.words import rows_in_words
 from reports.ledger import Record, mean_measured
 from reports.markdown import DASH, code, number, table, text
 from reports.results import Results
@@ -22,7 +23,7 @@ def write(results: Results, pictures: Path) -> str:
     """A line for each row; empty where no row was trained."""
     if not any(record.training for record in results.records):
         return ""
-    return f"{HOW}\n\n{_table(results)}"
+    return "\n\n".join([HOW, _table(results), *_smaller_passes(results)])
 
 
 def _table(results: Results) -> str:
@@ -67,6 +68,23 @@ def _kept(records: Sequence[Record]) -> str:
         spans = {f"{one['from_step']} to {one['from_step'] + one['steps'] - 1}" for one in found}
         return f"mean of steps {', '.join(sorted(spans))}"
     return f"best of {found[0]['scored']}: step {', '.join(str(one['step']) for one in found)}"
+
+
+def _smaller_passes(results: Results) -> list[str]:
+    """Which trials' batches went through memory in smaller passes than `optimisation.chunk` asks for."""
+    by_size: dict[str, set[str]] = {}
+    for record in results.records:
+        asked, used = record.recipe.get("optimisation.chunk", "auto"), record.training.get("chunk")
+        if used is not None and used != asked:
+            size = "the encoder's own passes" if used == "passes" else f"passes of at most {used:,} tokens"
+            by_size.setdefault(size, set()).add(record.recipe_hash)
+    if not by_size:
+        return []
+    said = [f"{rows_in_words(results, recipes)} in {size}" for size, recipes in sorted(by_size.items())]
+    return [
+        f"A batch that did not fit into memory was embedded in smaller passes: {'; '.join(said)}. Loss and gradients "
+        "are those of the whole batch; dropout is drawn anew for each pass, so that another size is like another seed."
+    ]
 
 
 def _cap(value: int | None) -> str:

@@ -5,6 +5,9 @@ embedded pass by pass, and nothing is held for a backward pass. The loss of the 
 embedding. Then each pass is done again, with the random numbers that it drew before, and goes backward at once with the
 gradients of its embeddings. The result is that of the plain step, which holds all passes until the loss is known; it
 costs a second forward pass.
+
+A step that runs out of memory is thrown away, and done again from the same batch and the same random state in passes
+of half the size, down to one sentence. All workers of a trial do that together.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ from typing import Literal
 
 import torch
 
+from trainables.errors import UserError
 from trainables.objectives.objective import Loss
 from trainables.training.checkpoint import Chunk
-from trainables.training.distributed import Workers
+from trainables.training.distributed import FullElsewhereError, Workers
 from trainables.training.gradients import GradientSum
 from trainables.training.memory import available_bytes, held_bytes
 from trainables.training.model import StudyModel, TokenizedBatch
@@ -53,10 +57,10 @@ class Chunks:
         gradients: GradientSum,
         found: Chunk = None,
     ) -> None:
-        """`wish` is `optimisation.chunk`; `found`: what `auto` has come to already, in the process that this training
-        is resumed from."""
+        """`wish` is `optimisation.chunk`; `found`: what it has come to already, in the process that this training is
+        resumed from."""
         self.model, self.workers, self.gradients = model, workers, gradients
-        self.auto = wish == "auto"
+        self.auto, self.shrinks = wish == "auto", wish is not None
         self._kind = (
             type(model.encoder),
             tuple(parameter.shape for parameter in model.parameters()),
@@ -64,38 +68,47 @@ class Chunks:
             batch_size,
         )
         tight = workers.count == 1 and self._kind in TIGHT  # other workers may know other things
-        self.chunk: Chunk = (found or ("passes" if tight else None)) if wish == "auto" else wish
+        asked: Chunk = ("passes" if tight else None) if wish == "auto" else wish
+        self.chunk: Chunk = found or asked
         self._fitting, self._longest = 0.0, 0  # tokens of a batch that fits, and of its longest sentence
 
     def step(self, batch: TokenizedBatch, seed: int) -> Loss:
         """The loss of a batch, and at the parameters its gradients, summed over all workers. `seed`: of what all
         workers draw alike.
 
-        With `auto`, one worker's step that runs out of memory is thrown away and done again with smaller passes.
-        Several workers cannot know of each other's; like a CPU, which raises nothing when its memory is full, they
-        decide beforehand, by the memory that a pass was seen to hold.
+        With `auto`, several workers and a CPU, which raises nothing when its memory is full, also look ahead, by the
+        memory that a pass was seen to hold. `UserError` where a step does not fit one sentence at a time.
         """
-        if not self.auto:
+        if not self.shrinks:
             return self._attempt(batch, seed)
-        if self.workers.count > 1 or self.model.encoder.device.type == "cpu":
+        if self.auto and (self.workers.count > 1 or self.model.encoder.device.type == "cpu"):
             self._look_ahead(batch)
-        if self.workers.count > 1:
-            return self._attempt(batch, seed)
         streams = RandomState.of(self.model.encoder.device)
         bank = None if self.model.bank is None else copy.deepcopy(self.model.bank.state_dict())
         while True:
             try:
                 return self._attempt(batch, seed)
+            except FullElsewhereError:
+                here = False
             except torch.OutOfMemoryError:
-                smaller = self._smaller(batch)
-                if smaller is None:
-                    raise
+                here = True
             # Only here is what the step held let go: the error has it until it is forgotten.
+            self.gradients.abandon()
+            if here:
+                self.workers.meet(full=True)
             self.model.zero_grad(set_to_none=True)
             if self.model.bank is not None and bank is not None:
                 self.model.bank.load_state_dict(bank)
             streams.restore()
-            TIGHT.add(self._kind)
+            smaller = self._smaller(batch)
+            if smaller is None:
+                longest = max(len(ids) for ids in batch.tokens)
+                raise UserError(
+                    "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial "
+                    f"more workers: a step does not fit even one sentence at a time, the longest of {longest} tokens"
+                )
+            if self.workers.count == 1:
+                TIGHT.add(self._kind)
             self._take(smaller, "a step ran out of memory and is done again")
 
     def _attempt(self, batch: TokenizedBatch, seed: int) -> Loss:
@@ -176,8 +189,8 @@ class Chunks:
         return "passes" if each * largest <= room else max(1, int(room / each))
 
     def _smaller(self, batch: TokenizedBatch) -> Chunk:
-        """After a step that did not fit; None where a pass can be no smaller."""
-        lengths = [len(ids) for ids in batch.own(self.workers)]
+        """After a step that did not fit, on all workers alike; None where a pass can be no smaller."""
+        lengths = [len(ids) for ids in self._largest_share(batch)]
         own = self.model.encoder.passes(lengths)
         if self.chunk is None and len(own) > 1:
             return "passes"

@@ -3,6 +3,10 @@
 Each worker encodes its share of a batch's sentences, gathers the embeddings of all workers with gradient, and computes
 the loss of its share of the anchors. The losses add up to that of one worker alone, so gradients are summed, not
 averaged (`trainables.training.gradients`).
+
+An exchange that one worker never comes to would hold up the others for ever. Therefore all of them meet before each
+exchange of a step, and once after its last: one that ran out of memory says so at the next meeting, wherever the others
+are by then (`trainables.training.chunks`).
 """
 
 from __future__ import annotations
@@ -17,6 +21,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from trainables.transfer import onto
+
+
+class FullElsewhereError(torch.OutOfMemoryError):
+    """Another worker of this trial ran out of memory, so that all of them leave this step."""
 
 
 @dataclass
@@ -34,11 +42,24 @@ class Workers:
     count: int = 1
     awaited: Awaited = field(default_factory=Awaited, compare=False, repr=False)
     """The backward pass of `gather` is an exchange, too, and all workers must have all exchanges in one order."""
+    hosts: dist.ProcessGroup | None = field(default=None, compare=False, repr=False)
+    """In which the processes themselves meet, without their GPUs; None: the default group can do it."""
 
     @classmethod
     def joined(cls) -> Workers:
-        """The place in the initialised default process group."""
-        return cls(dist.get_rank(), dist.get_world_size())
+        """The place in the initialised default process group. Once in a process: with GPUs it makes a group more."""
+        alone = dist.get_backend() == "gloo"
+        return cls(dist.get_rank(), dist.get_world_size(), hosts=None if alone else dist.new_group(backend="gloo"))
+
+    def meet(self, *, full: bool = False) -> None:
+        """Wait for all workers. `full`: this one has run out of memory; on the others `FullElsewhereError` is raised
+        then. No GPU is waited for."""
+        if self.count == 1:
+            return
+        said = torch.tensor(int(full))
+        dist.all_reduce(said, group=self.hosts)
+        if said and not full:
+            raise FullElsewhereError("another worker of this trial ran out of memory")
 
     def share(self, lengths: Sequence[int]) -> list[list[int]]:
         """Which sentences each worker encodes: dealt out longest first, so that all have alike many tokens."""
@@ -86,14 +107,16 @@ class _Gather(torch.autograd.Function):
         padded = local.new_zeros(max(sizes), local.shape[1])
         padded[: len(local)] = local
         parts = [torch.empty_like(padded) for _ in sizes]
+        workers.meet()
         dist.all_gather(parts, padded)
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         total = gradients[0].contiguous()
-        dist.all_reduce(total)
         workers: Workers = ctx.workers
+        workers.meet()
+        dist.all_reduce(total)
         workers.awaited.gathers -= 1
         start = sum(ctx.sizes[: workers.rank])
         return total[start : start + ctx.sizes[workers.rank]], None, None

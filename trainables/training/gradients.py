@@ -56,10 +56,12 @@ class GradientSum:
         if self.workers.count == 1:
             loss.backward()
             return
+        self.workers.meet()
         self._begin(_leaves(loss))
         self._sending = True
         loss.backward()
         self._finish()
+        self.workers.meet()
 
     def add(self, loss: Tensor) -> None:
         """Add to this worker's own gradients; nothing is sent but the embeddings' gradients, where they are asked."""
@@ -69,8 +71,17 @@ class GradientSum:
         """Make the gradients that were added up the sum over all workers."""
         if self.workers.count == 1:
             return
+        self.workers.meet()
         self._begin({parameter for parameter in self._trained if parameter.grad is not None})
         self._finish()
+
+    def abandon(self) -> None:
+        """This worker's step has failed. Buckets that other workers send meanwhile are sent here, too, as their
+        exchanges would wait for ever; what is in them is of no use."""
+        if self._sending and not self.workers.awaited.gathers:
+            self._finish()
+        self._sending = False
+        self.workers.awaited.gathers = 0
 
     def _begin(self, used: Set[Tensor]) -> None:
         """A new exchange; `used`: parameters that the loss depends on."""

@@ -1,0 +1,47 @@
+"""A trial of a few milliseconds in a crew as it is: only training and evaluation are made up. It tells its steps, keeps
+predictions, and leaves a record with scores and costs, as a real one does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from study import perform as work
+from study.crew import Member
+from trainables.recipe import Recipe
+from trainables.training.distributed import Workers
+from trainables.trial import Reporter, TrialResult
+from trainables.trial.measure import Clock
+
+STEPS, ITEMS = 4, 1500
+"""Of a training, and of the evaluation task."""
+TASK = "STSBenchmark"
+
+
+def perform(task: Mapping[str, Any], me: Member) -> None:
+    """What a crew does with a task; only the trial itself is another one."""
+    with patch.object(work, "run_trials", short):
+        work.perform(task, me)
+
+
+def short(
+    recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, **unused: Any
+) -> Iterator[TrialResult]:
+    """Stands for `trainables.trial.run.run_trials`."""
+    for recipe, seed in zip(recipes, seeds, strict=True):
+        clock, draw = Clock(), random.Random(f"{recipe.hash}-{seed}")
+        reporter.begin(STEPS)
+        for step in range(1, STEPS + 1):
+            reporter.step(step, {"loss": draw.random()})
+        clock.training_ended()
+        score = 50 + 20 * draw.random()
+        yield TrialResult(
+            scores={TASK: {"dev_spearman_cosine": score, "test_spearman_cosine": score - 1}},
+            predictions={f"{TASK}.test": np.random.default_rng(seed).random(ITEMS, dtype=np.float32)},
+            training={"steps": STEPS, "loss": draw.random()},
+            cost=clock.cost(Workers()),
+        )
