@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 import torch
 
+from reports.ledger import Record
+from reports.results import Results
+from reports.sections import measured_counts
+from search_spaces import spaces
 from tests.chunked import (
     BANK,
     CASES,
@@ -26,6 +30,7 @@ from tests.chunked import (
     worker_batches,
 )
 from tests.conftest import ROWS, pairs_of
+from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
 from trainables.errors import UserError
@@ -588,3 +593,26 @@ class TestWorkers:
         assert [answer["auto plenty"]["chunk"] for answer in told] == [None, None]
         for answer in told:
             same(answer["auto"], answer["auto plenty"])
+
+
+def test_the_report_names_smaller_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where they are not what was asked for: `auto` asks for the whole batch, a number for itself."""
+    undraw(monkeypatch, PLOTS)
+    torch.set_default_dtype(torch.float32)
+    make_results(tmp_path, spaces()["scl_lambda"])
+    first, second, third, *_ = Results.load(tmp_path).labels
+    labels = Results.load(tmp_path).labels
+    assert "smaller passes" not in measured_counts.write(Results.load(tmp_path), tmp_path)
+    used = {first: ("auto", 512), second: (512, 512), third: (512, 128)}
+
+    def change(record: Record) -> Record:
+        asked, chunk = used.get(record.recipe_hash, ("auto", None))
+        recipe = {**record.recipe, "optimisation.chunk": asked}
+        return dataclasses.replace(record, recipe=recipe, training={**record.training, "chunk": chunk})
+
+    found = Results.load(tmp_path)
+    object.__setattr__(found, "records", [change(record) for record in found.records])
+    said = measured_counts.write(found, tmp_path).splitlines()[-1]
+    assert f"`{labels[first]}` in passes of at most 512 tokens" in said
+    assert f"`{labels[third]}` in passes of at most 128 tokens" in said
+    assert labels[second] not in said.replace(labels[first], "").replace(labels[third], "")
