@@ -146,7 +146,9 @@ class Machines:
             kill(_tree(self.nodes[number].pid))
         subprocess.run(["ip", "link", "del", f"v{number}"], capture_output=True)  # of one that died
         ray = self._ray(number, f"--address={self.address} --num-cpus=1")
-        script = f"read go; ip link set lo up; mount -t tmpfs none {self.session}; {ray}"
+        # By its name a worker would be found at 127.0.0.1, where no other node is.
+        gloo = f"export GLOO_SOCKET_IFNAME=e{number}"
+        script = f"read go; {gloo}; ip link set lo up; mount -t tmpfs none {self.session}; {ray}"
         node = self._start(["unshare", "-n", "-m", "--propagation", "slave", "sh", "-c", script], stdin=subprocess.PIPE)
         self.nodes[number] = node
         time.sleep(0.3)  # until it has its own network
