@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import grpc
 import pytest
 
 pytestmark = pytest.mark.ray
@@ -67,6 +68,16 @@ def joined(address: str, environment: dict[str, str]) -> str:
     return (done.stdout.splitlines() or [f"ended with {done.returncode}: {done.stderr[-300:]}"])[-1]
 
 
+def asked(address: str, token: str | None) -> str:
+    """What Ray's head says to a call of anyone on this machine: the status of the answer."""
+    call = grpc.insecure_channel(address).unary_unary("/ray.rpc.NodeInfoGcsService/GetAllNodeInfo")
+    try:
+        call(b"", timeout=60, metadata=[("authorization", f"Bearer {token}")] if token else [])
+    except grpc.RpcError as error:
+        return str(error.code().name)
+    return "OK"
+
+
 def answer(url: str, token: str | None = None, content: dict[str, str] | None = None) -> int:
     """The status of the answer."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -121,8 +132,10 @@ def test_a_ray_of_its_own_is_its_users_alone(tmp_path: Path) -> None:
         assert set(found["sockets"]) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
         assert found["folder"] == "0o700"
         assert found["token"] == "0o600"
-        said = joined(found["address"], without_token(dict(os.environ), tmp_path / "else", RAY_AUTH_MODE="disabled"))
-        assert said.startswith(REFUSED), said
+        token = (tmp_path / ".ray" / "auth_token").read_text().strip()
+        assert asked(found["address"], token) == "OK"
+        for wrong in (None, "f" * len(token), token[:-1]):
+            assert asked(found["address"], wrong) == "UNAUTHENTICATED"
     finally:
         study.kill()
         study.wait()
