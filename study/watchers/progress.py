@@ -126,7 +126,7 @@ class ProgressFile(Course):
             steps=run.steps,
             loss=run.loss,
             rung=run.rung,
-            scores=run.scores,
+            scores={**run.scores},
             attempt=run.attempt,
         )
 
