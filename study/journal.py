@@ -18,7 +18,7 @@ from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.points import applying
 from study.terminal import printable
-from trainables.errors import UserError, one_line, sentence
+from trainables.errors import SHORT, UserError, one_line, sentence
 from trainables.recipe import Recipe
 
 JOURNAL = "optuna.journal"
@@ -66,7 +66,7 @@ def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
     except OSError:
         raise
     except Exception as error:  # Optuna replays the file line by line, and a wrong line may break it anywhere
-        why = sentence(one_line(error))
+        why = sentence(one_line(error), SHORT)
         raise UserError(
             f"{path} is no journal of this search ({why}); move it away, and the search begins anew"
         ) from None

@@ -33,7 +33,7 @@ from study.racing import StudyRace
 from study.samplers import SAMPLERS
 from study.spec import POPULATIONS
 from study.terminal import printable
-from trainables.errors import UserError, sentence
+from trainables.errors import SHORT, UserError, sentence
 from trainables.recipe import Recipe
 from trainables.trial import population_key, takes_turns
 from trainables.typed import parse_json
@@ -296,7 +296,7 @@ def members_of(path: Path) -> list[str]:
             raise ValueError("it is no list of trials")
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{path} does not say which trials train together ({sentence(str(error))}); remove it, and they begin anew"
+            f"{path} does not say which trials train together ({sentence(str(error), SHORT)}); remove it, and they begin anew"
         ) from None
     return keys
 

@@ -20,6 +20,7 @@ import pytest
 
 from reports.commands import study_command
 from reports.ledger import LEDGER, Curves, Ledger, Progress, Running, StudyInfo, Waiting, read_failures
+from reports.ledger.folders import is_key
 from reports.ledger.progress import add_losses, now
 from reports.live import parts
 from reports.live.folder import Folder
@@ -185,6 +186,7 @@ def test_predictions(study: Path) -> None:
                     read.hits(record, task, number)
                 read.fits(record, task)
             assert again == whole or record.key in read.problems or "array" in name
+            assert np.isfinite([value for numbers in again.values() for value in numbers.values()]).all()
         for problem in read.problems.values():
             assert file.name in problem
     in_place(file, lambda: Predictions(study).again(record, "MR"))
@@ -320,7 +322,8 @@ def test_who_trains_together(tmp_path: Path) -> None:
     file = tmp_path / "population-0.json"
     file.write_text(json.dumps([f"0123456789ab-{seed}" for seed in range(4)]))
     for _ in each(file, BROKEN, "population"):
-        read_or_refuse(lambda: members_of(file), [file])
+        found = read_or_refuse(lambda: members_of(file), [file])
+        assert isinstance(found, UserError) or all(map(is_key, found))
     in_place(file, lambda: members_of(file))
 
 

@@ -68,6 +68,7 @@ def finish(searcher: StudySearcher, ledger: Ledger, config: Any, score: float | 
         if score is not None or more:
             recipe = Recipe.from_flat(task["recipe"])
             content = {"scores": dev(score)} | more if score is not None else more
+            content = {"protocol": recipe.evaluation.protocol} | content
             record = Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **content)
             ledger.write(record)
         searcher.settle(task["key"], record)

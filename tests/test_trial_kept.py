@@ -341,7 +341,10 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
             "items.STSBenchmark": np.array("0123456789abcdef"),
         },
         geometry={"alignment": 0.25, "uniformity": None, "anisotropy": np.float64(0.5), "sentences": "STSBenchmark"},
-        data={"encoder": {"name": "e", "fingerprint": "f", "fresh": ["head.weight"]}, "overlap": {"MR": {"items": 3}}},
+        data={
+            "encoder": {"name": "e", "fingerprint": "f", "fresh": ["head.weight"]},
+            "overlap": {"MR": {"items": 3, "seen": 0}},
+        },
     )
     message = told(record_of(spec, recipe, result, {"busy": 1.5}, model=False), result)
     assert message["card"] is None

@@ -61,6 +61,7 @@ def record(spec: TrialSpec, stopped: str | None = None) -> Record:
         spec.seed,
         status="pruned" if stopped else "finished",
         scores={} if stopped else SCORES,
+        protocol=str(spec.recipe["evaluation.protocol"]),
         training={"negatives_per_anchor": 61.5, "steps": 90, "stopped": stopped},
         cost={"seconds": 30.0, "crew": {"busy": 9.0, "idle": 1.0}},
     )

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 LONGEST = 1000
 """Characters of a sentence at most."""
+SHORT = 400
+"""Characters of an error of others within a sentence at most."""
 SHOWN = 200
 """Characters of a wrong value that a sentence repeats at most."""
 

@@ -14,12 +14,10 @@ import traceback
 import types
 from pathlib import Path
 
-from trainables.errors import UserError, sentence
+from trainables.errors import SHORT, UserError, sentence
 
 LARGEST = 16 << 20
 """Bytes of a Python file; a person writes some thousands."""
-SHORT = 500
-"""Characters of what went wrong in it."""
 _ran: dict[str, types.ModuleType] = {}
 """By source: what this process has run already. Entries of a file that is run twice would be duplicates."""
 

@@ -89,6 +89,11 @@ def matching(pattern: str, what: str) -> Check:
     return lambda value: None if whole.fullmatch(value) else f"must be {what}"
 
 
+def one_of(*names: str) -> Check:
+    """For `Annotated[str, ...]`: one of these."""
+    return lambda value: None if value in names else f"must be {choices(map(repr, names))}"
+
+
 def shaped(kind: type) -> Check:
     """For `Annotated[dict[str, Any], ...]`: the object is empty, or has the fields of this dataclass."""
 

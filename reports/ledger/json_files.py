@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainables.errors import UserError, sentence
+from trainables.errors import SHORT, UserError, sentence
 from trainables.files import write_whole
 from trainables.typed import parse_json, read_fields
 
@@ -48,7 +48,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
             raise ValueError(f"it has more than {LARGEST_FILE >> 20} MiB")
         content = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not {what} ({sentence(str(error))})") from None
+        raise UserError(f"{path} is not {what} ({sentence(str(error), SHORT)})") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} is not {what} (it holds no JSON object)")
     return content
@@ -59,7 +59,7 @@ def read_whole(kind: type[T], path: Path, what: str) -> T:
     try:
         return read_fields(kind, read_json(path, what))
     except ValueError as error:
-        raise UserError(f"{path} is not {what} ({sentence(str(error))})") from None
+        raise UserError(f"{path} is not {what} ({sentence(str(error), SHORT)})") from None
 
 
 def as_recipe(values: Mapping[str, Any]) -> dict[str, Any]:

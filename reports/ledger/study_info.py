@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from reports.ledger.folders import PLUGINS, STUDY, FileName, Hash
 from reports.ledger.json_files import as_recipe, read_whole, write_json
@@ -18,7 +18,7 @@ from trainables.errors import UserError, shown
 from trainables.keys import above, at_least
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe, keys
-from trainables.typed import Count, named_by, shaped
+from trainables.typed import Count, named_by, one_of, shaped
 
 _WHAT = "a study's description"
 
@@ -45,10 +45,10 @@ class StudyInfo:
     """The copy of a person's own space file, within the results folder."""
     plugins: list[FileName] = field(default_factory=list)
     """The copies of `--plugin` files, in the folder `plugins`."""
-    scale: Literal["paper", "laptop"] = "laptop"
+    scale: Annotated[str, one_of("paper", "laptop")] = "laptop"
     scale_reason: str = ""
     """Why it has that scale."""
-    search: Literal["paper", "grid", "optuna"] = "paper"
+    search: Annotated[str, one_of("paper", "grid", "optuna")] = "paper"
     trials: Annotated[int, at_least(1)] | None = None
     """How many recipes Optuna was asked to explore."""
     seeds: list[Count] = field(default_factory=lambda: [0])

@@ -15,7 +15,7 @@ import numpy as np
 from reports.distributions import scaled
 from search_spaces import load_space
 from search_spaces.space import Domain, Space
-from trainables.errors import UserError, choices, one_line, sentence
+from trainables.errors import SHORT, UserError, choices, one_line, sentence
 from trainables.recipe import Recipe, Value
 from trainables.typed import LARGEST, parse_json, read_fields
 
@@ -149,7 +149,7 @@ def read_record(path: Path) -> Recorded:
         space = load_space(made.space)
     except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError, UserError) as error:
         raise UserError(
-            f"{path} is no recorded benchmark ({sentence(one_line(error))}); python -m benchmarks record makes one"
+            f"{path} is no recorded benchmark ({sentence(one_line(error), SHORT)}); python -m benchmarks record makes one"
         ) from None
     for domain in space.domains:
         if domain.key not in rows:
