@@ -7,7 +7,9 @@ reader here, `make test` a few. A new entry of a registry is fuzzed by itself.
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import pickle
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -43,6 +45,7 @@ from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError
 from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.senteval.captions import read_captions
 from trainables.senteval.data_files import MissingData, check_task
 from trainables.senteval.examples import TaskData
 from trainables.senteval.read import read_task
@@ -162,6 +165,7 @@ def test_tables_of_pairs(suffix: str, corpus: Path, tmp_path: Path) -> None:
         else:
             check_pairs(outcome)
             assert len(outcome) <= 3 * len(rows)
+            assert "json" in suffix or suffix == ".parquet" or "\0" not in "".join(outcome.hypotheses), "read as UTF-8"
 
 
 def test_values_of_tables(corpus: Path, tmp_path: Path) -> None:
@@ -298,7 +302,31 @@ def test_senteval_tasks(name: str, corpus: Path, tmp_path: Path) -> None:
         else:
             assert outcome is not None
             check_task_data(task, outcome)
+            assert file.endswith((".jsonl", ".pkl")) or "\0" not in "".join(outcome.sentences()), "read as UTF-8"
         (copied / file).write_bytes(whole)
+
+
+HOSTILE = {
+    "calls a command": b"cos\nsystem\n(S'true'\ntR.",
+    "keeps note number 2**32": b"\x80\x02Nr\xff\xff\xff\xff.",
+    "claims 2**40 bytes": b"\x80\x05\x96" + (2**40).to_bytes(8, "little") + b".",
+    "claims an array of 2**40 numbers": (
+        b"cnumpy._core.numeric\n_frombuffer\n(C\x01xcnumpy\ndtype\n(S'f4'\ntR(L1099511627776L\ntS'C'\ntR."
+    ),
+    "has a key that takes for ever to hash": b"\x80\x02}K\x01K\x01\x86" + b"2\x86" * 60 + b"Ns.",
+    "has no end": b"\x80\x02" + b"(" * 100_000,
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_pickle(what: str, corpus: Path, tmp_path: Path) -> None:
+    task = TASKS["ImageCaptionRetrieval"]
+    for file in task.files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(corpus / "senteval" / file, tmp_path / file)
+    (tmp_path / task.files[0]).write_bytes(HOSTILE[what])
+    outcome = read_or_refuse(partial(read_task, task, tmp_path), [tmp_path / task.files[0]])
+    assert "is no caption file" in str(outcome)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -382,18 +410,16 @@ def in_text(header: bool) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def in_npy() -> bytes:
-    import io
-
+def npy(array: np.ndarray) -> bytes:
     stream = io.BytesIO()
-    np.save(stream, ROWS)
+    np.save(stream, array)
     return stream.getvalue()
 
 
 VECTOR_WRITERS: dict[str, tuple[bytes, Mapping[str, Mutation]]] = {
     ".txt": (in_text(False), TEXT | BYTES),
     ".vec": (in_text(True), TEXT | BYTES),
-    ".npy": (in_npy(), BYTES),
+    ".npy": (npy(ROWS), BYTES),
 }
 BESIDE: dict[str, bytes] = {
     ".txt": "".join(word + "\n" for word in WORDS).encode(),
@@ -441,7 +467,7 @@ def test_word_vectors(suffix: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", BESIDE)
 def test_words_beside_a_matrix(suffix: str, tmp_path: Path) -> None:
     matrix, beside = tmp_path / "glove.npy", tmp_path / f"words{suffix}"
-    matrix.write_bytes(in_npy())
+    matrix.write_bytes(npy(ROWS))
     beside.write_bytes(BESIDE[suffix])
     check_vectors(read_vectors(matrix))
     mutations = BYTES if suffix == ".parquet" else TEXT | BYTES | (JSON if suffix == ".json" else {})
@@ -458,7 +484,7 @@ def test_what_stands_where_words_should(place: str, tmp_path: Path) -> None:
     for broken in (matrix, beside):
         shutil.rmtree(matrix.parent, ignore_errors=True)
         matrix.parent.mkdir()
-        matrix.write_bytes(in_npy())
+        matrix.write_bytes(npy(ROWS))
         beside.write_bytes(BESIDE[".json"])
         next(PLACES[place](broken, rng) for _, rng in inputs(place, 1))
         outcome = read_or_refuse(lambda: read_vectors(matrix), [matrix, beside])
@@ -539,6 +565,97 @@ def test_tokens_in_the_cache(tmp_path: Path) -> None:
         if not isinstance(outcome, UserError):
             assert [len(outcome[i]) for i in range(len(outcome))] == outcome.lengths.tolist()
         file.write_bytes(whole)
+
+
+# ---- one of each check, whatever chance brings ----
+
+
+def load_docs(file: Path) -> object:
+    return load_documents(str(file), OfLengths(), 1, cache=file.parent / "cache")
+
+
+def load_own(kind: str, file: Path) -> TaskData:
+    return read_task(Task("mine", kind, "table", (file.name, "dev.tsv", "test.tsv")), file.parent)
+
+
+PAIR = b"premise\thypothesis\tlabel\n"
+REFUSED: dict[str, tuple[str, bytes, Callable[[Path], object], str]] = {
+    "half a character": (
+        "a.jsonl",
+        b'{"premise": "a \\ud800", "hypothesis": "b", "label": 0}',
+        load_pairs,
+        "line 1: premise holds half of a character",
+    ),
+    "UTF-16 pairs": (
+        "a.tsv",
+        (PAIR + b"a\tb\tneutral\n").decode().encode("utf-16-le"),
+        load_pairs,
+        "line 1: a NUL byte",
+    ),
+    "Latin-1 pairs": ("a.tsv", PAIR + b"caf\xe9\tb\tneutral\n", load_pairs, "line 2: not UTF-8"),
+    "brackets": ("a.jsonl", b"[" * 100_000, load_pairs, "line 1: not a JSON object (brackets within"),
+    "long label": ("a.tsv", PAIR + b"a\tb\t" + b"x" * 10_000, load_pairs, "line 2: unknown label 'xxx"),
+    "empty text": ("a.tsv", PAIR + b" \tb\tneutral\n", load_pairs, "line 2: premise is empty"),
+    "UTF-16 documents": ("a.txt", "one two\n".encode("utf-16-le"), load_docs, "line 1: a NUL byte"),
+    "NaN in vectors": ("a.txt", b"a 1 2\nb 1 nan\n", read_vectors, "line 2: NaN or infinity after the word 'b'"),
+    "too large a number": ("a.txt", b"a 1 1e39\n", read_vectors, "line 1: NaN or infinity after the word 'a'"),
+    "NaN in a matrix": ("a.npy", npy(np.array([[1.0], [np.nan]])), read_vectors, "row 2: NaN or infinity"),
+    "a matrix of texts": ("a.npy", npy(np.array([["1.0"]])), read_vectors, "is no matrix of numbers"),
+    "wrong counts": ("a.vec", b"3 1\na 1\nb 2\n", read_vectors, "line 1: it says"),
+    "NaN as a score": (
+        "a.tsv",
+        b"sentence1\tsentence2\tscore\na\tb\tnan\n",
+        partial(load_own, "relatedness"),
+        "a.tsv:2: score nan",
+    ),
+    "half a character in a task": (
+        "a.jsonl",
+        b'{"sentence": "\\udfff", "label": "x"}',
+        partial(load_own, "split"),
+        "a.jsonl:1: 'sentence' holds half of a character",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_always_refused(what: str, tmp_path: Path) -> None:
+    name, content, read, sentence = REFUSED[what]
+    (tmp_path / "dev.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\n")
+    (tmp_path / "test.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\n")
+    (tmp_path / name).write_bytes(content)
+    assert sentence in str(read_or_refuse(partial(read, tmp_path / name), [tmp_path / name]))
+
+
+def test_features_that_are_no_numbers(corpus: Path, tmp_path: Path) -> None:
+    content = pickle.loads((corpus / "senteval" / "downstream" / "COCO" / "test.pkl").read_bytes())
+    content["features"][3, 5] = np.nan
+    (tmp_path / "test.pkl").write_bytes(pickle.dumps(content))
+    outcome = read_or_refuse(partial(read_captions, tmp_path / "test.pkl"), [tmp_path / "test.pkl"])
+    assert "image 3 has no vector of 2048 finite numbers" in str(outcome)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda weights, config: weights["encoder.layer.0.output.dense.bias"].fill_(float("nan")), "among its weights"),
+        (lambda weights, config: config.update(layer_norm_eps="small"), "cannot be loaded"),
+        (lambda weights, config: weights.update({EMBEDDINGS: weights[EMBEDDINGS][:50].clone()}), "cannot be loaded"),
+    ],
+)
+def test_a_model_that_embeds_nothing(change: Any, sentence: str, transformer: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "model"
+    shutil.copytree(transformer, folder)
+    weights, config = load_file(folder / "model.safetensors"), json.loads((folder / "config.json").read_text())
+    change(weights, config)
+    config["vocab_size"] = len(weights[EMBEDDINGS])
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(config))
+    assert sentence in str(read_or_refuse(partial(load_transformer, folder), [folder]))
+
+
+EMBEDDINGS = "embeddings.word_embeddings.weight"
 
 
 # ---- transformers ----
