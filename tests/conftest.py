@@ -191,6 +191,29 @@ def nothing_kept() -> Iterator[None]:
     KEPT.clear()
 
 
+@pytest.fixture(scope="session")
+def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built-in corpus, in its smallest size that every task can be read from."""
+    from trainables.corpora import scenes
+
+    folder = tmp_path_factory.mktemp("scenes") / "corpus"
+    scenes.write(folder, size=0.5)
+    return folder
+
+
+@pytest.fixture
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A cache of the test's own, no hub, and the libraries loaded before a test counts time and memory."""
+    import datasets
+
+    import trainables.encoders.pretrained
+    import trainables.encoders.word_vectors  # noqa: F401
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets.disable_progress_bars()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder that does not exist yet."""
