@@ -296,7 +296,8 @@ def members_of(path: Path) -> list[str]:
             raise ValueError("it is no list of trials")
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{path} does not say which trials train together ({sentence(str(error), SHORT)}); remove it, and they begin anew"
+            f"{path} does not say which trials train together ({sentence(str(error), SHORT)}); "
+            "remove it, and they begin anew"
         ) from None
     return keys
 
