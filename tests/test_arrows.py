@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
 SHARED = tuple(
-    f"trainables.{name}" for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "transfer")
+    f"trainables.{name}"
+    for name in ("recipe", "errors", "keys", "registry", "labels", "files", "lines", "kept", "transfer")
 )
 
 # What a module may import of the project; the longest matching name decides.
