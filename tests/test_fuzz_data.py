@@ -23,6 +23,7 @@ from tests.fuzzed import (
     delimited,
     in_lines,
     in_parquet,
+    load_pairs,
     nli_rows,
     table,
     whole_or_named,
