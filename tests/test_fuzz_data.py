@@ -23,6 +23,7 @@ from tests.fuzzed import (
     delimited,
     in_lines,
     in_parquet,
+    load_pairs,
     nli_rows,
     table,
     whole_or_named,
@@ -313,3 +314,16 @@ def test_tokens_in_the_cache(tmp_path: Path) -> None:
         if not isinstance(outcome, UserError):
             assert [len(outcome[i]) for i in range(len(outcome))] == outcome.lengths.tolist()
         file.write_bytes(whole)
+
+
+def test_linked_folders_are_not_searched(small_corpus: Path, tmp_path: Path) -> None:
+    """A folder of data may be a link, and so may its files; a link below it to a folder could lead in a circle."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "train.jsonl").write_bytes(in_lines(nli_rows(small_corpus)))
+    (tmp_path / "data").symlink_to(tmp_path / "disk")
+    assert len(load_pairs(tmp_path / "data")) == 20
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "inner").symlink_to(tmp_path / "disk")
+    (tmp_path / "outer" / "circle").symlink_to(tmp_path / "outer")
+    outcome = read_or_refuse(partial(load_pairs, tmp_path / "outer"), [tmp_path / "outer"])
+    assert "holds no train file" in str(outcome)

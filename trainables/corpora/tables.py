@@ -165,7 +165,7 @@ def _csv(file: Path) -> Iterator[tuple[str, Record]]:
                 where = f"{file}, line {reader.line_num}"
                 yield where, _fields(columns, fields, where)
     except csv.Error as error:
-        raise UserError(f"{file}, line {reader.line_num}: not CSV ({error})") from None
+        raise UserError(f"{file}, line {reader.line_num}: not CSV ({first_line(error)})") from None
 
 
 def _tsv(file: Path) -> Iterator[tuple[str, Record]]:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError, choices
-from trainables.lines import is_text, listed, shown
+from trainables.lines import first_line, is_text, listed, shown
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import Task
@@ -112,7 +112,7 @@ def _csv(path: Path) -> Iterator[Line]:
             try:
                 record = next(reader, None)
             except csv.Error as error:
-                raise broken(path, number, str(error)) from None
+                raise broken(path, number, first_line(error)) from None
             if record is None:
                 return
             if record:
