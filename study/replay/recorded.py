@@ -149,7 +149,8 @@ def read_record(path: Path) -> Recorded:
         space = load_space(made.space)
     except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError, UserError) as error:
         raise UserError(
-            f"{path} is no recorded benchmark ({sentence(one_line(error), SHORT)}); python -m benchmarks record makes one"
+            f"{path} is no recorded benchmark ({sentence(one_line(error), SHORT)}); "
+            "python -m benchmarks record makes one"
         ) from None
     for domain in space.domains:
         if domain.key not in rows:
