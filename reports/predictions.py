@@ -22,6 +22,8 @@ Array = np.ndarray
 
 UNREADABLE = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 """What reading a broken archive raises; RuntimeError where it is encrypted or packed in an unknown way."""
+LARGEST = 1e30
+"""Nothing that is predicted is as large, and sums of squares of such numbers are no numbers."""
 ROUNDING = 0.005
 """So far, in points, a score that is computed again may lie from the ledger's."""
 
@@ -178,7 +180,7 @@ def _kept(arrays: Mapping[str, Array], task: str) -> Kept | None:
         return None
     if parts.dtype.kind == "f" or (parts < 1).any() or parts.sum() != len(gold):
         return None
-    if not all(np.isfinite(array).all() for array in numeric):
+    if not all((np.abs(array.astype(float)) < LARGEST).all() for array in numeric):
         return None
     return Kept(predicted, gold, parts, regressed, "" if named is None else str(named))
 

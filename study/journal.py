@@ -5,9 +5,10 @@ What a trial of the journal is called stands in its user attributes, which is wh
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import optuna
@@ -20,6 +21,7 @@ from study.points import applying
 from study.terminal import printable
 from trainables.errors import SHORT, UserError, one_line, sentence
 from trainables.recipe import Recipe
+from trainables.typed import parse_json
 
 JOURNAL = "optuna.journal"
 NAME, ROW = "name", "row"
@@ -56,21 +58,44 @@ def open_journal(
 
 def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
     """`UserError` for a file that is no journal, or holds trials that no search has made."""
-    try:
+    with of_journal(path.parent):
         if os.path.lexists(path) and not path.is_file():
             raise ValueError("it is no file")
+        if path.is_file():
+            _mend(path)
         storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
         study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
         for trial in study.get_trials(deepcopy=False):
             trial._validate()
-    except OSError:
+    return study
+
+
+@contextlib.contextmanager
+def of_journal(results: Path) -> Iterator[None]:
+    """What is wrong with the journal, while it is read, as one `UserError`."""
+    try:
+        yield
+    except OSError:  # the disk, not what stands there
         raise
     except Exception as error:  # Optuna replays the file line by line, and a wrong line may break it anywhere
-        why = sentence(one_line(error), SHORT)
+        why = sentence(str(error) if isinstance(error, UserError) else one_line(error), SHORT)
         raise UserError(
-            f"{path} is no journal of this search ({why}); move it away, and the search begins anew"
-        ) from None
-    return study
+            f"{results / JOURNAL} is no journal of this search ({why}); move it away, and the search begins anew"
+        ) from error
+
+
+def _mend(path: Path) -> None:
+    """Cut off a last line without its end, which a killed process left: Optuna passes over it, writes the next line
+    behind it, and can read neither. `ValueError` for any other line that is none."""
+    whole, _, torn = path.read_bytes().rpartition(b"\n")
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            if not isinstance(parse_json(line), dict):
+                raise ValueError("it is no object")
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+    if torn:
+        os.truncate(path, len(whole) + 1 if whole else 0)
 
 
 def _listed(directions: Sequence[str]) -> str:

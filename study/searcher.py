@@ -25,7 +25,7 @@ from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.budget import Budget
 from study.explorer import Explorer
-from study.journal import ROW, explored_recipe, name_explored, open_journal, told_rows
+from study.journal import ROW, explored_recipe, name_explored, of_journal, open_journal, told_rows
 from study.learning import Learning
 from study.plan import Plan, PlannedTrial
 from study.points import means, point
@@ -72,9 +72,10 @@ class StudySearcher(Searcher):
         """Optuna's side, where it explores."""
         self.explored: list[str] = []
         if self.explorer is not None:
-            self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
-            self._tell_rows(fixed)
-            self._continue_asked()
+            with of_journal(plan.results):
+                self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
+                self._tell_rows(fixed)
+                self._continue_asked()
         self.race = StudyRace(plan, ledger, self.explored) if plan.races else None
         self.interrupted: deque[list[PlannedTrial]] = deque()
         self._race_on()

@@ -316,6 +316,22 @@ def test_journals(tmp_path: Path) -> None:
     in_place(file, lambda: StudySearcher(plan, ledger))
 
 
+def test_a_journal_whose_last_line_is_torn_goes_on(tmp_path: Path) -> None:
+    """Cut at every byte of its last line: the search goes on, and what it writes can be read again."""
+    from study.searcher import StudySearcher
+    from tests.test_study_search import make
+
+    plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
+    searcher._ask()
+    file = plan.results / "optuna.journal"
+    whole = file.read_bytes()
+    last = len(whole.splitlines()[-1])
+    for cut in range(1, last, max(1, last // INPUTS)):
+        file.write_bytes(whole[:-cut])
+        StudySearcher(plan, ledger)._ask()
+        assert StudySearcher(plan, ledger).explored
+
+
 def test_who_trains_together(tmp_path: Path) -> None:
     from study.searcher import members_of
 

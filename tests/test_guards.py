@@ -189,7 +189,11 @@ def rename(folder: Path, row: str, **keys: Any) -> None:
             recipe = Recipe.from_flat(record.recipe).override({key.replace("__", "."): v for key, v in keys.items()})
             new = recipe.hash
             changed = dataclasses.replace(
-                record, recipe=dict(recipe.flat()), recipe_hash=new, predictions=f"predictions/{new}-{record.seed}.npz"
+                record,
+                recipe=dict(recipe.flat()),
+                recipe_hash=new,
+                protocol=recipe.evaluation.protocol,
+                predictions=f"predictions/{new}-{record.seed}.npz",
             )
             ledger.path(record.recipe_hash, record.seed).unlink()
             ledger.write(changed)
@@ -245,7 +249,6 @@ def test_how_many_processors_there_are_is_no_matter(folder: Path):
 
 def test_another_protocol_is_said(folder: Path):
     rename(folder, SCL, evaluation__protocol="full")
-    rewrite(folder, put(protocol="full"), SCL)
     (flag,) = found(folder, "protocol")
     assert not flag.blocks
     assert "`full` (3 trials)" in flag.sentence

@@ -279,7 +279,7 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
         apart.announce()
         until((results / "train").exists, study, "a checkpoint after the notice", seconds=60)
         (checkpoint,) = (results / "train").iterdir()
-        assert {path.name for path in checkpoint.iterdir()} == {"state.json", "state.safetensors"}
+        assert {path.name for path in checkpoint.iterdir()} == {"digests.json", "state.json", "state.safetensors"}
         end_head(machine)
         apart.add()
         assert ended(study, tmp_path) == 0, said(tmp_path)
