@@ -17,6 +17,7 @@ from typing import Any
 
 import ray
 import ray.train
+import ray.util
 
 from study.desk import HALT, SAVE
 from trainables.registry import load
@@ -91,12 +92,14 @@ class Member:
 def member(config: Mapping[str, Any]) -> None:
     """Take trials and perform them until the crew is dismissed, or renewed.
 
-    `config`: the `crew`'s name, the `desk`'s, `began`: when the crew was asked for, by the clock of `time.time`, and
-    `perform`: `"module:function"`, which is given each task and this `Member`.
+    `config`: the `crew`'s name, the `desk`'s, `began`: when the crew was asked for, by the clock of `time.time`,
+    `perform`: `"module:function"`, which is given each task and this `Member`, and `several`: whether Train made places
+    for the crew, which otherwise sits in its driver's.
     """
     context = ray.train.get_context()
     rank, node = context.get_world_rank(), ray.get_runtime_context().get_node_id()
     desk, crew = ray.get_actor(config["desk"]), config["crew"]
+    places = ray.util.get_current_placement_group() if config["several"] else None
     perform = load(config["perform"])
     ear, timesheet = Ear(desk, crew), Timesheet()
     timesheet.add("starting", max(0.0, time.time() - config["began"]))
@@ -106,7 +109,7 @@ def member(config: Mapping[str, Any]) -> None:
     number, life = -1, uuid.uuid4().hex
     while True:
         with timesheet.during("idle"):
-            task = ray.get(desk.take.remote(crew, rank, life, node, number))
+            task = ray.get(desk.take.remote(crew, rank, life, node, number, places))
         if task is None:
             return
         number = task["number"]

@@ -57,6 +57,8 @@ class _Crew:
     orders: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
     """Machines of its workers."""
+    places: Any = None
+    """Ray's placement group that its workers are in; None where they sit in their driver's."""
 
 
 class Desk:
@@ -137,6 +139,8 @@ class Desk:
             for other, crew in list(self._crews.items()):
                 if other != name and crew.task is not None and crew.task["key"] == task["key"]:
                     del self._crews[other]  # it died with this task
+                    if crew.places is not None:
+                        await asyncio.to_thread(give_back, crew.places)
             crew = self._crews[name]
             crew.task, crew.number = task, crew.number + 1
             crew.finished = crew.taken = crew.training = False
@@ -180,16 +184,18 @@ class Desk:
 
     # --- a crew
 
-    async def take(self, name: str, rank: int, life: str, node: str, after: int) -> dict[str, Any] | None:
+    async def take(
+        self, name: str, rank: int, life: str, node: str, after: int, places: Any = None
+    ) -> dict[str, Any] | None:
         """The crew's task with a number above `after`, as soon as there is one; None where the worker is to end.
-        `life` names its process.
+        `life` names its process, `places` is the crew's own placement group.
 
         `RuntimeError` where its workers were started too often for it: they are started once more, for the next task.
         """
         crew = self._crews[name]
         async with self._changed:
             crew.nodes.add(node)
-            crew.lives[rank] = life
+            crew.lives[rank], crew.places = life, places
 
             def ends() -> bool:
                 return crew.dismissed or crew.gone or self._halted or crew.lives[rank] != life
@@ -333,6 +339,14 @@ class Desk:
     def _order(self, crews: Iterable[_Crew], order: str) -> None:
         for crew in crews:
             crew.orders.append(order)
+
+
+def give_back(places: Any) -> None:
+    """Let Ray have the places of a crew whose driver died. Ray Train does so only where Ray's dashboard tells it of the
+    death; without a dashboard the next crew would wait for them for ever."""
+    import ray.util
+
+    ray.util.remove_placement_group(places)
 
 
 def open_desk(name: str, folder: Path) -> Any:

@@ -106,6 +106,7 @@ class Crew:
             "desk": task["desk"],
             "perform": task["perform"],
             "began": time.time(),
+            "several": self.several,
         }
         self.thread = threading.Thread(target=self._run, name=f"crew {self.name}", daemon=True)
         self.thread.start()

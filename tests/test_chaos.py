@@ -17,23 +17,31 @@ from benchmarks._chaos_work import STEPS, Training
 from trainables.errors import UserError
 
 SHORT = "a checkpoint damaged"
-"""It also kills the command, and with it the crews."""
+"""It also kills the command, and with it the crews: all that one struck study can show in a test."""
 
 
 @pytest.mark.ray
-def test_a_struck_study_loses_nothing() -> None:
-    """The undisturbed study, and one whose command is killed and whose newest checkpoint is damaged then."""
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [
+        (SHORT, [-9, 0]),
+        # its crew of two workers leaves places behind, which nobody else gives back where Ray has no dashboard
+        pytest.param("a driver killed", [0], marks=pytest.mark.slow),
+    ],
+)
+def test_a_struck_study_loses_nothing(name: str, codes: list[int]) -> None:
+    """The undisturbed study, and one that is struck."""
     try:
         check_namespaces()
     except UserError as error:
         pytest.skip(str(error))
-    seed = next(seed for seed in itertools.count() if fault_of(seed).name == SHORT)
+    seed = next(seed for seed in itertools.count() if fault_of(seed).name == name)
     with run_inside("benchmarks._chaos_run", ["ours", str(seed)]) as running:
         assert running.stdout is not None
         (row,) = [json.loads(line) for line in running.stdout]
-    assert row["fault"] == SHORT
+    assert row["fault"] == name
     assert row["study"]["broken"] == []
-    assert row["study"]["codes"] == [-9, 0]
+    assert row["study"]["codes"] == codes
     assert row["study"]["repeated"] > 0
 
 

@@ -372,6 +372,25 @@ def test_a_crew_that_ends_is_given_nothing_more(tmp_path: Path) -> None:
     play(scene, tmp_path)
 
 
+def test_the_places_of_a_dead_driver_s_crew_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the next crew would wait for them. Those of a crew that lives, and of one in its driver's place, stay."""
+    given: list[str] = []
+    monkeypatch.setattr("study.desk.give_back", given.append)
+
+    async def scene(desk: Desk) -> None:
+        for crew, key in (("a", "t"), ("b", "u")):
+            await desk.assign(crew, task(key))
+            for rank in (0, 1):
+                await desk.take(crew, rank, "life", "node", -1, f"places of {crew}")
+        await desk.assign("alone", task("v"))
+        await desk.take("alone", 0, "life", "node", -1)
+        await desk.assign("c", task("t"))
+        await desk.assign("d", task("v"))
+        assert given == ["places of a"]
+
+    play(scene, tmp_path)
+
+
 def test_a_trial_that_was_kept_is_not_begun_again(tmp_path: Path) -> None:
     """Its driver died before it knew; the new one is free at once."""
 
