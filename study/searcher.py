@@ -85,9 +85,9 @@ class StudySearcher(Searcher):
     def remaining(self) -> int:
         """Trials that have no record yet, those that run included, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
-        undone = sum(not self._done(trial) for members in self.interrupted for trial in members)
-        raced = self.race.open([*self.queue, *self.running.values()]) if self.race else 0  # perhaps fewer
-        return len(self.queue) + len(self.running) + undone + raced + open_recipes * self.plan.most_seeds
+        known = [*self.waiting(), *self.running.values()]
+        raced = self.race.open(known) if self.race else 0  # perhaps fewer
+        return len(known) + raced + open_recipes * self.plan.most_seeds
 
     def waiting(self) -> Iterator[PlannedTrial]:
         """Those that are next, as far as they are chosen."""
@@ -178,18 +178,31 @@ class StudySearcher(Searcher):
     def _interrupted(self) -> Iterator[list[PlannedTrial]]:
         """Populations of an earlier run that have members without a record: only whole can they resume."""
         queued = {trial.key: trial for trial in self.queue if self._population(trial)}
+        raced: set[str] = set()
         for path in sorted((self.plan.results / POPULATIONS).glob("*.json")):
-            members = [queued.get(key) or self._recorded(key) for key in members_of(path)]
-            waiting = [trial for trial in members if trial and trial.key in queued]
+            members = [
+                queued.get(key) or self._recorded(key) or (self._raced(key) if key not in raced else None)
+                for key in members_of(path)
+            ]
+            waiting = [trial for trial in members if trial and not self._done(trial)]
             if waiting and None not in members:
                 self.queue = deque(trial for trial in self.queue if trial not in waiting)
                 for trial in waiting:
-                    del queued[trial.key]
+                    queued.pop(trial.key, None)
+                raced.update(trial.key for trial in waiting)
                 yield members  # type: ignore[misc]
 
     def _recorded(self, key: str) -> PlannedTrial | None:
         record = self.ledger.get(*split_key(key))
         return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
+
+    def _raced(self, key: str) -> PlannedTrial | None:
+        """A seed that the race gave in an earlier run, and may not have come to yet in this one."""
+        recipe_hash, seed = split_key(key)
+        trial = self.race.named.get(recipe_hash) if self.race else None
+        if trial is None or not self._population(trial) or seed >= self.plan.most_seeds:
+            return None
+        return PlannedTrial(trial.recipe, seed, trial.name, trial.row)
 
     def _population(self, trial: PlannedTrial) -> str | None:
         """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,

@@ -308,6 +308,27 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     assert [task["seed"] for task in alone["trials"]] == [0]
 
 
+def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> None:
+    """Some of its seeds had not been chosen yet when the study was begun, and are not at once when it goes on."""
+    arguments = (*CLSR, "--set", "optimisation.batch_size=64", "--seeds")
+    plan, ledger, searcher = make(tmp_path, *arguments, "2:6")
+    first = searcher.suggest("t0")
+    finish(searcher, ledger, first, 50.0)
+    trial = plan.fixed_trials()[0]
+    members = [f"{trial.recipe.hash}-{seed}" for seed in (2, 3, 4)]
+    write_whole(tmp_path / POPULATIONS / "population-of-three.json", json.dumps(members))
+
+    _, _, searcher = make(tmp_path, *arguments, "2:6")
+    assert searcher.remaining == len(list(searcher.waiting())) == 3
+    again = searcher.suggest("t0")
+    assert isinstance(again, dict)
+    assert [task["key"] for task in again["trials"]] == members
+    assert searcher.remaining == 3
+
+    _, _, searcher = make(tmp_path, *arguments, "2:4")  # the fifth is asked for no more
+    assert not searcher.interrupted
+
+
 @pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
 def test_a_population_is_bounded(tmp_path: Path, batch_size: int, members: int) -> None:
     asked = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
