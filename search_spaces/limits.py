@@ -93,13 +93,15 @@ def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, fl
     return found
 
 
-def ended_in_words(ended: Mapping[str, Any]) -> str:
-    """Of `StudyInfo.limited`: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes about ...`."""
+def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
+    """Of `StudyInfo.limited`: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes about ...`.
+
+    `raced`: recipes raced for their seeds, so that only the most that could have followed is known."""
     unit, a_trial, left_out = LIMITS[ended["limit"]].unit, ended["a_trial"], ended["left_out"]
     guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
     return (
         f"the limit {ended['limit']}={ended['number']:g} ended the study: {ended['spent']:.3g} {unit} were spent"
-        f"{guess}, and {left_out:,} trial{'' if left_out == 1 else 's'} did not begin; a larger --limit goes on"
+        f"{guess}, and {'up to ' if raced else ''}{left_out:,} trial{'' if left_out == 1 else 's'} did not begin; a larger --limit goes on"
     )
 
 

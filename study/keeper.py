@@ -102,11 +102,11 @@ class Keeper(tune.Callback):
 
     # --- the study
 
-    def drain(self, wait: float = 0.0) -> None:
+    def drain(self, wait: float = 0.0) -> bool:
         """Take what there is, and what comes within so many seconds. What is wrong with the results' place is kept as
-        `problem`; the study ends by it."""
+        `problem`; the study ends by it, and False is returned."""
         if self.problem is not None:
-            return
+            return False
         try:
             while self._inbox or ray.wait([self._told], timeout=wait)[0]:
                 if not self._inbox:
@@ -128,6 +128,7 @@ class Keeper(tune.Callback):
                 self._pushed = time.monotonic()
         except Exception as error:
             self.problem = error
+        return self.problem is None
 
     def finish(self) -> None:
         """Wait for scores that are made apart, and for checkpoints to be removed."""

@@ -57,9 +57,9 @@ class StudySearcher(Searcher):
         self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any] | None] | None = None
         """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
         cluster is there."""
-        self.drain: Callable[[], object] = lambda: None
-        """Has trials settled that have ended. While a record is awaited and nothing trains, Tune asks for a next trial
-        over and over, and calls nothing else. Set once the cluster is there."""
+        self.drain: Callable[[], bool] = lambda: True
+        """Has trials settled that have ended; False where the study must end. While a record is awaited and nothing
+        trains, Tune asks for a next trial over and over, and calls nothing else. Set once the cluster is there."""
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
         self.goals = searched(plan.space.goals)
@@ -103,20 +103,22 @@ class StudySearcher(Searcher):
         if self.remaining > len(self.running) and self._room() < 1:
             if not self.running:
                 return Searcher.FINISHED
-            self.drain()
-            return None  # those that run may take less than was guessed
+            return self._wait()  # those that run may take less than was guessed
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
             self._ask()
         self._race_on()
         if not self.queue and not self.interrupted:
             if not (self.race and self.running):
                 return Searcher.FINISHED
-            self.drain()  # a record that waits may be all that the race waits for
-            return None
+            return self._wait()  # a record may be all that the race waits for
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running.update({planned.key: planned for planned in members if not self._done(planned)})
         assert self.task_of is not None
-        return self.task_of(members, self._population(members[0]) is not None)
+        return self.task_of(members, self._population(members[0]) is not None) or Searcher.FINISHED
+
+    def _wait(self) -> str | None:
+        """No trial now, and where the study must end, none any more."""
+        return None if self.drain() else Searcher.FINISHED
 
     def settle(self, key: str, record: Record | None) -> None:
         """A trial has its record now, or None where it failed."""

@@ -243,10 +243,26 @@ class TestStudy:
         assert isinstance(second, dict)
         assert searcher.suggest("t2") is None  # 0.42 h are spent, and as much is expected of the one that runs
         assert not searcher.limited  # as long as it runs
+
         # Tune waits within its question where nothing trains any more: the record must come in all the same.
-        searcher.drain = lambda: finish(searcher, ledger, second, 50.0, cost={"seconds": 60.0})
+        def drain() -> bool:
+            finish(searcher, ledger, second, 50.0, cost={"seconds": 60.0})
+            return True
+
+        searcher.drain = drain
         assert searcher.suggest("t3") is None
         assert isinstance(searcher.suggest("t4"), dict)
+
+    def test_a_study_that_must_end_waits_for_nothing(self, tmp_path: Path) -> None:
+        """Where its disk is full Tune would ask for ever."""
+        _, ledger, searcher = make(tmp_path, *self.LIMIT)
+        finish(searcher, ledger, searcher.suggest("t0"), 50.0, cost={"seconds": 1500.0})
+        assert isinstance(searcher.suggest("t1"), dict)
+        searcher.drain = lambda: False
+        assert searcher.suggest("t2") == Searcher.FINISHED
+        _, _, other = make(tmp_path / "other", *self.LIMIT)
+        other.task_of = lambda members, together: None
+        assert other.suggest("t0") == Searcher.FINISHED
 
     def test_a_population_is_no_larger_than_the_room(self, tmp_path: Path) -> None:
         clsr = ("--space", "clsr_main", "--only", "CLSR-BERT-base", "--search", "optuna", "--trials", "30")
@@ -271,6 +287,16 @@ class TestStudy:
         assert kept["limited"]["left_out"] == searcher.remaining
         whole = plan_of(tmp_path, *self.LIMIT[:-1], "worker_hours=100")
         assert prepare_results(whole, "hardware").limited == {}  # that limit does not hold any more
+
+    def test_of_a_race_only_the_most_that_could_follow_is_known(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = ("--space", "scl_lambda", "--seeds", "1:4", "--limit", "worker_hours=1")
+        plan, ledger, searcher = make(tmp_path, *arguments)
+        prepare_results(plan, "hardware")
+        run_limited(searcher, ledger, 600.0)
+        assert run_study(plan, CLUSTER, ALLOTMENT) == 0
+        assert f", and up to {searcher.remaining} trials did not begin" in capsys.readouterr().out
 
     def test_costs_are_minimised_and_limits_told(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU, "--trials", "6", "--goals", "sts,seconds", "--limit", "seconds=100")
