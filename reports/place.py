@@ -260,7 +260,13 @@ def open_place(text: str | Path | None, default: Path) -> Place:
     if not is_url(text):
         return Place(expanded(text))
     url = str(text)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:  # it is not repeated: a password may stand in it
+        scheme = url.partition(":")[0]
+        raise UserError(
+            f"{scheme}://... is no URL ({error}); give a folder, or a URL such as s3://BUCKET/FOLDER"
+        ) from None
     if parts.scheme in ("file", "local"):
         if parts.netloc not in ("", "localhost"):
             raise UserError(f"{url} names the machine {parts.netloc!r}; a folder of this one is file:///FOLDER")
