@@ -139,8 +139,9 @@ class Keeper(tune.Callback):
         """Have the crews write a last checkpoint, and keep what they told until then."""
         halted = self.desk.halt.remote(HALT_SECONDS)
         deadline = time.monotonic() + HALT_SECONDS + 5
-        while time.monotonic() < deadline and (self._scoring or not ray.wait([halted], timeout=0.1)[0]):
+        while time.monotonic() < deadline and (self._scoring or not _ready([halted])):
             self.drain()
+            time.sleep(0.05)
         self.drain(wait=1.0)
 
     # --- what is told

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.fuzzed import (
+from tests.fuzzing import (
+    read_or_refuse,
+)
+from tests.whole_files import (
     OfLengths,
     load_pairs,
     npy,
     read_vectors,
-)
-from tests.fuzzing import (
-    read_or_refuse,
 )
 from trainables.corpora import text_lines
 from trainables.corpora.documents import SUFFIXES, load_documents
