@@ -82,7 +82,7 @@ def sentence(text: str, most: int = LONGEST) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What an error of others says, for a place within a sentence: its first line, cut, as it may quote a whole file."""
+    """What an error of others says, for a place within a sentence: its first line, cut, as it may quote a file."""
     return sentence((str(error).strip() or type(error).__name__).splitlines()[0], SHORT)
 
 
