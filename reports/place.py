@@ -262,10 +262,9 @@ def open_place(text: str | Path | None, default: Path) -> Place:
     url = str(text)
     try:
         parts = urlsplit(url)
-    except ValueError as error:  # it is not repeated: a password may stand in it
-        scheme = url.partition(":")[0]
+    except ValueError:  # neither it nor the URL is repeated: a password may stand in them
         raise UserError(
-            f"{scheme}://... is no URL ({error}); give a folder, or a URL such as s3://BUCKET/FOLDER"
+            f"{url.partition(':')[0]}://... is no URL; give a folder, or a URL such as s3://BUCKET/FOLDER"
         ) from None
     if parts.scheme in ("file", "local"):
         if parts.netloc not in ("", "localhost"):

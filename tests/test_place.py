@@ -121,7 +121,8 @@ class TestWhatAPersonNames:
             ("s3://", "names no bucket"),
             ("s3://me:secret@bucket/x", "holds a password"),
             ("s3://bucket/x/../y", "goes up"),
-            ("s3://me:secret@[bucket/x", "s3://... is no URL (Invalid IPv6 URL); give a folder, or a URL such as"),
+            ("s3://me:secret@[bucket/x", "s3://... is no URL; give a folder, or a URL such as s3://BUCKET/FOLDER"),
+            ("s3://me:secret@\u2100/x", "s3://... is no URL"),
             ("s3://bucket/x?colour=red", "'colour'"),
         ],
     )
