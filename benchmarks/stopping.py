@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks._asked import check_numbers
+from trainables.errors import UserError
 
 if TYPE_CHECKING:
     from study.replay.recorded import Recorded
@@ -47,6 +48,8 @@ def main(arguments: Sequence[str]) -> None:
         recorded = recorded.of_goals(asked.goals.split(","))
     rungs = rung_numbers(recorded, asked.rungs) or tuple(range(len(recorded.rungs) - 1))
     searches = [found for repeat in range(asked.searches) if (found := audited(recorded, rungs, asked.recipes, repeat))]
+    if not searches:
+        raise UserError("in no search a trial was stopped and enough ran through; ask for more --recipes or --searches")
     lines = []
     for place, goal in enumerate(recorded.goals):
         found = [search[place] for search in searches]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.statistics import Measured
+from trainables.lines import one_line
 
 DASH = "—"
 
@@ -71,11 +72,6 @@ def fence(value: str, language: str = "sh") -> str:
     """Lines as a block of code that nothing in it ends."""
     ticks = "`" * max(3, *(len(found) + 1 for found in re.findall("`+", value)), 3)
     return f"{ticks}{language}\n{value}\n{ticks}"
-
-
-def one_line(value: object) -> str:
-    """Text without line breaks and other signs that are not seen."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in str(value)).split())
 
 
 def short_paths(value: str) -> str:

@@ -260,7 +260,12 @@ def open_place(text: str | Path | None, default: Path) -> Place:
     if not is_url(text):
         return Place(expanded(text))
     url = str(text)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # neither it nor the URL is repeated: a password may stand in them
+        raise UserError(
+            f"{url.partition(':')[0]}://... is no URL; give a folder, or a URL such as s3://BUCKET/FOLDER"
+        ) from None
     if parts.scheme in ("file", "local"):
         if parts.netloc not in ("", "localhost"):
             raise UserError(f"{url} names the machine {parts.netloc!r}; a folder of this one is file:///FOLDER")

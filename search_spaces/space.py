@@ -7,6 +7,7 @@ this folder; a person's own space is one Python file outside the repository.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from search_spaces.averages import AVERAGES, USUAL
 from search_spaces.goals import GOALS
@@ -17,7 +18,12 @@ from trainables.recipe import Recipe, Value, keys
 from trainables.senteval.tasks import task_names
 from trainables.typed import check_types
 
-__all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Space", "Table"]
+__all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Scale", "Search", "Space", "Table"]
+
+Scale = Literal["paper", "laptop"]
+"""The base as it is, or with the overrides that make it small."""
+Search = Literal["paper", "grid", "optuna"]
+"""The rows alone; the rows, then the grid of the domains; the rows, then what Optuna asks for."""
 
 
 @dataclass(frozen=True)

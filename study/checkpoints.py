@@ -15,6 +15,7 @@ from typing import Any
 from reports.storage import files_of
 from study.courier import Courier
 from study.spec import TRAIN
+from trainables.typed import parse_json
 
 DIGESTS = "digests.json"
 """Beside a checkpoint's files: its number, counted from 1, and the SHA-256 of each file."""
@@ -65,11 +66,11 @@ def _number(folder: Path, slot: int) -> int | None:
     if not file.exists():
         return 1 if slot == 0 else None
     try:
-        content: Any = json.loads(file.read_bytes())
+        content: Any = parse_json(file.read_bytes())
     except ValueError:
         return None
     whole = isinstance(content, Mapping) and content.get("files") == _digests(folder)
-    number = content["number"] if whole else None
+    number = content.get("number") if whole else None
     return number if type(number) is int and number % 2 == (slot + 1) % 2 else None
 
 

@@ -20,14 +20,12 @@ from typing import Any
 
 from study.growth import NodeKind, find_kinds
 from study.options import Request
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables")
 JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """What Ray tells a job's process about the job: JSON."""
-
-
 OPEN = (
     "this Ray cluster asks for no token, so whoever reaches its ports can run code on it; see Tokens in "
     "docs/clusters.md, and RAY_AUTH_MODE"
@@ -373,11 +371,20 @@ def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> float:
 def _running_cluster() -> str | None:
     """The cluster that RAY_ADDRESS or `ray start` on this machine names, as `ray.init()` itself looks for it.
 
-    `address="auto"` would also find the private cluster of another study on this machine, and die with it.
+    `address="auto"` would also find the private cluster of another study on this machine, and die with it. `UserError`
+    for an address that is none.
     """
     from ray._private.services import canonicalize_bootstrap_address
 
-    address: str | None = canonicalize_bootstrap_address(None)
+    try:
+        address: str | None = canonicalize_bootstrap_address(None)
+        if address is not None:
+            int(address.rpartition(":")[2])
+    except (ValueError, ConnectionError):  # the second for "auto" where nothing runs
+        raise UserError(
+            f"RAY_ADDRESS is {shown(os.environ.get('RAY_ADDRESS'))}, and no Ray cluster is there; name its head node "
+            "as HOST:PORT, such as 10.0.0.1:6379, or unset RAY_ADDRESS"
+        ) from None
     return address
 
 

@@ -19,7 +19,7 @@ from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.points import applying
 from study.terminal import printable
-from trainables.errors import SHORT, UserError, one_line, sentence
+from trainables.errors import UserError, unforeseen
 from trainables.recipe import Recipe
 from trainables.typed import parse_json
 
@@ -78,9 +78,9 @@ def of_journal(results: Path) -> Iterator[None]:
     except OSError:  # the disk, not what stands there
         raise
     except Exception as error:  # Optuna replays the file line by line, and a wrong line may break it anywhere
-        why = sentence(str(error) if isinstance(error, UserError) else one_line(error), SHORT)
         raise UserError(
-            f"{results / JOURNAL} is no journal of this search ({why}); move it away, and the search begins anew"
+            f"{results / JOURNAL} is no journal of this search ({unforeseen(error)}); "
+            "move it away, and the search begins anew"
         ) from error
 
 

@@ -24,7 +24,7 @@ from study.redact import redacted
 from study.scoring import score_apart
 from study.spec import POPULATIONS, TrialSpec, specs_of
 from study.watchers.audience import Audience
-from trainables.errors import UserError
+from trainables.errors import UserError, sentence
 from trainables.files import write_whole
 
 HALT_SECONDS = 20.0
@@ -140,8 +140,9 @@ class Keeper(tune.Callback):
         """Have the crews write a last checkpoint, and keep what they told until then."""
         halted = self.desk.halt.remote(HALT_SECONDS)
         deadline = time.monotonic() + HALT_SECONDS + 5
-        while time.monotonic() < deadline and (self._scoring or not ray.wait([halted], timeout=0.1)[0]):
+        while time.monotonic() < deadline and (self._scoring or not _ready([halted])):
             self.drain()
+            time.sleep(0.05)
         self.drain(wait=1.0)
 
     # --- what is told
@@ -172,7 +173,7 @@ class Keeper(tune.Callback):
             message = ray.get(reference)
         except ray.exceptions.RayError as error:
             cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
-            self._fail(key, f"its scores were not made: {' '.join(str(cause).split())}", str(error))
+            self._fail(key, f"its scores were not made: {cause}", str(error))
         else:
             self._keep(message)
         self.desk.release.remote()
@@ -199,7 +200,7 @@ class Keeper(tune.Callback):
         if not self._is_open(key):
             return
         spec = self.specs[key]
-        reason, details = redacted(reason), redacted(details)  # a machine that died had no time for it
+        reason, details = sentence(redacted(reason)), redacted(details)  # a machine that died had no time for it
         content = {"trial": key, "name": spec.name, "reason": reason, "details": details}
         write_whole(self.place.folder / FAILURES / f"{key}.json", json.dumps(content, indent=1))
         self.place.push(f"{FAILURES}/{key}.json")

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from search_spaces.space import Scale, Search
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from trainables.errors import UserError, checked_arguments, shown
@@ -45,8 +46,8 @@ class Request:
 
     space: str
     """A name or a file; empty where `list` or `keys` is asked for."""
-    scale: Literal["auto", "paper", "laptop"]
-    search: Literal["paper", "grid", "optuna"]
+    scale: Scale | Literal["auto"]
+    search: Search
     trials: int
     seeds: int
     """The least number of every recipe."""
@@ -99,13 +100,13 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument("--dry-run", action="store_true", help="print trials, resources and an estimate; run nothing")
     what.add_argument(
         "--scale",
-        choices=("auto", "paper", "laptop"),
+        choices=("auto", *get_args(Scale)),
         default="auto",
         help="the paper's encoder, data and steps, or the built-in ones (default: paper where there is a GPU)",
     )
     what.add_argument(
         "--search",
-        choices=("paper", "grid", "optuna"),
+        choices=get_args(Search),
         default="paper",
         help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper)",
     )

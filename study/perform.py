@@ -21,7 +21,7 @@ from study.records import record_of, told
 from study.redact import redacted
 from study.spec import TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
-from trainables.errors import UserError, one_line
+from trainables.errors import UserError
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
@@ -171,7 +171,7 @@ def _joined() -> Workers:
 
 
 def _reason(error: BaseException) -> str:
-    """One line."""
+    """All of it: only what is whole can be freed of secrets. The keeper makes a short line of it."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, torch.OutOfMemoryError):
@@ -179,7 +179,7 @@ def _reason(error: BaseException) -> str:
             "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial more "
             "workers"
         )
-    return one_line(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def _device_works() -> bool:

@@ -21,7 +21,7 @@ from search_spaces.goals import GOALS, searched
 from search_spaces.limits import parse_limits
 from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import NEED_KEYS
-from search_spaces.space import Domain, Row, Space
+from search_spaces.space import Domain, Row, Scale, Space
 from study.cluster import inside_copy
 from study.learning import Source, read_findings
 from study.options import Request
@@ -43,7 +43,6 @@ from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development
 
 LARGEST_GRID = 10_000
-Scale = Literal["paper", "laptop"]
 
 
 @dataclass(frozen=True)
@@ -431,7 +430,7 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
     return {"encoder.kind": kind, "encoder.name": model}
 
 
-def _scale(wish: Literal["auto", "paper", "laptop"], gpus: float) -> tuple[Scale, str]:
+def _scale(wish: Scale | Literal["auto"], gpus: float) -> tuple[Scale, str]:
     if wish != "auto":
         return wish, f"asked for with --scale {wish}"
     if gpus:

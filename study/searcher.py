@@ -33,7 +33,8 @@ from study.racing import StudyRace
 from study.samplers import SAMPLERS
 from study.spec import POPULATIONS
 from study.terminal import printable
-from trainables.errors import SHORT, UserError, sentence
+from trainables.errors import UserError, reason
+from trainables.files import check_plain
 from trainables.recipe import Recipe
 from trainables.trial import population_key, takes_turns
 from trainables.typed import parse_json
@@ -305,15 +306,13 @@ class StudySearcher(Searcher):
 def members_of(path: Path) -> list[str]:
     """The keys of those that train together; `UserError` for a file that does not hold them."""
     try:
-        if not path.is_file():
-            raise ValueError("it is no file")
+        check_plain(path)
         keys = parse_json(path.read_bytes())
         if not isinstance(keys, list) or not all(isinstance(key, str) and is_key(key) for key in keys):
             raise ValueError("it is no list of trials")
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{path} does not say which trials train together ({sentence(str(error), SHORT)}); "
-            "remove it, and they begin anew"
+            f"{path} does not say which trials train together ({reason(error)}); remove it, and they begin anew"
         ) from None
     return keys
 

@@ -7,8 +7,8 @@
         if not isinstance(outcome, UserError):
             ...                                   # what was read must be right
 
-The same reader, number and whole file give the same broken one. `FUZZ_INPUTS` is how many each test makes: a few in
-`make test`, hundreds in `make fuzz`.
+The whole files of data, and how they are read, stand in `tests/whole_files.py`. The same reader, number and whole file
+give the same broken one. `FUZZ_INPUTS` is how many each test makes: a few in `make test`, hundreds in `make fuzz`.
 """
 
 from __future__ import annotations
@@ -277,6 +277,7 @@ _LINE_ENDS = ("\r", "\u2028", "\x85", "\x0b", "\x0c", "\x1c", "\x1e", "\u2029")
 """What Python takes for the end of a line in some places and not in others."""
 
 _ODD_ESCAPES = (b"\\ud800", b"\\udfff", b"\\u0000")
+"""Of JSON: halves of a character, and NUL."""
 
 TEXT: dict[str, Mutation] = {
     "latin-1": _other_encoding("latin-1"),
@@ -298,9 +299,7 @@ TEXT: dict[str, Mutation] = {
     "long line": _on_a_line(lambda line, rng: _insert(line, rng, rng.choice((b"x", b"long ", b"9")) * 100_000)),
     "blank line": _on_a_line(lambda line, rng: rng.choice((b"", b" ", b"\t\t"))),
     "line of random bytes": _on_a_line(lambda line, rng: rng.randbytes(30)),
-    "lone surrogate": _on_a_line(
-        lambda line, rng: _insert(line, rng, rng.choice((b"\\ud800", b"\\udfff", b"\\u0000")))
-    ),
+    "odd escape": _on_a_line(lambda line, rng: _insert(line, rng, rng.choice(_ODD_ESCAPES))),
     "deep": _on_a_line(lambda line, rng: rng.choice((b"[", b'{"a":')) * DEEP),
     "line twice": _on_lines(lambda lines, rng: lines.insert(0, rng.choice(lines))),
     "line removed": _on_lines(lambda lines, rng: lines.__delitem__(rng.randrange(len(lines)))),

@@ -74,7 +74,7 @@ def test_the_newest_is_taken_and_the_one_before_stays(results: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "damage", ["a bit", "cut", "empty", "a file gone", "a file more", "digests cut", "digests odd"]
+    "damage", ["a bit", "cut", "empty", "a file gone", "a file more", "digests cut", "digests odd", "no number"]
 )
 def test_a_damaged_one_costs_an_interval_and_changes_no_score(
     damage: str, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -97,6 +97,8 @@ def test_a_damaged_one_costs_an_interval_and_changes_no_score(
             digests.write_bytes(digests.read_bytes()[:20])
         case "digests odd":
             digests.write_text(json.dumps({**json.loads(digests.read_text()), "number": "3"}))
+        case "no number":
+            digests.write_text(json.dumps({"files": json.loads(digests.read_text())["files"]}))
     assert fetched(results, tmp_path / "to") == 2
     assert "is damaged and is passed over" in capsys.readouterr().out
 

@@ -16,18 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.fuzzed import (
-    OfLengths,
-    Records,
-    check_pairs,
-    delimited,
-    in_lines,
-    in_parquet,
-    load_pairs,
-    nli_rows,
-    table,
-    whole_or_named,
-)
 from tests.fuzzing import (
     BYTES,
     INPUTS,
@@ -40,6 +28,18 @@ from tests.fuzzing import (
     inputs,
     pick,
     read_or_refuse,
+)
+from tests.whole_files import (
+    OfLengths,
+    Records,
+    check_pairs,
+    delimited,
+    in_lines,
+    in_parquet,
+    load_pairs,
+    nli_rows,
+    table,
+    whole_or_named,
 )
 from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.nli import load_nli

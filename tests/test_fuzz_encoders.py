@@ -14,12 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fuzzed import (
-    in_parquet,
-    npy,
-    read_vectors,
-    whole_or_named,
-)
 from tests.fuzzing import (
     BYTES,
     JSON,
@@ -30,6 +24,12 @@ from tests.fuzzing import (
     mutate_json,
     pick,
     read_or_refuse,
+)
+from tests.whole_files import (
+    in_parquet,
+    npy,
+    read_vectors,
+    whole_or_named,
 )
 from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.presence import WORD_VECTORS

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.fuzzed import (
+from tests.fuzzing import (
+    read_or_refuse,
+)
+from tests.whole_files import (
     OfLengths,
     load_pairs,
     npy,
     read_vectors,
-)
-from tests.fuzzing import (
-    read_or_refuse,
 )
 from trainables.corpora import text_lines
 from trainables.corpora.documents import SUFFIXES, load_documents
@@ -114,7 +114,7 @@ REFUSED: dict[str, tuple[str, bytes, Callable[[Path], object], str]] = {
         "line 1: a NUL byte",
     ),
     "Latin-1 pairs": ("a.tsv", PAIR + b"caf\xe9\tb\tneutral\n", load_pairs, "line 2: not UTF-8"),
-    "brackets": ("a.jsonl", b"[" * 100_000, load_pairs, "line 1: not a JSON object (brackets within"),
+    "brackets": ("a.jsonl", b"[" * 100_000, load_pairs, "line 1: not a JSON object (it is nested more than 50 deep)"),
     "long label": ("a.tsv", PAIR + b"a\tb\t" + b"x" * 10_000, load_pairs, "line 2: unknown label 'xxx"),
     "empty text": ("a.tsv", PAIR + b" \tb\tneutral\n", load_pairs, "line 2: premise is empty"),
     "UTF-16 documents": ("a.txt", "one two\n".encode("utf-16-le"), load_docs, "line 1: a NUL byte"),

@@ -258,6 +258,17 @@ def test_a_failure_tells_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPatch
     assert stage.seen.events[-1] == ("failed", trial.key, "401 for [HF_TOKEN]")
 
 
+def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
+    trial = spec()
+    stage.begin(trial)
+    stage.tell(failure(trial, "it begins so\n" + "and goes on \x1b[31m" * 1000))
+    (failed,) = read_failures(stage.place.folder)
+    assert failed.reason.startswith("it begins so and")
+    assert failed.reason.isprintable()
+    assert len(failed.reason) < 1100
+    assert stage.seen.events[-1] == ("failed", trial.key, failed.reason)
+
+
 def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage) -> None:
     trial = spec()
     stage.begin(trial)

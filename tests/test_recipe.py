@@ -13,7 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainables.errors import UserError, answer_user_errors, choices
+from trainables.errors import (
+    LONGEST,
+    SHORT,
+    SHOWN,
+    UserError,
+    answer_user_errors,
+    choices,
+    listed,
+    reason,
+    sentence,
+    shown,
+    unforeseen,
+)
 from trainables.objectives import check_objective
 from trainables.recipe import ObjectiveConfig, Recipe, keys, parse_assignment
 
@@ -233,10 +245,36 @@ class TestAssignment:
         assert key in DEFAULTS
 
 
+def deep() -> Any:
+    """A list within a list, and so on, as far as Python still writes it."""
+    value: Any = []
+    for _ in range(600):
+        value = [value]
+    return value
+
+
 class TestErrors:
     def test_choices(self):
         assert choices(["a"]) == "a"
         assert choices(iter(["a", "b", "c"])) == "a, b or c"
+
+    def test_listed(self):
+        assert listed(["a b", "x\n", *"cdefghij"]) == "a b, 'x\\n', c, d, e, f, g, h, 2 more"
+        assert listed([]) == "none"
+
+    @pytest.mark.parametrize("value", ["x" * 10**6, "\ud800\x1b[31m\n", {"a": ["b" * 500] * 500}, deep()])
+    def test_what_others_brought_in_is_short_and_can_be_printed(self, value: Any):
+        assert shown(value).isprintable()
+        assert len(shown(value)) <= SHOWN + 10
+        for said, most in ((sentence(str(value)), LONGEST), (reason(ValueError(value)), SHORT)):
+            assert said.isprintable()
+            assert len(said) <= most + 10
+
+    def test_an_error_has_its_kind_where_nobody_foresaw_it_or_it_says_nothing(self):
+        assert reason(ValueError("no JSON\nat all")) == "no JSON"
+        assert reason(MemoryError()) == unforeseen(MemoryError()) == "MemoryError"
+        assert unforeseen(KeyError("model")) == "KeyError: 'model'"
+        assert unforeseen(UserError("no such thing")) == "no such thing"
 
     def test_a_front_door_answers_with_one_line_and_code_2(self, capsys: pytest.CaptureFixture[str]):
         def wrong() -> None:

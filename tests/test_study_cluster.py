@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from study import cluster as module
-from study.cluster import Allotment, Cluster, allot, awaited, inside_copy, start_cluster, wait_for_room
+from study.cluster import Allotment, Cluster, allot, awaited, find_cluster, inside_copy, start_cluster, wait_for_room
 from study.growth import UNKNOWN_KIND, NodeKind, kinds_of
 from study.options import Request, parse
 from study.plan import check_plan, decide, read_request
@@ -202,6 +203,13 @@ class TestKinds:
         assert [kind.most for kind in few] == [1, 1]  # five nodes at most, of all kinds
         assert kinds_of({"headgroup": 1}, file) == (UNKNOWN_KIND,)  # another cluster's file
         assert kinds_of({"headgroup": 1, "workers": 3}, tmp_path / "none") == (UNKNOWN_KIND,)  # KubeRay leaves none
+
+
+@pytest.mark.parametrize("address", ["somewhere", "somewhere:port", ":6379", "ray://somewhere:10001", "["])
+def test_an_address_that_is_none_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(UserError, match=f"RAY_ADDRESS is '{re.escape(address)}', and no Ray cluster is there; name"):
+        find_cluster()
 
 
 class TestStarting:

@@ -1,8 +1,11 @@
-"""The one exception for a person's mistake; every command prints it as a single sentence."""
+"""The one exception for a person's mistake, which every command prints as a single sentence, and how such a sentence
+quotes what a person, a file or a library brought in."""
 
 from __future__ import annotations
 
 import os
+import re
+import reprlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,6 +15,11 @@ SHORT = 400
 """Characters of an error of others within a sentence at most."""
 SHOWN = 200
 """Characters of a wrong value that a sentence repeats at most."""
+
+_LISTED = 8
+_ORDINARY = re.compile(r"[\w .'#-]{1,60}")
+_quotes = reprlib.Repr()
+_quotes.maxstring = _quotes.maxother = 100
 
 
 class UserError(Exception):
@@ -25,7 +33,7 @@ def checked_arguments(arguments: Sequence[str] | None) -> list[str]:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     for word in words:
-        if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in word):
+        if "\0" in word or not is_text(word):
             raise UserError(f"the argument {shown(word)} is no text: it holds bytes that are not UTF-8, or a NUL")
     return words
 
@@ -56,33 +64,55 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
         return 2
 
 
-def one_line(error: BaseException) -> str:
-    """An error that nobody foresaw, for the end of a sentence: its kind and its text."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+def is_text(text: str) -> bool:
+    """Whether a text can be written down. A command line, and JSON, can bring in half of a character, a lone
+    surrogate, which no file holds."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def sentence(text: str, most: int = LONGEST) -> str:
     """The text as one line of a terminal: what a file or a command line brought in ends no line, gives the terminal no
     commands, and does not fill the screen."""
-    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in " ".join(text.split()))
-    half = most // 2
-    return line if len(line) <= most else f"{line[:half]} [...] {line[-half:]}"
+    line = _cut(" ".join(text.split()), most)
+    return _cut("".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line), most)
+
+
+def reason(error: BaseException) -> str:
+    """What an error of others says, for a place within a sentence: its first line, cut, as it may quote a file."""
+    return sentence((str(error).strip() or type(error).__name__).splitlines()[0], SHORT)
+
+
+def unforeseen(error: BaseException) -> str:
+    """As `reason`, of an error whose kind tells, too, as its text was not made for people."""
+    told = isinstance(error, UserError) or not str(error).strip()
+    return reason(error) if told else sentence(f"{type(error).__name__}: {error}", SHORT)
 
 
 def shown(value: object) -> str:
-    """A wrong value for a sentence that repeats it: as Python writes it, cut where it is long."""
-    try:
-        text = repr(value)
-    except RecursionError:
-        return "what is nested too deep to be shown"
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    """A wrong value for a sentence that repeats it: as Python writes it, and its middle left out where it is long."""
+    return _cut(_quotes.repr(value), SHOWN)
+
+
+def listed(names: Sequence[object]) -> str:
+    """Names from a file, as columns are, for a sentence: the first few, and how many more there are."""
+    first = [str(name) if _ORDINARY.fullmatch(str(name)) else shown(name) for name in names[:_LISTED]]
+    return ", ".join([*first, *([f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else [])]) or "none"
 
 
 def choices(names: Iterable[object]) -> str:
     """`a, b or c`, for the end of a sentence that names what would have worked; quoted if a name has a comma."""
-    listed = [str(name) for name in names]
-    if not listed:
+    known = [str(name) for name in names]
+    if not known:
         return "none"
-    if any("," in name for name in listed):
-        listed = [repr(name) for name in listed]
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+    if any("," in name for name in known):
+        known = [repr(name) for name in known]
+    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} or {known[-1]}"
+
+
+def _cut(line: str, most: int) -> str:
+    half = most // 2
+    return line if len(line) <= most else f"{line[:half]} [...] {line[-half:]}"

@@ -1,4 +1,5 @@
-"""Paths that a person named, and the one way to write a file that others read: whole or not at all."""
+"""Paths that a person named, files that can be read at once, and the one way to write a file that others read: whole
+or not at all."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from pathlib import Path
 
 from trainables.errors import UserError
 
+LARGEST = 64 << 20
+"""Bytes of a file that is read at once, of a study or a plugin; a usual one has some thousands."""
+
 
 def expanded(path: str | Path) -> Path:
     """With the home folder for `~`; `UserError` where nobody is called so."""
@@ -16,6 +20,15 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise UserError(f"{path}: there is no user of that name, so no home folder; write the folder out") from None
+
+
+def check_plain(path: Path) -> None:
+    """`ValueError` where there is no file that can be read at once: none at all, a folder, a pipe, which a reader would
+    wait for, or one of more than `LARGEST` bytes."""
+    if not path.is_file():
+        raise ValueError("it is no file")
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"it has more than {LARGEST >> 20} MiB")
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -1,22 +1,14 @@
-"""Lines of a file that anybody may have written: of bounded length, and text. And how a message quotes them."""
+"""Lines of a file that anybody may have written, and text on a line of a page."""
 
 from __future__ import annotations
 
-import re
-import reprlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from trainables.errors import UserError
 
 LONGEST_LINE = 16 * 2**20
 """Bytes. A longer line is refused by every reader, so that a file without line ends cannot fill the memory."""
-
-_ORDINARY = re.compile(r"[\w .'#-]{1,60}")
-_LISTED = 8
-_LONGEST = 200
-_quotes = reprlib.Repr()
-_quotes.maxstring = _quotes.maxother = 60
 
 
 def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> Iterator[tuple[int, bytes]]:
@@ -35,28 +27,6 @@ def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> 
         yield number, line
 
 
-def is_text(text: str) -> bool:
-    """Whether a text can be written down. JSON can name half of a character, a lone surrogate, which no file holds."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def shown(value: object) -> str:
-    """A value from a file as a message quotes it: on one line, and its middle left out where it is long."""
-    return _quotes.repr(value)
-
-
-def listed(names: Sequence[object]) -> str:
-    """Names from a file, as columns are, for a message: the first few, and how many more there are."""
-    first = [str(name) if _ORDINARY.fullmatch(str(name)) else shown(name) for name in names[:_LISTED]]
-    return ", ".join([*first, *([f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else [])]) or "none"
-
-
-def first_line(error: BaseException) -> str:
-    """What an error of a library says, cut to one line that can be printed: it may quote a whole file."""
-    line = (str(error).strip() or type(error).__name__).splitlines()[0].replace("\t", " ")
-    line = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
-    return line if line.isprintable() else ascii(line)
+def one_line(value: object) -> str:
+    """A value as text for a page: without line breaks and other signs that are not seen."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in str(value)).split())

@@ -14,10 +14,9 @@ import traceback
 import types
 from pathlib import Path
 
-from trainables.errors import SHORT, UserError, sentence
+from trainables.errors import SHORT, UserError, reason, sentence, unforeseen
+from trainables.files import check_plain
 
-LARGEST = 16 << 20
-"""Bytes of a Python file; a person writes some thousands."""
 _ran: dict[str, types.ModuleType] = {}
 """By source: what this process has run already. Entries of a file that is run twice would be duplicates."""
 
@@ -32,15 +31,12 @@ def load_plugin(path: Path) -> str:
 def read_source(path: Path, what: str) -> str:
     """The text of a Python file; `UserError` where it cannot be read."""
     try:
-        if path.exists() and not path.is_file():
-            raise OSError("it is no file")
-        if path.exists() and path.stat().st_size > LARGEST:
-            raise OSError(f"it has more than {LARGEST >> 20} MiB")
+        if not path.exists():
+            raise UserError(f"the {what} file {path} does not exist")
+        check_plain(path)
         return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"the {what} file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the {what} file {path} cannot be read: {error}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"the {what} file {path} cannot be read: {reason(error)}") from None
 
 
 def run_source(source: str, path: str, what: str) -> types.ModuleType:
@@ -58,7 +54,6 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), 1)
-        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-        raise UserError(f"{path}, line {line}: {kind}{sentence(str(error), SHORT)}") from None
+        raise UserError(f"{path}, line {line}: {unforeseen(error)}") from None
     _ran[source] = module
     return module

@@ -19,13 +19,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from trainables.errors import UserError, choices, shown
+from trainables.errors import UserError, choices, is_text, shown
 from trainables.keys import Check, at_least
 
 DEEPEST = 50
-"""No file of ours nests objects and lists so deep."""
+"""No file of ours, and no row of data, nests objects and lists so deep."""
 LARGEST = 1e15
 """No count, time or size that a file of ours holds is larger."""
+_TOO_DEEP = f"it is nested more than {DEEPEST} deep"
 
 T = TypeVar("T")
 Count = Annotated[int, at_least(0)]
@@ -33,16 +34,14 @@ Count = Annotated[int, at_least(0)]
 
 def parse_json(text: str | bytes) -> Any:
     """The value. `ValueError` says what is wrong: bytes that are no UTF-8 too, and a key that an object has twice."""
+    text = text if isinstance(text, str) else text.decode()
     try:
-        value = json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=_once_each)
+        value = json.loads(text, object_pairs_hook=_once_each)
     except RecursionError:
-        raise ValueError(f"it is nested more than {DEEPEST} deep") from None
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [inner for outer in level for inner in _within(outer)]
-        if not level:
-            return value
-    raise ValueError(f"it is nested more than {DEEPEST} deep")
+        raise ValueError(_TOO_DEEP) from None
+    if text.count("[") + text.count("{") > DEEPEST and _deeper(value, DEEPEST):
+        raise ValueError(_TOO_DEEP)
+    return value
 
 
 def read_fields(kind: type[T], content: Any, where: str = "") -> T:
@@ -89,11 +88,6 @@ def matching(pattern: str, what: str) -> Check:
     return lambda value: None if whole.fullmatch(value) else f"must be {what}"
 
 
-def one_of(*names: str) -> Check:
-    """For `Annotated[str, ...]`: one of these."""
-    return lambda value: None if value in names else f"must be {choices(map(repr, names))}"
-
-
 def shaped(kind: type) -> Check:
     """For `Annotated[dict[str, Any], ...]`: the object is empty, or has the fields of this dataclass."""
 
@@ -119,7 +113,7 @@ def named_by(names: Callable[[], Collection[str]]) -> Check:
 
 def unusable(value: Any) -> str:
     """Why no file of ours holds this text or number; empty where it may."""
-    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+    if isinstance(value, str) and not is_text(value):
         return "is no text that can be written"
     if isinstance(value, float) and not math.isfinite(value):
         return f"is {value}, which is no number"
@@ -196,8 +190,13 @@ def _in_words(hint: Any) -> str:
     return names.get(hint) or ("a list" if origin is list else "an object")
 
 
-def _within(value: Any) -> Any:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether objects and lists are nested within one another more often than that."""
+    level: list[Any] = [[value]]
+    for _ in range(levels + 1):
+        inside = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [inner for part in inside for inner in part if isinstance(inner, dict | list)]
+    return bool(level)
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

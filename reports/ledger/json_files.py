@@ -9,12 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainables.errors import SHORT, UserError, sentence
-from trainables.files import write_whole
+from trainables.errors import UserError, reason
+from trainables.files import check_plain, write_whole
 from trainables.typed import parse_json, read_fields
-
-LARGEST_FILE = 64 << 20
-"""Bytes: a record has some thousands."""
 
 T = TypeVar("T")
 
@@ -42,13 +39,10 @@ def plain(value: Any) -> Any:
 def read_json(path: Path, what: str) -> dict[str, Any]:
     """A JSON object from a file, or `UserError` naming the file."""
     try:
-        if not path.is_file():
-            raise ValueError("it is no file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise ValueError(f"it has more than {LARGEST_FILE >> 20} MiB")
+        check_plain(path)
         content = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not {what} ({sentence(str(error), SHORT)})") from None
+        raise UserError(f"{path} is not {what} ({reason(error)})") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} is not {what} (it holds no JSON object)")
     return content
@@ -59,7 +53,7 @@ def read_whole(kind: type[T], path: Path, what: str) -> T:
     try:
         return read_fields(kind, read_json(path, what))
     except ValueError as error:
-        raise UserError(f"{path} is not {what} ({sentence(str(error), SHORT)})") from None
+        raise UserError(f"{path} is not {what} ({reason(error)})") from None
 
 
 def as_recipe(values: Mapping[str, Any]) -> dict[str, Any]:

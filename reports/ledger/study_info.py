@@ -13,12 +13,12 @@ from reports.ledger.folders import PLUGINS, STUDY, FileName, Hash
 from reports.ledger.json_files import as_recipe, read_whole, write_json
 from search_spaces import load_space
 from search_spaces.limits import of_trials
-from search_spaces.space import Space
+from search_spaces.space import Scale, Search, Space
 from trainables.errors import UserError, shown
 from trainables.keys import above, at_least
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe, keys
-from trainables.typed import Count, named_by, one_of, shaped
+from trainables.typed import Count, named_by, shaped
 
 _WHAT = "a study's description"
 
@@ -45,10 +45,10 @@ class StudyInfo:
     """The copy of a person's own space file, within the results folder."""
     plugins: list[FileName] = field(default_factory=list)
     """The copies of `--plugin` files, in the folder `plugins`."""
-    scale: Annotated[str, one_of("paper", "laptop")] = "laptop"
+    scale: Scale = "laptop"
     scale_reason: str = ""
     """Why it has that scale."""
-    search: Annotated[str, one_of("paper", "grid", "optuna")] = "paper"
+    search: Search = "paper"
     trials: Annotated[int, at_least(1)] | None = None
     """How many recipes Optuna was asked to explore."""
     seeds: list[Count] = field(default_factory=lambda: [0])

@@ -8,14 +8,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reports.distributions import scaled
 from search_spaces import load_space
-from search_spaces.space import Domain, Space
-from trainables.errors import SHORT, UserError, choices, one_line, sentence
+from search_spaces.space import Domain, Scale, Space
+from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value
 from trainables.typed import LARGEST, parse_json, read_fields
 
@@ -110,7 +110,7 @@ class _Made:
     """What a packed benchmark says of itself."""
 
     space: str
-    scale: Literal["paper", "laptop"]
+    scale: Scale
     goals: list[str]
     rung_steps: list[float]
 
@@ -149,8 +149,7 @@ def read_record(path: Path) -> Recorded:
         space = load_space(made.space)
     except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError, UserError) as error:
         raise UserError(
-            f"{path} is no recorded benchmark ({sentence(one_line(error), SHORT)}); "
-            "python -m benchmarks record makes one"
+            f"{path} is no recorded benchmark ({unforeseen(error)}); python -m benchmarks record makes one"
         ) from None
     for domain in space.domains:
         if domain.key not in rows:

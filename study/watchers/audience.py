@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from study.watchers.watcher import WATCHERS, Outlook, Relay, Watcher
-from trainables.errors import one_line
+from trainables.errors import unforeseen
 
 
 class Audience(Relay):
@@ -32,4 +32,4 @@ class Audience(Relay):
 
 
 def _warn(name: str, error: Exception) -> None:
-    print(f"warning: {name} is left out from now on: {one_line(error)}", flush=True)
+    print(f"warning: {name} is left out from now on: {unforeseen(error)}", flush=True)

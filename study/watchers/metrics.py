@@ -33,11 +33,6 @@ GAUGES = {
 """By name what it is, and its tags beside the space and the study's folder."""
 
 
-def build(outlook: Outlook) -> Metrics:
-    """They are always there: Ray sends them where somebody asks."""
-    return Metrics(outlook)
-
-
 @dataclass
 class _Pace:
     """How fast a trial trains."""
@@ -51,7 +46,8 @@ class _Pace:
 
 
 class Metrics(Watcher):
-    """A study's gauges. A number that is not known yet is not set."""
+    """A study's gauges, which are always there: Ray sends them where somebody asks. A number that is not known yet is
+    not set."""
 
     def __init__(self, outlook: Outlook) -> None:
         plan = outlook.plan

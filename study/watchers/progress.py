@@ -84,7 +84,8 @@ class ProgressFile(Course):
         self.write(ended=True)
 
     def write(self, ended: bool = False) -> None:
-        """Write the file, and the losses that are new. On a full disk it warns once, and tries again the next time."""
+        """Write the file, and the losses that are new. On a full disk it warns once, lets these losses go, and tries
+        again the next time."""
         self.written, self.changed = time.monotonic(), False
         losses, self.losses = self.losses, {}
         try:

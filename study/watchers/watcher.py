@@ -113,5 +113,5 @@ WATCHERS = Registry(
     WatcherEntry("tensorboard", "study.watchers.tensorboard:build", "curves, and every score of a trial"),
     WatcherEntry("mlflow", "study.watchers.mlflow:build", "a run a trial, if MLFLOW_TRACKING_URI is set"),
     WatcherEntry("wandb", "study.watchers.wandb:build", "a run a trial, if WANDB_API_KEY or WANDB_MODE is set"),
-    WatcherEntry("metrics", "study.watchers.metrics:build", "Ray's metrics, for its dashboard and Grafana"),
+    WatcherEntry("metrics", "study.watchers.metrics:Metrics", "Ray's metrics, for its dashboard and Grafana"),
 )

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from trainables.corpora.tables import Record
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, is_text, listed, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
-from trainables.lines import is_text, listed, shown
 
 Row = tuple[str, str, int]
 """Premise, hypothesis, label."""

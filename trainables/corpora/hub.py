@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trainables.errors import UserError
-from trainables.lines import first_line
+from trainables.errors import UserError, reason
 
 PROBE_SECONDS = 5.0
 _FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
@@ -75,7 +74,7 @@ def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, boo
             yield datasets, answers
         except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
             if answers:
-                raise UserError(f"the hub data set {source!r} cannot be loaded: {first_line(error)}") from None
+                raise UserError(f"the hub data set {source!r} cannot be loaded: {reason(error)}") from None
             raise UserError(
                 f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
                 ", set HF_HOME to a filled cache, or use 'scenes'"

@@ -13,8 +13,7 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
 from trainables.corpora.text_lines import numbered_lines
-from trainables.errors import UserError
-from trainables.lines import shown
+from trainables.errors import UserError, shown
 
 ABOVE = 4.0
 """Pairs with a higher score are similar (Qiu 2022, section 4.1)."""

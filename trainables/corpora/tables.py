@@ -30,9 +30,8 @@ from trainables.corpora.text_lines import (
     most_unpacked,
     numbered_lines,
 )
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, reason
 from trainables.files import expanded
-from trainables.lines import first_line
 
 Record = Mapping[str, Any]
 FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"
@@ -165,7 +164,7 @@ def _csv(file: Path) -> Iterator[tuple[str, Record]]:
                 where = f"{file}, line {reader.line_num}"
                 yield where, _fields(columns, fields, where)
     except csv.Error as error:
-        raise UserError(f"{file}, line {reader.line_num}: not CSV ({first_line(error)})") from None
+        raise UserError(f"{file}, line {reader.line_num}: not CSV ({reason(error)})") from None
 
 
 def _tsv(file: Path) -> Iterator[tuple[str, Record]]:
@@ -212,7 +211,7 @@ def _parquet(file: Path) -> Table:
             raise _unreadable(number, error) from None
 
     def _unreadable(number: int, error: Exception) -> UserError:
-        return UserError(f"{file}, after row {number}: not a readable Parquet file ({first_line(error)})")
+        return UserError(f"{file}, after row {number}: not a readable Parquet file ({reason(error)})")
 
     names: dict[str, list[str]] = {}
     try:
@@ -248,7 +247,7 @@ def _of_folder(folder: Path) -> Table:
         data = datasets.load_from_disk(str(folder)).with_format(None)
         return _of_dataset(data, str(folder), str(folder))
     except _BROKEN as error:
-        raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({first_line(error)})") from None
+        raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({reason(error)})") from None
 
 
 def _of_dataset(data: Any, name: str, called: str) -> Table:
@@ -263,7 +262,7 @@ def _of_dataset(data: Any, name: str, called: str) -> Table:
                     number += 1
                     yield f"{called}, row {number}", _named(dict(zip(wanted, values, strict=True)), names)
         except _BROKEN as error:
-            raise UserError(f"{called}, after row {number}: not readable ({first_line(error)})") from None
+            raise UserError(f"{called}, after row {number}: not readable ({reason(error)})") from None
 
     return Table(name, tuple(data.column_names), called, read)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from trainables.errors import UserError
+from trainables.errors import UserError, reason
 from trainables.lines import bounded_lines
+from trainables.typed import parse_json
 
 _UNPACKED, _FREE = 200, 16 * 2**20
 """A packed file may unpack to so many times its size, beyond so many bytes; text packs to a third or a tenth."""
@@ -54,7 +54,7 @@ def json_array(file: Path) -> list[Any] | None:
             content = head + stream.read(LONGEST_ARRAY)
         if len(content) > LONGEST_ARRAY:
             raise UserError(f"{file}: a JSON array of more than {LONGEST_ARRAY >> 20} MiB; write it as JSON lines")
-        records: list[Any] = parse_json(content.decode(), str(file), "a JSON array")
+        records: list[Any] = _parsed(content.decode(), str(file), "a JSON array")
     except UnicodeDecodeError as error:
         raise _refusal(file, content.count(b"\n", 0, error.start) + 1, f"not UTF-8 ({error.reason})") from None
     except _UNREADABLE as error:
@@ -84,17 +84,14 @@ def _refusal(file: Path, number: int, problem: str) -> UserError:
 
 def json_object(text: str, where: str) -> dict[str, Any]:
     """The JSON object that a text is; `UserError` that says where it stands if it is none."""
-    return check_object(parse_json(text, where, "a JSON object"), where)
+    return check_object(_parsed(text, where, "a JSON object"), where)
 
 
-def parse_json(text: str, where: str, what: str) -> Any:
-    """The JSON value that a text is; `UserError` that says where it stands, and what it should be, if it is none."""
+def _parsed(text: str, where: str, what: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError as error:
-        raise UserError(f"{where}: not {what} ({error})") from None
-    except RecursionError:
-        raise UserError(f"{where}: not {what} (brackets within brackets without an end)") from None
+        raise UserError(f"{where}: not {what} ({reason(error)})") from None
 
 
 def check_object(record: Any, where: str) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainables.encoders.kinds import Missing
 from trainables.encoders.pooling import POOLINGS
-from trainables.errors import choices
-from trainables.lines import shown
+from trainables.errors import choices, shown
 from trainables.registry import Registry
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from trainables.errors import UserError
-from trainables.lines import first_line
+from trainables.errors import UserError, reason
 
 T = TypeVar("T")
 SAFELY: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
@@ -28,11 +27,11 @@ def hub_errors(name: str, load: Callable[[], T]) -> T:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"the encoder {name!r} cannot be loaded: {first_line(error)}") from error
+        raise UserError(f"the encoder {name!r} cannot be loaded: {reason(error)}") from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # of tokenizers and safetensors, which are written in Rust
             raise
-        raise UserError(f"the encoder {name!r} cannot be loaded: {first_line(error)}") from None
+        raise UserError(f"the encoder {name!r} cannot be loaded: {reason(error)}") from None
 
 
 @contextlib.contextmanager

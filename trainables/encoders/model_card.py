@@ -14,6 +14,7 @@ from pathlib import Path
 
 from trainables.files import write_whole
 from trainables.keys import Value
+from trainables.lines import one_line
 
 README = "README.md"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -106,7 +107,7 @@ def _front_matter(encoder: str) -> list[str]:
 
 def quoted(value: str) -> str:
     """Text as a string of YAML, in which nothing but printable signs stands."""
-    return json.dumps(_printable(value), ensure_ascii=False)  # a JSON string is one of YAML
+    return json.dumps(one_line(value), ensure_ascii=False)  # a JSON string is one of YAML
 
 
 def _score_row(task: str, found: Mapping[str, object]) -> tuple[str, str, str]:
@@ -139,9 +140,4 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 def _inline(value: object) -> str:
     """Text that cannot end a table's cell or line, or be read as markup, and without this machine's folders."""
-    return _MARKS.sub(r"\\\g<0>", without_folders(_printable(str(value))))
-
-
-def _printable(value: str) -> str:
-    """On one line, without signs that are not seen."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in value).split())
+    return _MARKS.sub(r"\\\g<0>", without_folders(one_line(value)))

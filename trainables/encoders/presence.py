@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trainables.encoders.families import FAMILIES, named_family, unknown_family
 from trainables.encoders.kinds import Missing
-from trainables.lines import listed
+from trainables.errors import listed
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 WORD_VECTORS = (".txt", ".vec", ".npy")

@@ -20,9 +20,8 @@ from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.precision import DTYPES, resolve_precision
 from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
 from trainables.kept import KEPT, stamp
-from trainables.lines import shown
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 
 

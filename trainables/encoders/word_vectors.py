@@ -14,9 +14,9 @@ from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
-from trainables.errors import UserError, one_line
+from trainables.errors import UserError, is_text, shown, unforeseen
 from trainables.kept import KEPT, stamp
-from trainables.lines import bounded_lines, is_text, shown
+from trainables.lines import bounded_lines
 
 _LARGEST_LIST = 256 * 2**20
 """Bytes of a JSON file with words."""
@@ -128,7 +128,7 @@ def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
         # Mapped, so that a shape which the file only claims is not made.
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # NumPy parses the header as Python does, and fails in as many ways
-        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({one_line(error)})") from None
+        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({unforeseen(error)})") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
         raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format")
     if found.ndim != 2 or not found.size:

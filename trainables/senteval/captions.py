@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainables.errors import UserError
-from trainables.lines import first_line, is_text
+from trainables.errors import UserError, is_text, reason, unforeseen
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.plain_pickle import read_plain, real
 from trainables.senteval.scorers import THREE
@@ -28,7 +27,7 @@ def read_captions(path: Path) -> Split:
     try:
         content = read_plain(path)
     except Exception as error:  # a pickle is a program, and a broken one may fail in any way
-        raise UserError(f"{path} is no caption file: {first_line(error)}") from None
+        raise UserError(f"{path} is no caption file: {reason(error)}") from None
     keys = ("features", "image_to_caption_ids", "captions")
     if not isinstance(content, dict) or any(key not in content for key in keys):
         raise UserError(f"{path} is no caption file: it must hold a dictionary with {', '.join(keys)}")
@@ -44,7 +43,7 @@ def read_captions(path: Path) -> Split:
             texts += [sentence((captions[caption]["cleaned_caption"] + " .").split()) for caption in chosen]
             vectors.append(np.asarray(real(features[image]), dtype=np.float32))
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise UserError(f"{path}: image {image}: {type(error).__name__} {first_line(error)}") from None
+            raise UserError(f"{path}: image {image}: {unforeseen(error)}") from None
         if len(chosen) < CAPTIONS or not all(map(is_text, texts[-CAPTIONS:])):
             raise UserError(f"{path}: image {image} has {len(chosen)} captions, not {CAPTIONS} texts")
         if vectors[-1].shape != vectors[0].shape or vectors[-1].ndim != 1 or not np.isfinite(vectors[-1]).all():

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
 from trainables.kept import KEPT, stamp
-from trainables.lines import shown
 from trainables.registry import load
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.readers import READERS

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from trainables.errors import UserError, choices
-from trainables.lines import first_line, is_text, listed, shown
+from trainables.errors import UserError, choices, is_text, listed, reason, shown
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import broken, class_number, read_lines, read_text, score_within
+from trainables.typed import parse_json
 
 Line = tuple[int, Mapping[str, object]]
 """The number of a line from 1, and its values by column."""
@@ -112,7 +111,7 @@ def _csv(path: Path) -> Iterator[Line]:
             try:
                 record = next(reader, None)
             except csv.Error as error:
-                raise broken(path, number, first_line(error)) from None
+                raise broken(path, number, reason(error)) from None
             if record is None:
                 return
             if record:
@@ -138,13 +137,9 @@ def _jsonl(path: Path) -> Iterator[Line]:
         if not line.strip():
             continue
         try:
-            values = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise broken(path, number, f"not JSON ({error.msg}): {shown(line)}") from None
-        except ValueError as error:  # a whole number of more digits than Python reads
-            raise broken(path, number, f"not JSON ({error})") from None
-        except RecursionError:
-            raise broken(path, number, "not JSON (brackets within brackets without an end)") from None
+            values = parse_json(line)
+        except ValueError as error:
+            raise broken(path, number, f"not JSON ({reason(error)}): {shown(line)}") from None
         if not isinstance(values, dict):
             raise broken(path, number, f"expected an object with columns, found {shown(line)}")
         yield number, values

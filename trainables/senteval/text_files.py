@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainables.errors import UserError, choices
-from trainables.lines import bounded_lines, shown
+from trainables.errors import UserError, choices, shown
+from trainables.lines import bounded_lines
 
 _NAMED, _LENGTH = 12, 40
 """So many classes are named in a message, if none has a longer name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from types import TracebackType
 
 import torch
@@ -57,7 +57,7 @@ class GradientSum:
             loss.backward()
             return
         self.workers.meet()
-        self._begin(_leaves(loss))
+        self._begin(lambda: _leaves(loss))
         self._sending = True
         loss.backward()
         self._finish()
@@ -72,7 +72,7 @@ class GradientSum:
         if self.workers.count == 1:
             return
         self.workers.meet()
-        self._begin({parameter for parameter in self._trained if parameter.grad is not None})
+        self._begin(lambda: {parameter for parameter in self._trained if parameter.grad is not None})
         self._finish()
 
     def abandon(self) -> None:
@@ -83,10 +83,10 @@ class GradientSum:
         self._sending = False
         self.workers.awaited.gathers = 0
 
-    def _begin(self, used: Set[Tensor]) -> None:
-        """A new exchange; `used`: parameters that the loss depends on."""
+    def _begin(self, used: Callable[[], Set[Tensor]]) -> None:
+        """A new exchange; `used`: parameters that the loss depends on, asked for once, as they take a while to find."""
         if not self._buckets:
-            self._pack(used)
+            self._pack(used())
         for bucket in self._buckets:
             bucket.begin()
 

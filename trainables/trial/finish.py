@@ -13,7 +13,7 @@ from typing import Any
 
 from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
-from trainables.errors import one_line
+from trainables.errors import unforeseen
 from trainables.recipe import Recipe
 from trainables.senteval import Evaluation
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
@@ -93,6 +93,6 @@ def _overlap(recipe: Recipe, evaluation: Evaluation, data: dict[str, Any]) -> di
     try:
         found = overlap(recipe, evaluation.predictions, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
-        print(f"test sentences seen in training are not counted ({one_line(error)})", file=sys.stderr, flush=True)
+        print(f"test sentences seen in training are not counted ({unforeseen(error)})", file=sys.stderr, flush=True)
         return {}
     return {} if found is None else {"overlap": found}

@@ -1,4 +1,4 @@
-"""Whole files of each form, and how they are read: what the fuzz tests of data share."""
+"""Whole files of data in each form, and how they are read; `tests/fuzzing.py` breaks them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.conftest import Words
-from tests.fuzzing import (
-    BYTES,
-    JSON,
-    JSON_LINES,
-    TEXT,
-    Mutation,
-)
+from tests.fuzzing import BYTES, JSON, JSON_LINES, TEXT, Mutation
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
 from trainables.errors import UserError

@@ -1,0 +1,117 @@
+"""A whole study for the tests of guards, and how they spoil it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from reports.guards import Flag, find_flags
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.results import Results
+from tests.synthetic_results import make_results
+from trainables.recipe import Recipe
+
+BASELINE, AUGMENT, SCL, LAMBDA = "SBERT baseline", "3p3n-Augment", "3palln-lambda0.5-SCL", "3palln-lambda1.0-SCL"
+ROWS = [BASELINE, AUGMENT, SCL, LAMBDA]
+SEEDS = (1, 2, 3)
+STS = frozenset({"STS12", "STS13"})
+TASKS = ("STS12", "STS13", "MR", "MRPC")
+Change = Callable[[Record], Record]
+
+
+def clean_study(folder: Path) -> Path:
+    """Four rows under three seeds, with predictions; no guard finds anything."""
+    make_results(folder, rows=ROWS, seeds=SEEDS, spread=1.0, predictions=True)
+    rewrite(folder, known)
+    return folder
+
+
+def known(record: Record) -> Record:
+    """With everything that records of today hold, on a few tasks, and a loss of its own."""
+    scores = {task: record.scores[task] for task in TASKS}
+    tasks = {task: {"items": 60, "seen": 0} for task in scores}
+    chance = int(record.recipe_hash, 16) % 997 + record.seed
+    return dataclasses.replace(
+        record,
+        scores=scores,
+        training={**record.training, "tokens": 90_000, "loss": 0.5 + chance / 1e4},
+        cost={**record.cost, "seconds": 60 + chance / 1e3},
+        data={**record.data, "encoder": {"name": "e", "fingerprint": "feed", "fresh": []}, "overlap": tasks},
+    )
+
+
+def rewrite(folder: Path, change: Change, row: str | None = None, seed: int | None = None) -> None:
+    """Change the records of a row, or of all, under one seed or all."""
+    ledger, wanted = Ledger(folder / LEDGER), StudyInfo.load(folder).row_hashes.get(row or "")
+    for record in ledger.read():
+        if (row is None or record.recipe_hash == wanted) and seed in (None, record.seed):
+            ledger.write(change(record))
+
+
+def put(**parts: Any) -> Change:
+    """Records with some entries replaced, within objects."""
+
+    def change(record: Record) -> Record:
+        new = {}
+        for name, value in parts.items():
+            old = getattr(record, name)
+            new[name] = {**old, **value} if isinstance(old, dict) else value
+        return dataclasses.replace(record, **new)
+
+    return change
+
+
+def score(task: str, **numbers: Any) -> Change:
+    """Records with other numbers of one task."""
+    return lambda record: put(scores={task: {**record.scores[task], **numbers}})(record)
+
+
+def load(folder: Path) -> Results:
+    """The results, read anew only where a file has changed: most of a guard's time is reading predictions."""
+    return _load(folder, tuple((path, path.stat().st_mtime_ns) for path in sorted(folder.rglob("*.*"))))
+
+
+@lru_cache(maxsize=1)
+def _load(folder: Path, files: object) -> Results:
+    return Results.load(folder)
+
+
+def found(folder: Path, guard: str) -> list[Flag]:
+    return [flag for flag in find_flags(load(folder)).all if flag.guard == guard]
+
+
+def between(folder: Path, first: str, second: str, tasks: frozenset[str] = STS) -> set[str]:
+    """The guards that forbid a verdict on two rows."""
+    results = load(folder)
+    hashes = [results.info.row_hashes[label] or "" for label in (first, second)]
+    return {flag.guard for flag in find_flags(results).between(hashes[0], hashes[1], tasks)}
+
+
+def labels(folder: Path, flag: Flag) -> set[str]:
+    names = load(folder).labels
+    return {names[recipe] for recipe in flag.recipes}
+
+
+def rename(folder: Path, row: str, **keys: Any) -> None:
+    """Give a row another recipe, and what follows from that its new hash."""
+    info, ledger = StudyInfo.load(folder), Ledger(folder / LEDGER)
+    old = info.row_hashes[row]
+    new = ""
+    for record in ledger.read():
+        if record.recipe_hash == old:
+            recipe = Recipe.from_flat(record.recipe).override({key.replace("__", "."): v for key, v in keys.items()})
+            new = recipe.hash
+            changed = dataclasses.replace(
+                record,
+                recipe=dict(recipe.flat()),
+                recipe_hash=new,
+                protocol=recipe.evaluation.protocol,
+                predictions=f"predictions/{new}-{record.seed}.npz",
+            )
+            ledger.path(record.recipe_hash, record.seed).unlink()
+            ledger.write(changed)
+            (folder / str(record.predictions)).rename(folder / str(changed.predictions))
+    dataclasses.replace(info, row_hashes={**info.row_hashes, row: new}).save(folder)

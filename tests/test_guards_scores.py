@@ -1,0 +1,320 @@
+"""Guards that look at scores and what is behind them: predictions, embeddings, limits, overlap, parameters."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.guards import find_flags
+from reports.ledger import LEDGER, StudyInfo
+from reports.quantity import Quantity, average_quantity
+from reports.results import Results
+from search_spaces import spaces
+from search_spaces.averages import AVERAGES
+from search_spaces.paper import Average, cells
+from tests.guarded import (
+    AUGMENT,
+    BASELINE,
+    LAMBDA,
+    SCL,
+    STS,
+    Change,
+    between,
+    clean_study,
+    found,
+    labels,
+    load,
+    put,
+    rename,
+    rewrite,
+    score,
+)
+from tests.synthetic_results import make_results
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return clean_study(tmp_path_factory.mktemp("clean"))
+
+
+@pytest.fixture
+def folder(clean: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(clean, tmp_path / "results"))
+
+
+def predictions(folder: Path, row: str, change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> None:
+    """Change the predictions of a row's trials."""
+    recipe_hash = StudyInfo.load(folder).row_hashes[row]
+    for path in (folder / "predictions").glob(f"{recipe_hash}-*.npz"):
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        np.savez(path, **change(arrays))  # type: ignore[arg-type]
+
+
+def one_class(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return arrays | {"MRPC": np.ones_like(arrays["MRPC"])}
+
+
+def test_one_class_for_every_item(folder: Path):
+    """As heads did that predict one class on MRPC, whose 66 was then printed in bold."""
+    predictions(folder, SCL, one_class)
+    rewrite(
+        folder, lambda r: put(scores={"MRPC": {**r.scores["MRPC"], "test_accuracy": 50.0, "test_f1": 200 / 3}})(r), SCL
+    )
+    (flag,) = found(folder, "degenerate")
+    assert (labels(folder, flag), flag.tasks) == ({SCL}, {"MRPC"})
+    assert "one class is predicted for every item" in flag.sentence
+    assert between(folder, SCL, BASELINE, frozenset({"MRPC", "MR"})) == {"degenerate"}
+    assert between(folder, SCL, BASELINE, STS) == set()
+
+
+def test_cosines_that_are_all_the_same(folder: Path):
+    def constant(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return arrays | {"STS12": np.ones_like(arrays["STS12"])}
+
+    predictions(folder, SCL, constant)
+    rewrite(folder, score("STS12", spearman_wmean=0.0), SCL)
+    assert "degenerate" in between(folder, SCL, BASELINE)
+
+
+DEV = frozenset({"dev.STSBenchmark"})
+
+
+def test_collapsed_embeddings_by_their_geometry(folder: Path):
+    """A row whose sentences all got one vector was scored, ranked and judged: its cosines were not quite the same."""
+    rewrite(folder, put(geometry={"anisotropy": 0.99997}), SCL)
+    (flag,) = found(folder, "degenerate")
+    assert labels(folder, flag) == {SCL}
+    assert "collapsed: all sentences get nearly the same vector" in flag.sentence
+    assert "0.99997 or more" in flag.sentence
+    for tasks in (STS, DEV, frozenset({"MR"})):
+        assert between(folder, SCL, BASELINE, tasks) == {"degenerate"}
+        assert between(folder, AUGMENT, BASELINE, tasks) == set()
+
+
+def test_one_collapsed_seed_is_enough(folder: Path):
+    rewrite(folder, put(geometry={"anisotropy": 0.99997}), SCL, seed=2)
+    (flag,) = found(folder, "degenerate")
+    assert "not under every seed" in flag.sentence
+    assert between(folder, SCL, BASELINE) == {"degenerate"}
+
+
+@pytest.mark.parametrize(("scale", "flagged"), [(1e-5, True), (1e-2, False)])
+def test_collapsed_embeddings_by_their_cosines(folder: Path, scale: float, flagged: bool):
+    """Older records have no geometry. Ranks, and so scores, stay as they are."""
+
+    def narrow(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        span = np.ptp([extreme for task in STS for extreme in (arrays[task].min(), arrays[task].max())])
+        return arrays | {task: 1 - scale * (1 - arrays[task].astype(float) / span) for task in STS}
+
+    rewrite(folder, put(geometry={"anisotropy": None}), SCL)
+    predictions(folder, SCL, narrow)
+    assert ["collapsed" in flag.sentence for flag in found(folder, "degenerate")] == [True] * flagged
+    assert between(folder, SCL, BASELINE) == ({"degenerate"} if flagged else set())
+    assert between(folder, SCL, BASELINE, frozenset({"MR"})) == ({"degenerate"} if flagged else set())
+
+
+@pytest.mark.parametrize("anisotropy", [0.9, None])
+def test_narrow_embeddings_have_not_collapsed(folder: Path, anisotropy: float | None):
+    """Plain language models have mean cosines of 0.8 and 0.9."""
+    rewrite(folder, put(geometry={"anisotropy": anisotropy}), SCL)
+    assert found(folder, "degenerate") == []
+
+
+def measured(positives: float | None) -> Change:
+    return put(training={"positives_per_anchor": positives})
+
+
+def test_limits_that_differ_and_never_bind(folder: Path):
+    """Two rows with 3 and 2 positives measured 1.08 under both."""
+    rename(folder, AUGMENT, objective__positives=2)
+    for row in (SCL, AUGMENT):
+        rewrite(folder, measured(1.08), row)
+    (flag,) = found(folder, "caps")
+    assert labels(folder, flag) == {SCL, AUGMENT}
+    assert "set `objective.positives` to 2 and 3" in flag.sentence
+    assert "not varied in effect" in flag.sentence
+    assert between(folder, SCL, AUGMENT) == set()  # said, and forbids nothing
+    results = load(folder)
+    recipe_hash = results.info.row_hashes[SCL] or ""
+    assert find_flags(results).of_recipe(recipe_hash, STS) == ()  # nor is it marked: the score is what it is
+
+
+def test_limits_that_bind_are_silent(folder: Path):
+    rename(folder, AUGMENT, objective__positives=2)
+    rewrite(folder, measured(1.95), AUGMENT)
+    rewrite(folder, measured(2.6), SCL)
+    assert found(folder, "caps") == []
+
+
+def test_a_limit_that_is_hardly_reached(folder: Path):
+    for row in (SCL, AUGMENT, LAMBDA):
+        rewrite(folder, measured(1.08), row)
+    (flag,) = found(folder, "caps")
+    assert labels(folder, flag) == {SCL, AUGMENT, LAMBDA}
+    assert "the limit `objective.positives` = 3 hardly bound" in flag.sentence
+    assert "1.08 an anchor measured, so at most 4 %" in flag.sentence
+
+
+def test_training_that_measured_no_positives_has_no_limits(folder: Path):
+    rewrite(folder, measured(None))
+    assert found(folder, "caps") == []
+
+
+def test_without_predictions_the_share_of_the_largest_class_is_suspicious(folder: Path):
+    recipe_hash = StudyInfo.load(folder).row_hashes[SCL]
+    for path in (folder / "predictions").glob(f"{recipe_hash}-*.npz"):
+        path.unlink()
+    rewrite(folder, score("MRPC", test_accuracy=66.49), SCL)
+    (flag,) = found(folder, "degenerate")
+    assert not flag.blocks
+    assert between(folder, SCL, BASELINE) == {"items"}
+
+
+def test_a_broken_file_of_predictions_is_named(folder: Path):
+    recipe_hash = StudyInfo.load(folder).row_hashes[SCL]
+    (folder / "predictions" / f"{recipe_hash}-1.npz").write_bytes(b"PK nothing")
+    (flag, *_) = found(folder, "items")
+    assert f"{recipe_hash}-1.npz" in flag.sentence
+    assert "items" in between(folder, SCL, BASELINE)
+
+
+def test_scores_that_are_not_those_of_the_predictions(folder: Path):
+    rewrite(folder, score("MR", test_accuracy=99.0), SCL, seed=1)
+    (flag,) = found(folder, "items")
+    assert flag.tasks == {"MR", "dev.MR"}  # the same trial may be wrong there, too
+    assert "99.00 in the ledger" in flag.sentence
+    assert between(folder, SCL, BASELINE, frozenset({"MR"})) == {"items"}
+    assert between(folder, SCL, BASELINE) == set()
+
+
+def test_other_test_items(folder: Path):
+    predictions(folder, SCL, lambda arrays: arrays | {"items.STS12": np.array("others")})
+    (flag,) = found(folder, "items")
+    assert (labels(folder, flag), flag.tasks) == ({SCL}, {"STS12"})
+    assert between(folder, SCL, BASELINE) == {"items"}
+    assert between(folder, AUGMENT, BASELINE) == set()
+
+
+def test_stored_averages_that_disagree_with_their_parts(folder: Path):
+    results = Results.load(folder)
+    recipe_hash = results.info.row_hashes[SCL]
+    path = folder / LEDGER / f"{recipe_hash}-1.json"
+    content = json.loads(path.read_text())
+    AVERAGES.add(Average("mine", cells(("MR", "MRPC"), "test_accuracy")))
+    try:
+        right = results.of_figure(results.of_hash(recipe_hash)[:1], average_quantity("mine"))
+        assert right is not None
+        path.write_text(json.dumps(content | {"averages": {"mine": right.mean}}))
+        assert found(folder, "parts") == []
+        path.write_text(json.dumps(content | {"averages": {"mine": right.mean + 5}}))
+        (flag,) = found(folder, "parts")
+        assert labels(folder, flag) == {SCL}
+        assert between(folder, SCL, BASELINE) == {"parts"}
+    finally:
+        AVERAGES.remove("mine")
+
+
+def test_sizes_that_disagree(folder: Path):
+    rewrite(folder, score("STS12", examples=3108), SCL)
+    (flag,) = found(folder, "parts")
+    assert "3,108, not 60" in flag.sentence
+    assert between(folder, SCL, BASELINE) == {"parts"}
+
+
+def saw(share: float) -> Change:
+    """Records whose training held so large a share of the test items of STS12."""
+    counts = {"items": 1000, "seen": round(1000 * share)}
+    return lambda record: put(data={"overlap": {**record.data["overlap"], "STS12": counts}})(record)
+
+
+def test_sentences_seen_in_training(folder: Path):
+    rewrite(folder, saw(0.001), SCL)
+    (flag,) = found(folder, "overlap")
+    assert not flag.blocks  # one item is said, and forbids nothing
+    assert flag.tasks == {"STS12"}
+    assert "0.1 %" in flag.sentence
+    rewrite(folder, saw(0.03), SCL)
+    assert [flag.blocks for flag in found(folder, "overlap")] == [False, True]
+    assert between(folder, SCL, BASELINE) == {"overlap"}
+    assert between(folder, SCL, BASELINE, frozenset({"MR"})) == set()
+
+
+def test_rows_that_saw_the_same_may_be_compared(folder: Path):
+    rewrite(folder, saw(0.03))
+    (flag,) = found(folder, "overlap")
+    assert not flag.blocks
+    assert between(folder, SCL, BASELINE) == set()
+
+
+def test_a_few_items_that_all_rows_saw_are_said_and_not_marked(folder: Path):
+    """Five of 3,000 items, the same in every trained row, put a mark at each of them."""
+    rewrite(folder, saw(0.002))
+    results = load(folder)
+    (flag,) = found(folder, "overlap")
+    assert "equally in all of these rows; gains between them are hardly touched" in flag.sentence
+    recipe_hash = results.info.row_hashes[SCL] or ""
+    assert find_flags(results).of_recipe(recipe_hash, STS) == ()
+    rewrite(folder, saw(0.006))
+    assert find_flags(load(folder)).of_recipe(recipe_hash, STS) != ()  # no few any more
+    rewrite(folder, saw(0.002))
+    rewrite(folder, saw(0.0), AUGMENT)
+    assert find_flags(load(folder)).of_recipe(recipe_hash, STS) != ()  # not in all
+
+
+def test_test_sentences_do_not_touch_development_scores(folder: Path):
+    rewrite(folder, saw(0.03), SCL)
+    results = load(folder)
+    recipe_hash = results.info.row_hashes[SCL] or ""
+    assert find_flags(results).of_recipe(recipe_hash, frozenset({"STS12"})) != ()
+    assert find_flags(results).of_recipe(recipe_hash, frozenset({"dev.STS12"})) == ()
+    assert between(folder, SCL, BASELINE, frozenset({"dev.STS12"})) == set()
+
+
+def test_a_figure_of_development_scores_names_its_items():
+    figure = Quantity("x", {("STSBenchmark", "dev_spearman_cosine"): 1.0, ("MR", "test_accuracy"): 1.0})
+    assert (figure.parts, figure.tasks) == ({"dev.STSBenchmark", "MR"}, {"STSBenchmark", "MR"})
+
+
+def test_development_items_were_not_looked_at(tmp_path: Path):
+    make_results(tmp_path, space=spaces()["clsr_pooling"], seeds=(1, 2))
+    overlap = {task: {"items": 9, "seen": 0} for task in ("STS12", "STSBenchmark")}
+    rewrite(tmp_path, put(data={"overlap": overlap}, scores={"STS12": {"spearman_wmean": 50.0}}))
+    assert ["development items" in flag.sentence for flag in found(tmp_path, "overlap")] == [True]
+    assert found(tmp_path, "overlap")[0].recipes == frozenset()
+
+
+def test_vectors_made_before_have_no_tokens(folder: Path):
+    rewrite(folder, put(training={"tokens": 5000, "sentences": 5000}))
+    (flag,) = found(folder, "tokens")
+    assert not flag.recipes
+    assert "no tokens were counted" in flag.sentence
+
+
+def test_overlap_that_only_some_records_know(folder: Path):
+    rewrite(folder, put(data={"overlap": {}}), SCL)
+    assert between(folder, SCL, BASELINE) == {"overlap"}
+
+
+FRESH: list[tuple[dict[str, Any], list[str], bool]] = [
+    ({"optimisation.epochs": 0}, ["backbone.pooler.weight"], True),
+    ({"optimisation.epochs": 0}, ["mlm_head.head.0.weight"], False),  # is not part of an embedding
+    ({}, ["backbone.pooler.weight"], False),  # is trained
+    ({"encoder.adapter": "mlp"}, ["net.0.weight"], False),  # the adapter itself, which is trained
+    ({"encoder.adapter": "mlp"}, ["backbone.pooler.weight", "net.0.weight"], True),  # frozen below the adapter
+    ({"encoder.adapter": "mlp", "optimisation.epochs": 0}, [], True),
+]
+
+
+@pytest.mark.parametrize(("keys", "fresh", "flagged"), FRESH)
+def test_parameters_that_nobody_trained(folder: Path, keys: dict[str, Any], fresh: list[str], flagged: bool):
+    rename(folder, SCL, **{key.replace(".", "__"): value for key, value in keys.items()})
+    rewrite(folder, put(data={"encoder": {"name": "e", "fingerprint": "feed", "fresh": fresh}}), SCL)
+    assert [labels(folder, flag) for flag in found(folder, "untrained")] == [{SCL}] * flagged
+    assert ("untrained" in between(folder, SCL, BASELINE)) == flagged
