@@ -15,7 +15,7 @@ from reports.live.folder import Folder
 from reports.live.parts import parts_of
 from study import live
 from study.watchers import progress
-from study.watchers.progress import LISTED, ProgressFile
+from study.watchers.progress import ProgressFile
 from tests.live_folder import empty_study, fail
 from tests.simulated_study import Machine, Study, planned, record_of, simulate, spec_of
 from trainables.files import write_whole
@@ -76,14 +76,15 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
 def test_only_what_runs_and_what_is_listed_is_remembered_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = Study(tmp_path, monkeypatch, planned(30, seeds=10), at_once=2)
+    study = Study(tmp_path, monkeypatch, planned(6, seeds=4), at_once=2)
+    monkeypatch.setattr(progress, "LISTED", 5)
     file = ProgressFile(study.outlook)
     while study.queue:
-        failing, finishing, running = study.start(file, members=3)
-        study.fail(file, failing, "no such file")
+        *failing, finishing = study.start(file, members=3)
+        for trial in failing:
+            study.fail(file, trial, "no such file")
         study.finish(file, finishing, record_of(finishing, 1.0, 1.0))
-        study.finish(file, running, record_of(running, 1.0, 1.0))
-        assert len(told(file).queued) == len(file.waiting) == min(LISTED, len(study.queue))
+        assert len(told(file).queued) == len(file.waiting) == min(5, len(study.queue))
     assert file.begun == {}
 
 
