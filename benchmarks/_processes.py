@@ -15,6 +15,7 @@ KINDS = {
     "dashboard.py": "Ray's usage service",
     "ray::Desk": "desk",
     "ray::Driver": "driver with its crew",
+    "ray::ResourceTrainable": "driver with its crew",  # as Tune calls it while it works
     "benchmarks._engine": "study's process",
     "raylet": "raylet",
 }
