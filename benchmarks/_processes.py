@@ -15,10 +15,12 @@ KINDS = {
     "dashboard.py": "Ray's usage service",
     "ray::Desk": "desk",
     "ray::Driver": "driver with its crew",
+    "ray::ResourceTrainable": "driver with its crew",  # as Tune calls it while it works
     "benchmarks._engine": "study's process",
     "raylet": "raylet",
 }
 """What a process of a study is, by a word of its command line."""
+OTHER = "other"
 
 
 class Processor:
@@ -76,9 +78,9 @@ def command_line(process: int) -> str:
 
 
 def kind_of(process: int) -> str:
-    """Which of `KINDS` it is, or `other`."""
+    """Which of `KINDS` it is, or `OTHER`."""
     command = command_line(process)
-    return next((kind for word, kind in KINDS.items() if word in command), "other")
+    return next((kind for word, kind in KINDS.items() if word in command), OTHER)
 
 
 def open_files(process: int) -> int:

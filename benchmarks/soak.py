@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks._asked import check_numbers
-from benchmarks._processes import children, kind_of, memory, open_files, trees
+from benchmarks._processes import OTHER, children, kind_of, memory, open_files, trees
 from benchmarks._slopes import Slope, slope
 from reports.ledger import LEDGER
 from trainables.errors import UserError
@@ -33,10 +33,10 @@ WARM_UP = 0.1
 """Share of the trials after which a process is looked at, counted from the first that it was seen at."""
 MEMORY, FILES, PROCESSES, DISK = "memory, MB", "open files", "processes", "disk, MB"
 BOUNDS = {
-    (MEMORY, "study's process"): 60.0,  # it knows each trial that was: its specification, Tune's and Optuna's own
+    (MEMORY, "study's process"): 60.0,  # Tune keeps each trial, and Optuna starts half-way
     (MEMORY, "driver with its crew"): 20.0,
     (MEMORY, "desk"): 20.0,
-    (MEMORY, "Ray's control service (GCS)"): 60.0,  # Ray keeps the last 100,000 tasks
+    (MEMORY, "Ray's control service (GCS)"): 60.0,  # it keeps the last 10,000 tasks
     (DISK, "results"): 40.0,  # a trial: a record, a curve, and here 1,500 predictions
     (DISK, "Ray's own files"): 20.0,  # its logs
 }
@@ -127,7 +127,8 @@ class Watch:
     seen: dict[tuple[str, int], list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     """Trials and values by measure and process, or place of the folder."""
     kinds: dict[int, str] = field(default_factory=dict)
-    """What a process is, by the last look: Ray's workers get their names after their start."""
+    """What a process is, by the last look that could tell: Ray's workers get their names after their start, and lose
+    them as they end."""
     looked: float = float("-inf")
 
     def __call__(self, study: int) -> None:
@@ -139,7 +140,9 @@ class Watch:
             held = memory(process)
             if held:  # else it has ended
                 there += 1
-                self.kinds[process] = kind_of(process)
+                kind = kind_of(process)
+                if kind != OTHER or process not in self.kinds:
+                    self.kinds[process] = kind
                 self.seen[MEMORY, process].append((self.trials, held))
                 self.seen[FILES, process].append((self.trials, open_files(process)))
         self.seen[PROCESSES, 0].append((self.trials, there))

@@ -70,12 +70,6 @@ class Driver(tune.Trainable):
         if self.crew is not None:
             ray.get(self.desk.dismiss.remote(self.crew.name))
 
-    def save_checkpoint(self, checkpoint_dir: str) -> None:
-        """Nothing: workers bring their checkpoints to the results themselves."""
-
-    def load_checkpoint(self, checkpoint: Any) -> None:
-        """Nothing: as above."""
-
     def _give(self) -> None:
         """Hand the task to a crew of the right shape: the one at hand, or a new one."""
         first = self.task["trials"][0]

@@ -47,8 +47,8 @@ class Keeper(tune.Callback):
         """`settle` is told each trial's key and record, None where it failed."""
         self.place, self.desk, self.courier, self.audience, self.settle = place, desk, courier, audience, settle
         self.ledger = Ledger(place.folder / LEDGER)
-        self.specs: dict[str, TrialSpec] = {}
-        self.files: dict[str, str] = {}  # by trial, what names its checkpoint
+        self.specs: dict[str, TrialSpec] = {}  # of trials that have neither a record nor failed
+        self.files: dict[str, str] = {}  # by such a trial, what names its checkpoint
         self.open: dict[str, set[str]] = {}  # by that name, the trials that still need it
         self.failed = 0
         self.problem: BaseException | None = None
@@ -79,11 +79,13 @@ class Keeper(tune.Callback):
     def _begin(self, config: dict[str, Any]) -> None:
         specs = specs_of(config)
         for spec in specs:
-            self.specs[spec.key], self.files[spec.key] = spec, config["key"]
             if spec.key in self._failures:
                 self._failures.discard(spec.key)
                 self.place.remove(f"{FAILURES}/{spec.key}.json")
-        self.open[config["key"]] = {spec.key for spec in specs} - set(config["done"])
+        undone = {spec.key: spec for spec in specs if spec.key not in config["done"]}
+        self.specs |= undone
+        self.files |= dict.fromkeys(undone, config["key"])
+        self.open[config["key"]] = {*undone}
         if len(specs) > 1:  # said before they begin: only together they can resume
             name = f"{POPULATIONS}/{config['key']}.json"
             write_whole(self.place.folder / name, json.dumps([spec.key for spec in specs]))
@@ -94,6 +96,13 @@ class Keeper(tune.Callback):
     def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
         """Tune calls this about ten times a second."""
         self.drain()
+
+    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Tune keeps every trial that was. What this one was given, and Tune's statistics of it, nobody wants any more:
+        four fifths of its memory."""
+        for kept in (trial.config, trial.evaluated_params, trial.metric_analysis, trial.metric_n_steps):
+            kept.clear()
+        trial.last_result.pop("config", None)
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Tune gave a trial up, which it does only where its actor cannot be started."""
@@ -160,7 +169,8 @@ class Keeper(tune.Callback):
                 if scalars and self._is_open(key):
                     self.audience.step(self.specs[key], message["step"], message["steps"], scalars)
         elif kind == "rung":
-            self.audience.rung(self.specs[message["key"]], message["number"], message["scores"])
+            if self._is_open(message["key"]):
+                self.audience.rung(self.specs[message["key"]], message["number"], message["scores"])
         elif kind == "record":
             self._keep(message)
         elif kind == "unscored":
@@ -191,38 +201,41 @@ class Keeper(tune.Callback):
             self.place.push(f"{MODELS}/{key}")
         self.ledger.write(record)
         self.place.push(f"{LEDGER}/{key}.json")
-        self._close(key)
+        spec, files = self._close(key)
+        if files not in self.open:  # the last of those that train together: their checkpoints are of no use any more
+            for path in places(files):
+                self._removals.append(self._remover.submit(self.courier.remove, path))
+            self.place.remove(f"{POPULATIONS}/{files}.json")
         self.settle(key, record)
-        self.audience.finished(self.specs[key], record)
+        self.audience.finished(spec, record)
         self.desk.settled.remote([key])
 
     def _fail(self, key: str, reason: str, details: str) -> None:
         if not self._is_open(key):
             return
-        spec = self.specs[key]
+        name = self.specs[key].name
         reason, details = sentence(redacted(reason)), redacted(details)  # a machine that died had no time for it
-        content = {"trial": key, "name": spec.name, "reason": reason, "details": details}
+        content = {"trial": key, "name": name, "reason": reason, "details": details}
         write_whole(self.place.folder / FAILURES / f"{key}.json", json.dumps(content, indent=1))
         self.place.push(f"{FAILURES}/{key}.json")
         self._failures.add(key)
         self.failed += 1
-        self.open[self.files[key]].discard(key)
+        spec, _ = self._close(key)
         self.settle(key, None)
         self.audience.failed(spec, reason)
         self.desk.settled.remote([key])
 
     def _is_open(self, key: str) -> bool:
-        """Whether it has neither a record nor failed."""
-        return key in self.open[self.files[key]]
+        """Whether it was begun, and has neither a record nor failed."""
+        return key in self.specs
 
-    def _close(self, key: str) -> None:
-        """With the last of those that train together, their checkpoints are of no use any more."""
-        files = self.files[key]
+    def _close(self, key: str) -> tuple[TrialSpec, str]:
+        """The trial is done, one way or the other: what it was, and what names its checkpoint."""
+        spec, files = self.specs.pop(key), self.files.pop(key)
         self.open[files].discard(key)
         if not self.open[files]:
-            for place in places(files):
-                self._removals.append(self._remover.submit(self.courier.remove, place))
-            self.place.remove(f"{POPULATIONS}/{files}.json")
+            del self.open[files]
+        return spec, files
 
 
 class StopFor(tune.Stopper):

@@ -335,6 +335,7 @@ def _tune(
         run_config=tune.RunConfig(
             storage_path=scratch,  # nobody needs Tune's own files: the ledger is the truth
             callbacks=[keeper],
+            checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),  # workers bring theirs themselves
             failure_config=tune.FailureConfig(max_failures=-1),  # the desk counts the attempts of each trial
             stop=StopFor(keeper),
             verbose=0,

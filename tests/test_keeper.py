@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import errno
+import gc
 import io
 import json
+import tracemalloc
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ray.tune.experiment import Trial
 
 import study.keeper as module
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record, read_failures
@@ -25,6 +29,7 @@ from study.watchers.audience import Audience
 from study.watchers.watcher import WATCHERS, Watcher, WatcherEntry
 from tests import watched
 from trainables.files import write_whole
+from trainables.recipe import Recipe
 
 
 class LostError(Exception):
@@ -309,6 +314,41 @@ def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
     stage.tell({"kind": "rung", "key": keys[0], "number": 1, "scores": {"sts": 60.0}})
     losses = [("step", keys[0], {"loss": 1.0}), ("step", keys[2], {"loss": 3.0}), ("step", keys[0], {"loss": 0.5})]
     assert stage.seen.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_trials_that_were_take_little_memory(stage: Stage) -> None:
+    """Those of Tune's included: it keeps every one, with what it was given and what it told last."""
+    kept: list[Trial] = []
+
+    def run(number: int) -> None:
+        given = dataclasses.replace(spec(number), recipe=Recipe().flat())
+        config = to_config(given.key, [given])
+        trial = Trial("driver", config=copy.deepcopy(config), evaluated_params={**config}, stub=True)
+        kept.append(trial)
+        assert stage.keeper.begin(config)
+        numbers = {f"number {each}": float(each) for each in range(5)}
+        trial.update_last_result({"done": True, "config": copy.deepcopy(config), **numbers})
+        stage.tell({"kind": "started", "keys": [given.key]})
+        stage.tell(failure(given) if number % 2 else result(given))
+        stage.keeper.on_trial_complete(0, kept, trial)
+        assert trial.last_result["done"]  # else Tune tells of its end on the console
+        for seen in (stage.settled, stage.seen.events, stage.desk.told_settled, stage.removed):
+            seen.clear()  # this test's own memory
+
+    for number in range(10):
+        run(number)
+    tracemalloc.start()
+    try:
+        for number in range(10, 60):
+            run(number)
+        stage.keeper.finish()
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] / 50
+    finally:
+        tracemalloc.stop()
+    assert stage.keeper.problem is None
+    assert grown < 6000  # bytes a trial
 
 
 def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

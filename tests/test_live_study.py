@@ -73,6 +73,21 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     assert last.counts["queued"] == 3
 
 
+def test_only_what_runs_and_what_is_listed_is_remembered_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(tmp_path, monkeypatch, planned(6, seeds=4), at_once=2)
+    monkeypatch.setattr(progress, "LISTED", 5)
+    file = ProgressFile(study.outlook)
+    while study.queue:
+        *failing, finishing = study.start(file, members=3)
+        for trial in failing:
+            study.fail(file, trial, "no such file")
+        study.finish(file, finishing, record_of(finishing, 1.0, 1.0))
+        assert len(told(file).queued) == len(file.waiting) == min(5, len(study.queue))
+    assert file.begun == {}
+
+
 def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study, file: ProgressFile) -> None:
     study.start(file)
     file.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -111,6 +112,17 @@ def test_a_process_that_leaks_is_caught(leaks: bool, tmp_path: Path):
     on_disk = found[DISK, "results"].slope
     assert on_disk is not None
     assert on_disk.value == pytest.approx(8.2, abs=1.5)
+
+
+def test_a_process_that_ends_stays_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its command line goes before its memory does; its readings must not be taken for those of others."""
+    kinds = iter(["other", "driver with its crew", "other"])
+    monkeypatch.setattr(soak, "kind_of", lambda process: next(kinds))
+    monkeypatch.setattr(soak, "children", dict)
+    watch = Watch({}, tmp_path, every=0.0)
+    for _ in range(3):
+        watch(os.getpid())
+    assert watch.kinds == {os.getpid(): "driver with its crew"}
 
 
 def test_it_fails_where_something_grows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

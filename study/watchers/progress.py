@@ -36,8 +36,8 @@ class ProgressFile(Course):
         self.failures = {failure.key for failure in read_failures(self.results)} - self.statuses.keys()
         self.base = outlook.plan.base.flat()
         self.began_at = now()
-        self.begun: dict[str, Running] = {}  # as they were when they began, by trial
-        self.waiting: dict[PlannedTrial, Waiting] = {}  # put into words once: there are many, and it takes long
+        self.begun: dict[str, Running] = {}  # those that run as they were when they began, by trial
+        self.waiting: dict[PlannedTrial, Waiting] = {}  # those that are listed, put into words once: it takes long
         self.losses: dict[str, list[tuple[int, float]]] = {}  # that are not written yet, by trial
         self.steps: dict[str, int] = {}
         self.written = float("-inf")
@@ -66,11 +66,13 @@ class ProgressFile(Course):
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
         super().finished(trial, record)
+        self.begun.pop(trial.key, None)
         self.failures.discard(trial.key)
         self.changed = True
 
     def failed(self, trial: TrialSpec, reason: str) -> None:
         super().failed(trial, reason)
+        self.begun.pop(trial.key, None)
         self.failures.add(trial.key)
         self.changed = True
 
@@ -102,6 +104,8 @@ class ProgressFile(Course):
         running = [] if ended else [self._running(run) for run in self.running.values()]
         statuses = Counter(self.statuses.values())
         forecast = self.forecast()
+        listed = itertools.islice(self.outlook.waiting(), LISTED)
+        self.waiting = {planned: self._waiting(planned) for planned in listed}
         return Progress(
             written_at=now(),
             began_at=self.began_at,
@@ -113,7 +117,7 @@ class ProgressFile(Course):
                 "failed": len(self.failures),
             },
             running=running,
-            queued=[self._waiting(planned) for planned in itertools.islice(self.outlook.waiting(), LISTED)],
+            queued=[*self.waiting.values()],
             at_once=self.outlook.at_once,
             seconds_left=None if ended else forecast.seconds,
             estimate="" if ended else forecast.how,
@@ -132,10 +136,8 @@ class ProgressFile(Course):
         )
 
     def _waiting(self, planned: PlannedTrial) -> Waiting:
-        if planned not in self.waiting:
-            words = self._words(planned.key, planned.name, planned.recipe.flat(), planned.seed)
-            self.waiting[planned] = Waiting(**words)
-        return self.waiting[planned]
+        known = self.waiting.get(planned)
+        return known or Waiting(**self._words(planned.key, planned.name, planned.recipe.flat(), planned.seed))
 
     def _words(self, key: str, name: str, recipe: Mapping[str, Any], seed: int) -> dict[str, Any]:
         return {"key": key, "name": name, "changes": differences(self.base, recipe), "seed": seed}
