@@ -7,7 +7,6 @@ The folder is what `SentenceTransformer("my-model")` loads, and can be put on th
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import shutil
@@ -23,7 +22,7 @@ from reports.markdown import DASH, bullets, code, count, number, signed, table, 
 from reports.results import Results
 from search_spaces.goals import selection
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
-from trainables.errors import UserError
+from trainables.errors import UserError, meant
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 from trainables.senteval.scorers import SCORERS
@@ -97,8 +96,7 @@ def _best_first(results: Results, row: str) -> list[Record]:
     """The row's trials by development score, and where that is equal or unknown by seed."""
     records = results.recipes.get(row) or results.of_row(row)
     if not records and row not in results.asked_rows:
-        near = difflib.get_close_matches(row, results.asked_rows, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = meant(row, results.asked_rows)
         raise UserError(f"the study has no row {row!r}; {hint}its rows are {', '.join(results.asked_rows)}")
     if not records:
         raise UserError(f"the row {row!r} has no finished trial: {results.why_missing(row)}")

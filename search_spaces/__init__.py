@@ -9,14 +9,13 @@ paper is a module with such a tuple.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from search_spaces.space import Claim, Column, Domain, Figure, PremiseCount, Row, Space, Table
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, meant
 from trainables.plugins import read_source, run_source
 
 __all__ = ["Claim", "Column", "Domain", "Figure", "PremiseCount", "Row", "Space", "Table", "load_space", "spaces"]
@@ -55,8 +54,7 @@ def load_space(name_or_path: str | Path) -> Space:
         return _pick(_spaces_of(Path(text)), Path(text), None)
     known = spaces()
     if text not in known:
-        near = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = meant(text, known)
         raise UserError(
             f"there is no space {text!r}; {hint}the spaces are {choices(known)}, or a file of your own: ./my_space.py"
         )

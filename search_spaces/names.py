@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable
 
-from trainables.errors import UserError, choices, shown
+from trainables.errors import UserError, choices, meant, shown
 from trainables.senteval.tasks import TASKS
 
 
@@ -15,8 +14,7 @@ def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
     known = list(names)
     if name in known:
         return
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    right = f"did you mean {near[0]!r}?" if near else f"there is {choices(map(repr, known)) if known else 'none'}"
+    right = meant(name, known).rstrip() or f"there is {choices(map(repr, known)) if known else 'none'}"
     raise UserError(f"{where}: no {noun} is called {shown(name)}; {right}")
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,9 @@ from tests.guarded import (
 from trainables.errors import UserError
 
 
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return clean_study(tmp_path_factory.mktemp("clean"))
-
-
 @pytest.fixture
-def folder(clean: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(clean, tmp_path / "results"))
+def folder(tmp_path: Path) -> Path:
+    return clean_study(tmp_path / "results")
 
 
 def test_a_clean_study_has_no_flags(folder: Path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,14 +37,9 @@ from tests.guarded import (
 from tests.synthetic_results import make_results
 
 
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return clean_study(tmp_path_factory.mktemp("clean"))
-
-
 @pytest.fixture
-def folder(clean: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(clean, tmp_path / "results"))
+def folder(tmp_path: Path) -> Path:
+    return clean_study(tmp_path / "results")
 
 
 def predictions(folder: Path, row: str, change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> None:

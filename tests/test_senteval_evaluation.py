@@ -120,7 +120,7 @@ def test_names_and_groups() -> None:
         10,
         28,
     ]
-    with pytest.raises(UserError, match="did you mean STS12"):
+    with pytest.raises(UserError, match="did you mean 'STS12'"):
         task_names(["STS-12"])
     with pytest.raises(UserError, match="no task"):
         task_names([])

@@ -88,7 +88,7 @@ MINUS = {"1": {"b": 1.0}}
         ({"rows": (Row("x", {"encoder.kind": "transfromer"}),)}, "'transfromer'; did you mean 'transformer'?"),
         (
             {"rows": (Row("x", {"evaluation.tasks": ("TRECC",)}),)},
-            ", row 'x': 'TRECC' is no SentEval task; did you mean TREC",
+            ", row 'x': 'TRECC' is no SentEval task; did you mean 'TREC'",
         ),
         ({"base": Recipe().override({"evaluation.tasks": ("transfr",)})}, ", base: 'transfr' is no SentEval task"),
         # Goals, averages, the baseline.

@@ -3,6 +3,7 @@ quotes what a person, a file or a library brought in."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import reprlib
@@ -101,6 +102,12 @@ def listed(names: Sequence[object]) -> str:
     """Names from a file, as columns are, for a sentence: the first few, and how many more there are."""
     first = [str(name) if _ORDINARY.fullmatch(str(name)) else shown(name) for name in names[:_LISTED]]
     return ", ".join([*first, *([f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else [])]) or "none"
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """`did you mean 'tpe'? ` where a known name is like this one, else nothing."""
+    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def choices(names: Iterable[object]) -> str:

@@ -9,7 +9,6 @@ other parts need (which keys are paths, which may differ in a population, what a
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import math
 import types
@@ -17,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from trainables.errors import UserError, choices, shown
+from trainables.errors import UserError, choices, meant, shown
 from trainables.registry import Registry, load
 
 Value = Union[str, int, float, bool, None, tuple[str, ...]]
@@ -132,8 +131,7 @@ def find(recipe: type, name: str) -> Key:
     for item in known.values():
         if item.alias == name:
             return item
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "`--keys` prints them all"
+    hint = meant(name, known).rstrip() or "`--keys` prints them all"
     raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")
 
 
@@ -168,8 +166,7 @@ def validate(item: Key, value: Any) -> Any:
         raise UserError(f"{item.name} {problem}, not {shown(value)}")
     names = item.names if value != item.default else None  # a default is known, and loads nothing
     if names is not None and value not in names:
-        near = difflib.get_close_matches(value, names, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; {meant(value, names)}".rstrip("; ")
         raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}{hint}")
     return value
 

@@ -10,12 +10,11 @@ which `load` turns into the object.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
-from trainables.errors import UserError, choices, shown
+from trainables.errors import UserError, choices, meant, shown
 
 
 class Entry(Protocol):
@@ -51,9 +50,8 @@ class Registry(Mapping[str, E]):
     def __getitem__(self, name: str) -> E:
         """The entry of that name; `UserError` with the nearest and all names if there is none, from `get`, too."""
         if name not in self._entries:
-            near = difflib.get_close_matches(str(name), self._entries, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}? " if near else ""
             names = choices(map(repr, self._entries))
+            hint = meant(name, self._entries)
             raise UserError(f"there is no {self.noun} {shown(name)}; {hint}the names are {names}")
         return self._entries[name]
 

@@ -9,13 +9,12 @@ task of one's own, add an entry in a plugin file:
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from trainables.errors import UserError
+from trainables.errors import UserError, meant
 from trainables.labels import LABELS
 from trainables.registry import Registry
 from trainables.senteval.readers import READERS, Reader
@@ -268,8 +267,7 @@ def task_names(names: Sequence[str]) -> tuple[str, ...]:
     known = groups()
     for name in names:
         if name not in known and name not in TASKS:
-            near = difflib.get_close_matches(name, [*TASKS, *known], n=1, cutoff=0.7)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = meant(name, [*TASKS, *known])
             raise UserError(
                 f"{name!r} is no SentEval task; {hint}a task of your own needs --plugin FILE; "
                 f"groups: {', '.join(known)}; tasks: {', '.join(TASKS)}"
