@@ -78,8 +78,9 @@ def _worker(case: Case) -> Repair:
 
 def _driver(case: Case) -> Repair:
     title = "ray::ResourceTrainable"
-    kill([case.one_of(title if processes(title) else case.system.crew)])
-    case.done = "kill -9 of the driver"
+    driver = bool(processes(title))  # plain Tune has none
+    kill([case.one_of(title if driver else case.system.crew)])
+    case.done = "kill -9 of " + ("the driver" if driver else "a worker")
     return _nothing
 
 
@@ -134,7 +135,7 @@ def _freeze(case: Case) -> Repair:
         desk = processes("ray::Desk") if what == "the desk" else []  # plain Tune has none
         what, number = (what, desk[0]) if desk else ("a crew", case.one_of(case.system.crew))
     os.kill(number, signal.SIGSTOP)
-    case.done = f"{what} is frozen for a minute"
+    case.done = f"{what} is frozen, a minute at most"
 
     def thaw() -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -50,7 +50,7 @@ class Outcome:
     repeated: int = 0
     """Steps that were taken more than once, but for those of records that the fault destroyed."""
     longest: int = 0
-    """The most of them that one trial took."""
+    """The most of them that one trial took: what is promised is of each trial."""
     again: int = 0
     """Trials that trained although they were finished."""
     seconds: float = 0.0
@@ -108,7 +108,6 @@ class Runner:
             spent += time.monotonic() - began
             if outcome.codes[-1] == 0 or len(outcome.codes) == COMMANDS:
                 break
-            self._as_told(case)
             self.machines.ready()
             began, study = time.monotonic(), self._start(system, results)
         outcome.seconds = spent - whole.seconds
@@ -160,13 +159,6 @@ class Runner:
             outcome.broken.append(f"another report: {_difference(whole.answer, system.answer(results))}")
         if "Traceback" in self.console.read_text(errors="replace"):
             outcome.broken.append("a traceback")
-
-    def _as_told(self, case: Case) -> None:
-        """A person does what the command says: a record that cannot be read is deleted."""
-        said = self.console.read_text(errors="replace")
-        for record in case.lost:
-            if isinstance(case.system, Study) and f"{record}" in said:
-                record.unlink(missing_ok=True)
 
     def _begin(self, system: System) -> tuple[Path, subprocess.Popen[bytes], float]:
         self.machines.ready()

@@ -16,10 +16,13 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
     both = any("tune" in row for row in rows)
     lines = []
     for row in sorted(rows, key=lambda row: (str(row["fault"]), int(row["seed"]))):
-        study = row["study"]
-        line = [str(row["seed"]), str(row["fault"]), f"{study['done']}, after {study['moment']:.0%}"]
-        lines.append(line + _cells(study) + (_cells(row.get("tune")) if both else []))
-    heads = ["the study", "steps repeated", "seconds lost"]
+        study, tune = row["study"], row.get("tune")
+        done = f"{study['done']}, after {study['moment']:.0%}"
+        if tune and tune["done"] != study["done"]:
+            done += f" (plain Tune: {tune['done']})"
+        line = [str(row["seed"]), str(row["fault"]), done]
+        lines.append(line + _cells(study) + (_cells(tune) if both else []))
+    heads = ["the study", "steps repeated (most of a trial)", "seconds lost"]
     heads = ["seed", "fault", "what was done", *heads, *(["plain Tune", *heads[1:]] if both else [])]
     systems = [("The study", "study"), *([("Plain Tune", "tune")] if both else [])]
     return "\n\n".join(
@@ -35,7 +38,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
 def _cells(outcome: Mapping[str, Any] | None) -> list[str]:
     if outcome is None:
         return ["not run", "", ""]
-    return [_told(outcome), str(outcome["repeated"]), f"{outcome['seconds']:.0f}"]
+    return [_told(outcome), f"{outcome['repeated']} ({outcome['longest']})", f"{outcome['seconds']:.0f}"]
 
 
 def _told(outcome: Mapping[str, Any]) -> str:
@@ -43,14 +46,14 @@ def _told(outcome: Mapping[str, Any]) -> str:
     codes = outcome["codes"]
     again = len(codes) - 1
     if codes[-1]:
-        went = "did not end well" if codes[-1] > 0 else "hung"
+        went = f"**no result**: it {'failed' if codes[-1] > 0 else 'hung'}" + f", {len(codes)} times" * bool(again)
     else:
         went = "went on" if not again else "the same command went on"
         went += f", run {again} times more" if again > 1 else ""
     told = [went]
     if outcome["again"]:
         told.append(f"{outcome['again']} finished trials trained again")
-    if not outcome["same"]:
+    if not codes[-1] and not outcome["same"]:
         told.append("**another result**")
     if outcome["broken"]:
         told.append("broken: " + "; ".join(outcome["broken"]))
@@ -60,11 +63,9 @@ def _told(outcome: Mapping[str, Any]) -> str:
 def _sums(name: str, outcomes: Sequence[Mapping[str, Any]]) -> str:
     whole = sum(outcome["codes"][-1] == 0 and outcome["same"] for outcome in outcomes)
     again = sum(outcome["again"] for outcome in outcomes)
-    repeated, seconds = (sum(outcome[what] for outcome in outcomes) for what in ("repeated", "seconds"))
     broken = sum(bool(outcome["broken"]) for outcome in outcomes)
     promises = "" if name == "Plain Tune" else f"promises broken in {broken}; "
     return (
         f"{name}: {promises}{whole} of {len(outcomes)} came to the undisturbed result; "
-        f"{again} finished trials trained again; "
-        f"{repeated} steps repeated; {seconds:.0f} s lost in all."
+        f"{again} finished trials trained again."
     )

@@ -292,9 +292,11 @@ def is_url(text: str | Path) -> bool:
 def as_user_error(error: OSError, where: str | Path) -> UserError:
     """The one sentence for results that cannot be written: a full disk, no right, a folder that went away."""
     why = error.strerror or str(error)
-    room = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    help_ = "make room there and run the same command again" if room else "name another by --results"
-    return UserError(f"the results in {where} cannot be written: {why}; {help_}")
+    mend = "make room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend that"
+    return UserError(
+        f"the results in {where} cannot be written: {why}; {mend} and run the same command again, or begin anew in "
+        "another folder with --results"
+    )
 
 
 def _working_copy(url: str) -> tuple[Path, FileLock]:

@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -127,12 +128,18 @@ def _lock(handle: int, results: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        who = os.pread(handle, 200, 0).decode(errors="replace")
         raise UserError(
-            f"another study writes into {results} now; wait until it has ended, or give this one its own folder with "
-            "--results"
+            f"another study writes into {results} now ({who}); wait until it has ended, or give this one its own "
+            "folder with --results"
         ) from None
     except OSError as error:  # some shared file systems lock nothing
         print(f"warning: {results} cannot be locked ({error.strerror}): start no second study there", flush=True)
+    try:  # for the sentence above
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    except OSError as error:
+        raise as_user_error(error, results) from None
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:

@@ -81,10 +81,16 @@ def test_only_times_of_a_report_may_differ() -> None:
 
 
 def test_the_table_says_what_each_system_lost() -> None:
-    went = {"done": "kill -9", "moment": 0.5, "codes": [0], "repeated": 3, "again": 0, "seconds": 2.0, "same": True}
-    lost = {**went, "codes": [1, 0], "repeated": 90, "again": 1, "same": False, "broken": []}
-    text = page([{"seed": 4, "fault": "a crew killed", "study": {**went, "broken": []}, "tune": lost}])
-    text = re.sub(" +", " ", text)
-    assert "| 4 | a crew killed | kill -9, after 50% | went on | 3 | 2 | the same command went on, 1 finished" in text
-    assert "The study: promises broken in 0; 1 of 1 came to the undisturbed result" in text
-    assert "Plain Tune: 0 of 1 came to the undisturbed result; 1 finished trials trained again; 90 steps" in text
+    went = {"done": "kill -9", "moment": 0.5, "codes": [0], "repeated": 3, "longest": 2, "again": 0, "seconds": 2.0}
+    went |= {"same": True, "broken": []}
+    lost = {**went, "done": "kill -9 of a worker", "codes": [1, 0], "repeated": 90, "again": 1, "same": False}
+    never = {**lost, "done": "kill -9", "codes": [1, 4], "again": 0}
+    rows = [
+        {"seed": seed, "fault": "a crew killed", "study": went, "tune": tune} for seed, tune in ((4, lost), (5, never))
+    ]
+    text = re.sub(" +", " ", page(rows))
+    assert "| 4 | a crew killed | kill -9, after 50% (plain Tune: kill -9 of a worker) | went on | 3 (2) | 2 |" in text
+    assert "| the same command went on, 1 finished trials trained again, **another result** | 90 (2) | 2 |" in text
+    assert "| **no result**: it failed, 2 times | 90 (2) | 2 |" in text
+    assert "The study: promises broken in 0; 2 of 2 came to the undisturbed result" in text
+    assert "Plain Tune: 0 of 2 came to the undisturbed result; 1 finished trials trained again." in text

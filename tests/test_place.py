@@ -385,9 +385,10 @@ class TestErrors:
         error = as_user_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "results/x")
         assert str(error) == (
             "the results in results/x cannot be written: No space left on device; make room there and run the same "
-            "command again"
+            "command again, or begin anew in another folder with --results"
         )
-        assert "--results" in str(as_user_error(PermissionError(errno.EACCES, "Permission denied"), "results/x"))
+        other = str(as_user_error(PermissionError(errno.EACCES, "Permission denied"), "results/x"))
+        assert "mend that and run the same command again" in other
 
     def test_a_folder_that_cannot_be_written(self, tmp_path: Path):
         (tmp_path / "file").write_text("x")
