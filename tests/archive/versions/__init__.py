@@ -9,8 +9,8 @@ was asked for, Optuna's journal and the ledger. `tests/test_upgrades.py` has the
 all of them, and wants one for each version that CHANGELOG.md names. A folder is not written anew once its version is
 out.
 
-0.1.0, which was not tagged, was made later, of its last commit, and 0.2.0 before its release: the version's own
-searcher and its own trials ran in one process, without a cluster. 0.2.0 is to be made again when it is out.
+0.1.0, which was not tagged, was made later, of its last commit: the version's own searcher and its own trials ran in one
+process, without a cluster. 0.2.0 was made before its release, and is to be made again when it is out.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ def make() -> Path:
 
 
 def keep(results: Path, version: str) -> Path:
-    """Pack what a later version reads again."""
+    """Pack what a later version reads again, without this machine's path."""
     files = sorted(file for pattern in KEPT for file in results.glob(pattern))
     archive = HERE / f"{version}.tar.xz"
-    pack(archive, {file.relative_to(results).as_posix(): file.read_bytes() for file in files})
+    there = str(results).encode()
+    kept = {file.relative_to(results).as_posix(): file.read_bytes().replace(there, b"results") for file in files}
+    pack(archive, kept)
     return archive
