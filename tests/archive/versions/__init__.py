@@ -9,8 +9,8 @@ was asked for, Optuna's journal and the ledger. `tests/test_upgrades.py` has the
 all of them, and wants one for each version that CHANGELOG.md names. A folder is not written anew once its version is
 out.
 
-0.1.0, which was not tagged, was made later, of its last commit: the version's own searcher and its own trials ran in one
-process, without a cluster. 0.2.0 was made before its release, and is to be made again when it is out.
+0.1.0, which was not tagged, was made later, of its last commit: the version's own searcher and its own trials ran in
+one process, without a cluster. 0.2.0 was made before its release, and is to be made again when it is out.
 """
 
 from __future__ import annotations
