@@ -16,6 +16,8 @@ KINDS = {
     "ray::Desk": "desk",
     "ray::Driver": "driver with its crew",
     "ray::ResourceTrainable": "driver with its crew",  # as Tune calls it while it works
+    "ray::RayTrainWorker": "worker of a crew of several",
+    "ray::TrainController": "Ray Train's controller",
     "benchmarks._engine": "study's process",
     "raylet": "raylet",
 }

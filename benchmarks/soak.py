@@ -48,11 +48,12 @@ OTHERS = {MEMORY: 20.0, FILES: 5.0, PROCESSES: 2.0, DISK: 20.0}
 def main(arguments: Sequence[str]) -> None:
     """Measure, and print a markdown table. `SystemExit` where something grows."""
     asked = _parser().parse_args(arguments)
-    check_numbers(asked, trials=10 * ROWS, every=1)
+    check_numbers(asked, trials=10 * ROWS, every=1, workers=1)
     from benchmarks import _engine
 
     seeds = -(-asked.trials // (2 * ROWS))
     options = ["--search", "optuna", "--trials", str(ROWS), "--seeds", str(seeds), "--cpus-per-worker", "1"]
+    options += ["--workers", str(asked.workers)]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         results, own = Path(scratch) / "results", Path(scratch) / "ray"
         os.environ.update({"RAY_TMPDIR": str(own), **_engine.SHARED_CORES})
@@ -184,5 +185,6 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--trials", type=int, default=2000, metavar="N", help="at least so many (default 2000)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="of a trial (default 1)")
     parser.add_argument("--every", type=int, default=2, metavar="S", help="seconds between two looks (default 2)")
     return parser
