@@ -152,7 +152,12 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     [
         ("clsr_main", ("BERT-base", "CLSR-BERT-base"), ("--seeds", "2")),
         ("supmpn_main", ("SupMPN-BERT-base",), ()),
-        ("declutr_sampling", ("small A=2 P=2 tau=5e-2 subsuming",), ("--set", "objective.mlm=1.0")),
+        pytest.param(  # `test_lora.py` trains on spans without Ray
+            "declutr_sampling",
+            ("small A=2 P=2 tau=5e-2 subsuming",),
+            ("--set", "objective.mlm=1.0"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_space_of_each_paper(
@@ -220,7 +225,7 @@ def test_kill_9_half_way_loses_no_finished_trial(cluster: dict[str, str], tmp_pa
     assert records(results) == after
 
 
-@pytest.mark.parametrize("sent", [True, False])
+@pytest.mark.parametrize("sent", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_ray_job_submit_with_token_authentication(sent: bool, cluster: dict[str, str], tmp_path: Path) -> None:
     """The README's line, to its end: from a bare checkout that is sent along, and on a cluster that was started in the
     checkout, as a person would first try it."""
