@@ -43,7 +43,7 @@ def limits_in_words(results: Results) -> list[str]:
     """What limits did to the study: that one ended it, and which recipes are above one. Empty without limits."""
     said = []
     if results.info.limited:
-        ended = ended_in_words(results.info.limited, raced=results.info.most_seeds is not None)
+        ended = ended_in_words(results.info.limited, raced=results.info.raced)
         said.append(f"**{text(ended[0].upper() + ended[1:])}.**")
     own = of_trials(results.info.limits)
     if own:

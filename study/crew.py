@@ -99,7 +99,8 @@ def member(config: Mapping[str, Any]) -> None:
     context = ray.train.get_context()
     rank, node = context.get_world_rank(), ray.get_runtime_context().get_node_id()
     desk, crew = ray.get_actor(config["desk"]), config["crew"]
-    places = ray.util.get_current_placement_group() if config["several"] else None
+    if config["several"] and rank == 0:  # at once: should the driver die now, nobody else gives the places back
+        ray.get(desk.sits.remote(crew, ray.util.get_current_placement_group()))
     perform = load(config["perform"])
     ear, timesheet = Ear(desk, crew), Timesheet()
     timesheet.add("starting", max(0.0, time.time() - config["began"]))
@@ -109,7 +110,7 @@ def member(config: Mapping[str, Any]) -> None:
     number, life = -1, uuid.uuid4().hex
     while True:
         with timesheet.during("idle"):
-            task = ray.get(desk.take.remote(crew, rank, life, node, number, places))
+            task = ray.get(desk.take.remote(crew, rank, life, node, number))
         if task is None:
             return
         number = task["number"]

@@ -8,7 +8,7 @@ Who calls what:
 
     the study       post, settled, judge, halt, release, watch_machines
     a driver        assign, event, lost, abandon, dismiss
-    a crew          take, tell, hold, finish, stumbled, verdict, orders
+    a crew          sits, take, tell, hold, finish, stumbled, verdict, orders
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class Desk:
         self._crews: dict[str, _Crew] = defaultdict(_Crew)
         self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task's files
         self._reasons: dict[str, str] = {}  # why the last attempt ended
+        self._died: set[str] = set()  # crews whose task another one has
         self._settled: set[str] = set()  # trials that no crew has to do with any more
         self._posted: list[dict[str, Any]] = []
         self._verdicts: dict[tuple[str, int], bool] = {}
@@ -135,12 +136,18 @@ class Desk:
 
     async def assign(self, name: str, task: dict[str, Any]) -> None:
         """Give a crew its next task: `key` of its files, its `trials`, and keys of those that are `done`."""
+        died = {
+            other: crew.places
+            for other, crew in self._crews.items()
+            if other != name and crew.task is not None and crew.task["key"] == task["key"]
+        }
+        for places in died.values():
+            if places is not None:  # where Ray fails at it the driver begins anew, and it is tried again
+                await asyncio.to_thread(give_back, places)
         async with self._changed:
-            for other, crew in list(self._crews.items()):
-                if other != name and crew.task is not None and crew.task["key"] == task["key"]:
-                    del self._crews[other]  # it died with this task
-                    if crew.places is not None:
-                        await asyncio.to_thread(give_back, crew.places)
+            for other in died:
+                self._crews.pop(other, None)
+            self._died.update(died)
             crew = self._crews[name]
             crew.task, crew.number = task, crew.number + 1
             crew.finished = crew.taken = crew.training = False
@@ -184,18 +191,23 @@ class Desk:
 
     # --- a crew
 
-    async def take(
-        self, name: str, rank: int, life: str, node: str, after: int, places: Any = None
-    ) -> dict[str, Any] | None:
+    async def sits(self, name: str, places: Any) -> None:
+        """The crew's workers are in that placement group of Ray's, which is its own."""
+        if name in self._died:
+            await asyncio.to_thread(give_back, places)
+        else:
+            self._crews[name].places = places
+
+    async def take(self, name: str, rank: int, life: str, node: str, after: int) -> dict[str, Any] | None:
         """The crew's task with a number above `after`, as soon as there is one; None where the worker is to end.
-        `life` names its process, `places` is the crew's own placement group.
+        `life` names its process.
 
         `RuntimeError` where its workers were started too often for it: they are started once more, for the next task.
         """
         crew = self._crews[name]
         async with self._changed:
             crew.nodes.add(node)
-            crew.lives[rank], crew.places = life, places
+            crew.lives[rank] = life
 
             def ends() -> bool:
                 return crew.dismissed or crew.gone or self._halted or crew.lives[rank] != life

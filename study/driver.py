@@ -23,6 +23,8 @@ from study.spec import RUNG, VALUES
 HEAD = {"node:__internal_head__": 0.001}
 """What a driver of several workers asks for. It sits on the head node and takes no core from the workers, so drivers
 can never fill the cluster and wait for workers that fit nowhere."""
+LEAVING = 30.0
+"""Seconds that a crew of several may take to end."""
 TRIES = 3
 """How often a crew is started anew for one task before it is given up."""
 
@@ -69,6 +71,8 @@ class Driver(tune.Trainable):
     def cleanup(self) -> None:
         if self.crew is not None:
             ray.get(self.desk.dismiss.remote(self.crew.name))
+            if self.crew.several:  # Train gives its places back before this process ends
+                self.crew.thread.join(LEAVING)
 
     def _give(self) -> None:
         """Hand the task to a crew of the right shape: the one at hand, or a new one."""

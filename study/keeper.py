@@ -105,7 +105,8 @@ class Keeper(tune.Callback):
         trial.last_result.pop("config", None)
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Tune gave a trial up, which it does only where its actor cannot be started."""
+        """Tune gave a trial up, which it does only where its actor cannot be started, or was dead before it was given
+        the trial."""
         for key in sorted(self.open.get(trial.config["key"], ())):
             self._orphans.append(key)
 

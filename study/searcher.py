@@ -69,6 +69,8 @@ class StudySearcher(Searcher):
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, PlannedTrial] = {}
         """By key, those that were handed out and have neither a record nor failed."""
+        self.failed: set[str] = set()
+        """Keys of those that failed since this study's start; only the next start tries them again."""
         self.explorer = self._open() if plan.explored else None
         """Optuna's side, where it explores."""
         self.explored: list[str] = []
@@ -126,6 +128,8 @@ class StudySearcher(Searcher):
         planned = self.running.pop(key)
         if record is not None:
             self.budget.add(record)
+        else:
+            self.failed.add(key)
         if self.race:
             self.race.told(planned, planned.seed, record)
         if self.explorer is not None and planned.recipe.hash in self.explorer.groups:
@@ -248,14 +252,19 @@ class StudySearcher(Searcher):
         self.asked(self.explored)
 
     def _run(self, recipe: Recipe) -> None:
-        """Queue the seeds of an explored recipe that nobody runs yet; those with a record are finished."""
+        """Queue the seeds of an explored recipe that nobody runs yet; those with a record, or that failed, are
+        finished: a search may ask for a recipe again."""
         open_now = [*self.queue, *self.running.values()]  # a row may be the same
         coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
         for seed in self.plan.seeds:
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             elif seed not in coming:
-                self.queue.append(PlannedTrial(recipe, seed, self._name(recipe), row=False))
+                planned = PlannedTrial(recipe, seed, self._name(recipe), row=False)
+                if planned.key in self.failed:
+                    self._seed_finished(recipe, seed, None)
+                else:
+                    self.queue.append(planned)
 
     def _name(self, recipe: Recipe) -> str:
         """What people call an explored recipe."""

@@ -379,14 +379,28 @@ def test_the_places_of_a_dead_driver_s_crew_are_given_back(tmp_path: Path, monke
 
     async def scene(desk: Desk) -> None:
         for crew, key in (("a", "t"), ("b", "u")):
+            await desk.sits(crew, f"places of {crew}")
             await desk.assign(crew, task(key))
-            for rank in (0, 1):
-                await desk.take(crew, rank, "life", "node", -1, f"places of {crew}")
+            await desk.take(crew, 0, "life", "node", -1)
         await desk.assign("alone", task("v"))
         await desk.take("alone", 0, "life", "node", -1)
         await desk.assign("c", task("t"))
         await desk.assign("d", task("v"))
         assert given == ["places of a"]
+        await desk.assign("e", task("u2"))
+        await desk.assign("f", task("u2"))  # the driver of e died before its workers sat
+        await desk.sits("e", "places of e")
+        assert given == ["places of a", "places of e"]
+
+        def fails(places: str) -> None:
+            raise ConnectionError
+
+        monkeypatch.setattr("study.desk.give_back", fails)
+        with pytest.raises(ConnectionError):
+            await desk.assign("g", task("u"))
+        monkeypatch.setattr("study.desk.give_back", given.append)
+        await desk.assign("h", task("u"))
+        assert given[2:] == ["places of b"]
 
     play(scene, tmp_path)
 

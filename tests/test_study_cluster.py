@@ -207,6 +207,7 @@ class TestKinds:
 
 @pytest.mark.parametrize("address", ["somewhere", "somewhere:port", ":6379", "ray://somewhere:10001", "["])
 def test_an_address_that_is_none_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ray.is_initialized", lambda: False)  # another test of this process may have joined one
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(UserError, match=f"RAY_ADDRESS is '{re.escape(address)}', and no Ray cluster is there; name"):
         find_cluster()

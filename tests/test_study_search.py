@@ -391,6 +391,21 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     assert len(complete) == len(trials) - 1  # all but the base itself
 
 
+def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path) -> None:
+    """The desk knows that it is settled, and nobody would ever say what became of it."""
+    arguments = ("--space", "clsr_pooling", "--search", "optuna", "--trials", "12", "--scheduler", "asha")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    handed = run_all(searcher, ledger, score=lambda task: None)
+    keys = [task["key"] for config in handed for task in config["trials"]]
+    assert len(keys) == len(set(keys)) <= 6
+    assert len(searcher.explored) == 12
+    assert searcher.remaining == 0
+    assert searcher.explorer is not None
+    assert not searcher.explorer.study.get_trials(states=[TrialState.RUNNING])
+    _, _, again = make(tmp_path, *arguments)
+    assert again.suggest("t0") != Searcher.FINISHED  # a new start tries them again
+
+
 def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "contrastive_all", "--search", "optuna", "--trials", "12")
     told = 0
