@@ -214,14 +214,14 @@ class Keeper(tune.Callback):
     def _fail(self, key: str, reason: str, details: str) -> None:
         if not self._is_open(key):
             return
-        name = self.specs[key].name
+        spec = self.specs[key]
         reason, details = sentence(redacted(reason)), redacted(details)  # a machine that died had no time for it
-        content = {"trial": key, "name": name, "reason": reason, "details": details}
+        content = {"trial": key, "name": spec.name, "reason": reason, "details": details}
         write_whole(self.place.folder / FAILURES / f"{key}.json", json.dumps(content, indent=1))
         self.place.push(f"{FAILURES}/{key}.json")
         self._failures.add(key)
         self.failed += 1
-        spec, _ = self._close(key)
+        self._close(key)
         self.settle(key, None)
         self.audience.failed(spec, reason)
         self.desk.settled.remote([key])

@@ -185,18 +185,16 @@ class StudySearcher(Searcher):
     def _interrupted(self) -> Iterator[list[PlannedTrial]]:
         """Populations of an earlier run that have members without a record: only whole can they resume."""
         queued = {trial.key: trial for trial in self.queue if self._population(trial)}
-        raced: set[str] = set()
+        taken: set[str] = set()
         for path in sorted((self.plan.results / POPULATIONS).glob("*.json")):
             members = [
-                queued.get(key) or self._recorded(key) or (self._raced(key) if key not in raced else None)
+                None if key in taken else queued.get(key) or self._recorded(key) or self._raced(key)
                 for key in members_of(path)
             ]
             waiting = [trial for trial in members if trial and not self._done(trial)]
             if waiting and None not in members:
                 self.queue = deque(trial for trial in self.queue if trial not in waiting)
-                for trial in waiting:
-                    queued.pop(trial.key, None)
-                raced.update(trial.key for trial in waiting)
+                taken.update(trial.key for trial in waiting)
                 yield members  # type: ignore[misc]
 
     def _recorded(self, key: str) -> PlannedTrial | None:
