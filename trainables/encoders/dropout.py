@@ -26,9 +26,10 @@ class QuickDropout(nn.Dropout):
 
 def dropout(values: Tensor, probability: float) -> Tensor:
     """Each element is 0 with that probability; the others are scaled so that the expectation stays."""
-    if values.device.type != "cpu" or probability >= 1:
+    never = round(probability * LEVELS)
+    if values.device.type != "cpu" or never >= LEVELS:  # rounded to 1, nothing would be left to scale
         return F.dropout(values, probability)
-    dropped: Tensor = _Dropout.apply(values, probability) if probability > 0 else values
+    dropped: Tensor = _Dropout.apply(values, never) if probability > 0 else values
     return dropped
 
 
@@ -42,8 +43,7 @@ def quicken(model: nn.Module) -> None:
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, probability: float) -> Tensor:
-        never = round(probability * LEVELS)
+    def forward(ctx: Any, values: Tensor, never: int) -> Tensor:
         draws = torch.empty((values.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         bits = draws.view(torch.int16)[: values.numel()].view(values.shape)
         kept = bits >= never - LEVELS // 2
