@@ -6,18 +6,32 @@ tensorboard --logdir RESULTS/tensorboard
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-from tensorboardX import SummaryWriter
-from tensorboardX.summary import hparams
 
 from reports.ledger import Record
 from study.spec import TrialSpec
 from study.terminal import printable
 from study.watchers.told import measured, name_of, parameters, rung_metrics
 from study.watchers.watcher import Outlook, Watcher
+
+
+@contextlib.contextmanager
+def _without_torch() -> Iterator[None]:
+    """Nothing within can import torch, unless it is there already."""
+    absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        if absent:
+            del sys.modules["torch"]
+
+
+with _without_torch():  # for a name in an annotation it would keep a study waiting for two seconds
+    from tensorboardX import SummaryWriter
+    from tensorboardX.summary import hparams
 
 FOLDER = "tensorboard"
 FLUSH_SECONDS = 5
