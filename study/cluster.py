@@ -12,6 +12,7 @@ import platform
 import secrets
 import socket
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ OPEN = (
 )
 ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Ray's switch for nodes that other machines reach; without it, as on macOS, a node listens on the loopback alone."""
+DEVICES = Path("/dev")
+GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
+"""A Linux with a GPU that torch can use has one of them: NVIDIA's cards and boards, AMD's cards, Windows's Linux."""
 WAITING_SECONDS = 300.0
 """A study that waits for nodes says so again after this."""
 
@@ -417,6 +421,9 @@ def _local_cpus() -> int:
 
 
 def _local_gpus() -> int:
+    """As torch counts them. It takes two seconds to load, so a machine without a GPU's device file does without."""
+    if sys.platform == "linux" and not any(True for name in GPU_FILES for _ in DEVICES.glob(name)):
+        return 0
     import torch
 
     return torch.cuda.device_count()

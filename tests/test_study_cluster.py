@@ -45,6 +45,21 @@ def request_of(*arguments: str) -> Request:
     return parse(["--space", "scl_ablation", *arguments])
 
 
+@pytest.mark.parametrize(
+    ("file", "gpus"),
+    [("nvidia0", 3), ("nvidiactl", 3), ("nvhost-gpu", 3), ("nvmap", 3), ("kfd", 3), ("dxg", 3), ("nvme0", 0)],
+)
+def test_torch_is_asked_for_gpus_where_there_may_be_one(
+    file: str, gpus: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / file).touch()
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(module, "_running_cluster", lambda: None)
+    monkeypatch.setattr(module, "DEVICES", tmp_path)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    assert find_cluster().gpus == gpus
+
+
 class TestWorkers:
     @pytest.mark.parametrize(("text", "numbers"), [("1", (1, 1)), ("4", (4, 4)), ("2:8", (2, 8)), ("3:3", (3, 3))])
     def test_a_number_or_a_range(self, text: str, numbers: tuple[int, int]) -> None:

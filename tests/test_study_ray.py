@@ -7,7 +7,6 @@ tests share, which asks for a token; that a study can also start Ray by itself i
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -151,7 +150,6 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     ("space", "rows", "more"),
     [
         ("clsr_main", ("BERT-base", "CLSR-BERT-base"), ("--seeds", "2")),
-        ("supmpn_main", ("SupMPN-BERT-base",), ()),
         pytest.param(  # `test_lora.py` trains on spans without Ray
             "declutr_sampling",
             ("small A=2 P=2 tau=5e-2 subsuming",),
@@ -163,7 +161,8 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
 def test_a_space_of_each_paper(
     space: str, rows: tuple[str, ...], more: tuple[str, ...], cluster: dict[str, str], tmp_path: Path
 ) -> None:
-    """A population over a frozen base, groups with a heat map, spans with masked language modelling."""
+    """A population over a frozen base, and spans with masked language modelling. SupMPN's is the study of a bucket, in
+    `test_study_deaths.py`; all other tests' are SCL's."""
     results = tmp_path / "results"
     only = [part for row in rows for part in ("--only", row)]
     done = run(cluster, results, "--space", space, *only, *more)
@@ -179,50 +178,6 @@ def test_a_space_of_each_paper(
     assert [record["training"].get("population") for record in trained] == ([2, 2] if seeds == 2 else [None])
     report = (results / "report.md").read_text()
     assert all(row in report for row in rows)
-    assert (results / "pictures" / "heat-map.svg").is_file() == (space == "supmpn_main")
-
-
-def test_kill_9_half_way_loses_no_finished_trial(cluster: dict[str, str], tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    rows = ("SBERT baseline", "3p3n-lambda0.5-SCL", "allpalln-lambda0.5-SCL")
-    arguments = ("--space", "scl_npos_nneg", *(part for row in rows for part in ("--only", row)), "--concurrent", "1")
-    study = subprocess.Popen(
-        command(results, *arguments),
-        env=cluster,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd=tmp_path,
-    )
-    try:
-        deadline = time.monotonic() + 200
-        while not records(results):
-            assert study.poll() is None, "the study ended before it could be killed"
-            assert time.monotonic() < deadline, "no trial finished in time"
-            time.sleep(0.2)
-    finally:
-        study.send_signal(signal.SIGKILL)
-        study.wait()
-    before = records(results)
-    written = {name: (results / "ledger" / name).stat().st_mtime_ns for name in before}
-    assert 1 <= len(before) < 3
-    time.sleep(3)  # Ray's own processes end with the one that was killed
-
-    done = run(cluster, results, *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"3 trials (3 rows, 1 seed), {len(before)} of them done" in done.stdout
-    after = records(results)
-    assert len(after) == 3
-    for name, record in before.items():
-        assert after[name] == record
-        assert (results / "ledger" / name).stat().st_mtime_ns == written[name]  # not run again
-    report = (results / "report.md").read_text()
-    assert "3 of 9 rows finished" in report or "3 of 3 rows finished" in report
-    assert not [path for path in results.rglob("*.tmp*") if "ledger" in path.parts]
-
-    again = run(cluster, results, *arguments, timeout=90)  # nothing left: no Ray, only the report
-    assert again.returncode == 0
-    assert records(results) == after
 
 
 @pytest.mark.parametrize("sent", [True, pytest.param(False, marks=pytest.mark.slow)])
