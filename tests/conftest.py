@@ -201,6 +201,32 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def gloo_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dict[str, Any]]]:
+    """What each gloo worker of a group of 2 and of a group of 3 found, by job. Its tests have the mark
+    `xdist_group("gloo")`, so that one process of `pytest -n` starts the workers, and the others do not."""
+    import torch
+
+    folder = tmp_path_factory.mktemp("gloo")
+    jobs = (
+        "losses,halves,steps,low_rank,exchanges,buckets,resumes,elastic,evaluations,keeps,chunked",
+        "losses,exchanges,buckets,evaluations",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.gloo_worker", str(folder), *jobs],
+        cwd=Path(__file__).resolve().parents[1],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout
+    return {
+        workers: [torch.load(folder / f"{workers}/answer-{r}.pt", weights_only=False) for r in range(workers)]
+        for workers in (2, 3)
+    }
+
+
 @pytest.fixture
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A cache of the test's own, no hub, and the libraries loaded before a test counts time and memory."""

@@ -1,11 +1,14 @@
-"""One of several gloo processes on the CPU: `python -m tests.gloo_worker JOB RANK WORKERS FOLDER`.
+"""Groups of gloo processes on the CPU: `python -m tests.gloo_worker FOLDER JOB,... JOB,...`.
 
-Each process answers with `FOLDER/answer-RANK.pt`. A job also runs alone, in the test's own process.
+The first jobs are for a group of two workers, the next ones for a group of three. Worker R of N answers with
+`FOLDER/N/answer-R.pt`. All are forked from one new interpreter that has imported and done nothing else, so that
+imports are paid once. A job also runs alone, in the test's own process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -503,9 +506,8 @@ def run(job: str, workers: Workers) -> dict[str, Any]:
         torch.set_default_dtype(before)
 
 
-if __name__ == "__main__":
-    jobs, rank, workers, folder = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
-    torch.set_num_threads(1)
+def answer(jobs: Sequence[str], rank: int, workers: int, folder: Path) -> None:
+    """Be one worker of a group."""
     dist.init_process_group(
         "gloo",
         init_method=f"file://{folder / 'meeting'}",
@@ -515,3 +517,22 @@ if __name__ == "__main__":
     )
     torch.save({job: run(job, Workers.joined()) for job in jobs}, folder / f"answer-{rank}.pt")
     dist.destroy_process_group()
+
+
+def main(folder: Path, *groups: str) -> int:
+    """Fork all groups and wait for them; how many workers have failed."""
+    torch.set_num_threads(1)
+    context, processes = multiprocessing.get_context("fork"), []
+    for workers, jobs in enumerate(groups, start=2):
+        (folder / str(workers)).mkdir()
+        for rank in range(workers):
+            given = (jobs.split(","), rank, workers, folder / str(workers))
+            processes.append(context.Process(target=answer, args=given))
+            processes[-1].start()
+    for process in processes:
+        process.join()
+    return sum(process.exitcode != 0 for process in processes)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +46,6 @@ from trainables.training.streams import RandomState
 from trainables.trial.build import build_model
 from trainables.trial.measure import measured
 
-ROOT = Path(__file__).resolve().parents[1]
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
 
 
@@ -447,26 +444,13 @@ class TestTraining:
             assert torch.equal(resumed.state_dict()[name], value), name
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+@pytest.fixture
+def told(gloo_answers: dict[int, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """What two gloo workers found."""
-    folder = tmp_path_factory.mktemp("chunks")
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.gloo_worker", "chunked", str(rank), "2", str(folder)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    for process in running:
-        output, _ = process.communicate(timeout=200)
-        assert process.returncode == 0, output
-    return [torch.load(folder / f"answer-{rank}.pt", weights_only=True)["chunked"] for rank in range(2)]
+    return [answer["chunked"] for answer in gloo_answers[2]]
 
 
+@pytest.mark.xdist_group("gloo")
 class TestWorkers:
     def test_two_cached_equal_one_plain(self, told: list[dict[str, Any]]):
         """Uneven shares, and a batch of which one worker has no sentence; without dropout, whose stream is a worker's

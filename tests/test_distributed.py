@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,41 +15,12 @@ from trainables.objectives import OBJECTIVES
 from trainables.training.distributed import Workers
 from trainables.training.gradients import BUCKET_BYTES
 
-ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.xdist_group("gloo")
+
 FROZEN = ("frozen.weight", "frozen.bias")
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 Answers = dict[int, list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """What each worker of a workers of 2 and of a workers of 3 found."""
-    found, running = {}, {}
-    for workers, jobs in (
-        (2, "losses,halves,steps,low_rank,exchanges,buckets,resumes,elastic,evaluations,keeps"),
-        (3, "losses,exchanges,buckets,evaluations"),
-    ):
-        folder = tmp_path_factory.mktemp(f"workers-{workers}")
-        running[workers] = (
-            folder,
-            [
-                subprocess.Popen(
-                    [sys.executable, "-m", "tests.gloo_worker", jobs, str(rank), str(workers), str(folder)],
-                    cwd=ROOT,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                )
-                for rank in range(workers)
-            ],
-        )
-    for workers, (folder, processes) in running.items():
-        for process in processes:
-            output, _ = process.communicate(timeout=300)
-            assert process.returncode == 0, output
-        found[workers] = [torch.load(folder / f"answer-{r}.pt", weights_only=False) for r in range(workers)]
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -69,31 +37,31 @@ def test_every_objective_is_tried():
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("case", range(len(OBJECTIVE_CASES)))
 def test_loss_and_gradients_equal_one_worker(
-    workers: int, batch: str, case: int, answers: Answers, alone: dict[str, Any]
+    workers: int, batch: str, case: int, gloo_answers: Answers, alone: dict[str, Any]
 ):
     wanted = alone["losses"][f"{case} {batch}"]
     if batch == "odd number of sentences":
         assert any((gradient != 0).any() for gradient in wanted["gradients"])
-    for answer in answers[workers]:
+    for answer in gloo_answers[workers]:
         ours = answer["losses"][f"{case} {batch}"]
         torch.testing.assert_close(ours["loss"], wanted["loss"], **EXACT)
         torch.testing.assert_close(ours["gradients"], wanted["gradients"], **EXACT)
         assert ours["counts"] == wanted["counts"]
 
 
-def test_without_the_gather_they_would_differ(answers: Answers, alone: dict[str, Any]):
+def test_without_the_gather_they_would_differ(gloo_answers: Answers, alone: dict[str, Any]):
     """The negative control: each worker contrasts within its own half only."""
     wanted = alone["losses"]["0 odd number of sentences"]
-    ours = answers[2][0]["halves"]
+    ours = gloo_answers[2][0]["halves"]
     assert abs(ours["loss"] - wanted["loss"]) > 1e-3
     with pytest.raises(AssertionError):
         torch.testing.assert_close(ours["gradients"], wanted["gradients"], rtol=1e-3, atol=1e-3)
 
 
-def test_three_steps_of_training_end_at_the_same_parameters(answers: Answers, alone: dict[str, Any]):
+def test_three_steps_of_training_end_at_the_same_parameters(gloo_answers: Answers, alone: dict[str, Any]):
     wanted = alone["steps"]
     assert wanted["sums"]["pairs"] == 13
-    for rank, answer in enumerate(answers[2]):
+    for rank, answer in enumerate(gloo_answers[2]):
         ours = answer["steps"]
         torch.testing.assert_close(ours["parameters"], wanted["parameters"], rtol=1e-9, atol=1e-9)
         assert ours["sums"] == pytest.approx(wanted["sums"], rel=1e-10)
@@ -101,20 +69,20 @@ def test_three_steps_of_training_end_at_the_same_parameters(answers: Answers, al
         assert ours["rungs"] == wanted["rungs"] == 2
 
 
-def test_lora_is_trained_alike(answers: Answers, alone: dict[str, Any]):
+def test_lora_is_trained_alike(gloo_answers: Answers, alone: dict[str, Any]):
     wanted = alone["low_rank"]
     moved = [not torch.equal(now, was) for now, was in zip(wanted["parameters"], wanted["first"], strict=True)]
     assert sum(moved) > 2 * 12
-    for ours in (alone["low_rank"], *(answer["low_rank"] for answer in answers[2])):
+    for ours in (alone["low_rank"], *(answer["low_rank"] for answer in gloo_answers[2])):
         assert ours["frozen"]
         torch.testing.assert_close(ours["parameters"], wanted["parameters"], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", ["1", "300", str(BUCKET_BYTES)])
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_buckets_add_up_to_the_plain_sum(workers: int, size: str, answers: Answers, alone: dict[str, Any]):
+def test_buckets_add_up_to_the_plain_sum(workers: int, size: str, gloo_answers: Answers, alone: dict[str, Any]):
     """Of gradients of all sizes, tied, frozen and unused, in two steps; the last of several workers has no sentence."""
-    told = [alone["buckets"]] if workers == 1 else [answer["buckets"] for answer in answers[workers]]
+    told = [alone["buckets"]] if workers == 1 else [answer["buckets"] for answer in gloo_answers[workers]]
     for rank, answer in enumerate(told):
         for found, plain, one in zip(answer[size]["steps"], answer["plain"], alone["buckets"]["plain"], strict=True):
             # Two numbers have one sum; the order of three follows their place in a bucket.
@@ -136,9 +104,9 @@ def test_buckets_add_up_to_the_plain_sum(workers: int, size: str, answers: Answe
 
 @pytest.mark.parametrize("step", ["2", "3", "4", "7", "12"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_resumed_equals_unbroken(workers: int, step: str, answers: Answers, alone: dict[str, Any]):
+def test_resumed_equals_unbroken(workers: int, step: str, gloo_answers: Answers, alone: dict[str, Any]):
     """To the last bit, with dropout, and over the ends of epochs of 3 steps."""
-    for answer in [alone["resumes"]] if workers == 1 else [answer["resumes"] for answer in answers[workers]]:
+    for answer in [alone["resumes"]] if workers == 1 else [answer["resumes"] for answer in gloo_answers[workers]]:
         whole, resumed = answer["unbroken"], answer[step]
         assert resumed.pop("saved") == int(step)
         assert whole["step"] == 12
@@ -148,17 +116,17 @@ def test_resumed_equals_unbroken(workers: int, step: str, answers: Answers, alon
         assert resumed == {name: value for name, value in whole.items() if name != "state"}
 
 
-def test_dropout_follows_the_worker(answers: Answers, alone: dict[str, Any]):
+def test_dropout_follows_the_worker(gloo_answers: Answers, alone: dict[str, Any]):
     """What `streams` warns of: with dropout the number of workers decides about the result."""
-    one, two = alone["resumes"]["unbroken"], answers[2][0]["resumes"]["unbroken"]
+    one, two = alone["resumes"]["unbroken"], gloo_answers[2][0]["resumes"]["unbroken"]
     assert abs(one["last loss"] - two["last loss"]) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["sgd", "adamw"])
-def test_one_worker_then_two_then_one_equal_one(name: str, answers: Answers):
+def test_one_worker_then_two_then_one_equal_one(name: str, gloo_answers: Answers):
     """Without dropout, in float64. Two workers add the same numbers up in another order, so that each step differs by
     some 1e-16; 1e-9 leaves room for what later steps make of it, AdamW's division by small gradients first of all."""
-    found = answers[2][0]["elastic"][name]
+    found = gloo_answers[2][0]["elastic"][name]
     torch.testing.assert_close(found["resized"]["state"], found["unbroken"]["state"], rtol=1e-9, atol=1e-9)
     assert found["resized"]["sums"] == pytest.approx(found["unbroken"]["sums"], rel=1e-9)
     assert found["resized"]["step"] == found["unbroken"]["step"] == 12
@@ -166,10 +134,10 @@ def test_one_worker_then_two_then_one_equal_one(name: str, answers: Answers):
 
 
 @pytest.mark.parametrize("keep", ["last", "best", "average"])
-def test_all_workers_keep_what_one_keeps(keep: str, answers: Answers, alone: dict[str, Any]):
+def test_all_workers_keep_what_one_keeps(keep: str, gloo_answers: Answers, alone: dict[str, Any]):
     """The score is the first worker's, of embeddings that both computed."""
     wanted, last = alone["keeps"][keep], alone["keeps"]["last"]
-    first, second = (answer["keeps"][keep] for answer in answers[2])
+    first, second = (answer["keeps"][keep] for answer in gloo_answers[2])
     torch.testing.assert_close(first["state"], wanted["state"], rtol=1e-9, atol=1e-9)
     assert all(torch.equal(value, second["state"][name]) for name, value in first["state"].items())
     assert first["kept"] == second["kept"]
@@ -183,16 +151,16 @@ def test_all_workers_keep_what_one_keeps(keep: str, answers: Answers, alone: dic
     )
 
 
-def test_a_mean_over_workers_would_differ(answers: Answers):
+def test_a_mean_over_workers_would_differ(gloo_answers: Answers):
     """The negative control of the test above."""
-    found = answers[2][0]["elastic"]["averaged"]
+    found = gloo_answers[2][0]["elastic"]["averaged"]
     with pytest.raises(AssertionError):
         torch.testing.assert_close(found["resized"]["state"], found["unbroken"]["state"], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_exchanges(workers: int, answers: Answers):
-    told = [run("exchanges", Workers())] if workers == 1 else [answer["exchanges"] for answer in answers[workers]]
+def test_exchanges(workers: int, gloo_answers: Answers):
+    told = [run("exchanges", Workers())] if workers == 1 else [answer["exchanges"] for answer in gloo_answers[workers]]
     shares = {1: [[2, 0, 1]], 2: [[2, 0], [1]], 3: [[2, 0], [], [1]]}[workers]
     weights = workers * torch.arange(6.0).reshape(3, 2) + 100 * sum(range(workers))
     for rank, answer in enumerate(told):
@@ -209,9 +177,9 @@ def test_exchanges(workers: int, answers: Answers):
 
 
 @pytest.mark.parametrize("workers", [2, 3])
-def test_workers_evaluate_together_and_stay_in_step(workers: int, answers: Answers):
+def test_workers_evaluate_together_and_stay_in_step(workers: int, gloo_answers: Answers):
     """Also where the evaluation has no data to ask for, or fails before it asks."""
-    first, *others = (answer["evaluations"] for answer in answers[workers])
+    first, *others = (answer["evaluations"] for answer in gloo_answers[workers])
     assert first["encoded"][:, 0].tolist() == [3, 1, 4, 15, 9]
     assert set(first["encoded"][:, 1].tolist()) == set(range(workers))
     assert first["nothing"] == "nothing asked"

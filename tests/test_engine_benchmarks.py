@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +15,7 @@ import pytest
 from benchmarks import _engine, _processes, big_batches, idle_share, trial_overhead
 from benchmarks._simulated_gpu import simulated
 from reports.ledger import Record
+from tests.breaking import be_killed, fail
 from trainables.errors import UserError
 from trainables.recipe import SCENES, Recipe
 from trainables.trial import Reporter, TrialResult, Unscored
@@ -98,14 +97,6 @@ class TestMeasuredCommand:
         command = [sys.executable, "-c", "import os; print(os.environ.get('RAY_ADDRESS'))"]
         assert _engine.run_quietly(command, tmp_path / "log") == "None"
         assert _engine.run_quietly(command, tmp_path / "log", address="here:2") == "here:2"
-
-
-def be_killed(*_: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail(*_: Any) -> None:
-    raise SystemExit("no such luck")
 
 
 class TestBigBatches:
