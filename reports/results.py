@@ -91,9 +91,19 @@ class Results:
         return Predictions(self.folder)
 
     @cached_property
+    def _asked(self) -> dict[str, Recipe]:
+        """By recipe hash what its trials were asked for."""
+        return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
+
+    @cached_property
     def fixed(self) -> set[str]:
         """Hashes of the recipes that score the same under every seed."""
-        return {key for key, records in self.recipes.items() if not Recipe.from_flat(records[0].recipe).uses_seed}
+        return {key for key, recipe in self._asked.items() if not recipe.uses_seed}
+
+    @cached_property
+    def trained(self) -> set[str]:
+        """Hashes of the recipes that train anything."""
+        return {key for key, recipe in self._asked.items() if recipe.trains}
 
     @property
     def protocol(self) -> str:

@@ -25,7 +25,10 @@ DOMAINS = (
     Domain("head.kind", choices=("none", "linear")),
 )
 CONDITIONAL = Domain("head.dim", choices=(8, 16), when=("head.kind", ("linear",)))
-TRIALS = 30
+TRIALS = 20
+"""More than a generation of any sampler here."""
+LEARNT = 30
+"""So many trials show that a sampler learns."""
 HALF = 36
 """The batch size in the middle."""
 
@@ -65,7 +68,8 @@ class SamplerContract:
 
     def test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(self, entry: SamplerEntry) -> None:
         if entry.limits:
-            late = [drawn for seed in (7, 8, 9) for drawn in _draws(entry, seed, limit=True)[TRIALS // 2 :]]
+            searches = [_draws(entry, seed, trials=LEARNT, limit=True) for seed in (7, 8, 9)]
+            late = [drawn for search in searches for drawn in search[LEARNT // 2 :]]
             broken = sum(float(str(values["optimisation.batch_size"])) > HALF for values in late)
             assert broken < 0.4 * len(late)
 
@@ -101,13 +105,14 @@ def _draws(
     entry: SamplerEntry,
     seed: int,
     *,
+    trials: int = TRIALS,
     conditional: bool = False,
     goals: int = 1,
     stopped: bool = False,
     elsewhere: int = 0,
     limit: bool = False,
 ) -> list[dict[str, Value]]:
-    """What a search asks for in `TRIALS` trials, each scored by its temperature. `stopped`: two thirds of the trials
+    """What a search asks for in so many trials, each scored by its temperature. `stopped`: two thirds of the trials
     are stopped, and one in ten fails. `limit`: the larger batches break one."""
     from study.explorer import Explorer, memory_study
 
@@ -124,7 +129,7 @@ def _draws(
         }
         explorer.add({domain.key: told[domain.key] for domain in domains}, [temperature] * goals)
     drawn = []
-    for trial in range(TRIALS):
+    for trial in range(trials):
         number, chosen = explorer.choose()
         drawn.append(chosen)
         recipe = base.override(chosen)

@@ -227,6 +227,16 @@ def gloo_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dic
     }
 
 
+def lend_scenes(cache: Path) -> None:
+    """The default corpus in a test's own cache folder: it is the user's own, as making another takes seconds."""
+    from trainables.corpora import scenes
+    from trainables.corpora.cache import NAME
+
+    place = scenes.ensure()
+    (cache / NAME).mkdir(parents=True)
+    (cache / NAME / place.name).symlink_to(place)
+
+
 @pytest.fixture
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A cache of the test's own, no hub, and the libraries loaded before a test counts time and memory."""

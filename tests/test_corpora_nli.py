@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import lend_scenes
 from trainables.corpora import hub
 from trainables.corpora.nli import NLIPairs, check_nli, count_premises, load_nli
 from trainables.errors import UserError
@@ -218,6 +219,7 @@ def test_without_network_one_sentence_soon_and_nothing_else(tmp_path, function):
 
 
 def test_the_built_in_corpus(monkeypatch, tmp_path):
+    lend_scenes(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     check_nli("scenes")
     pairs = load_nli("scenes", limit=500)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.conftest import lend_scenes
 from trainables.corpora.documents import Documents
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.spans import (
@@ -364,8 +365,10 @@ SCENES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    lend_scenes(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(folder))
         yield
 
 

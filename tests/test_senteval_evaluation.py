@@ -35,10 +35,8 @@ from trainables.testing.tasks import bag_of_words
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("scenes") / "corpus"
-    scenes.write(folder)
-    return folder / "senteval"
+def corpus() -> Path:
+    return scenes.ensure() / "senteval"
 
 
 @pytest.fixture(scope="module")

@@ -82,8 +82,9 @@ def test_averaged_word_vectors_give_the_golden_scores() -> None:
 
 
 def test_a_transformer_gives_the_golden_scores() -> None:
+    """One task by cosines, whose tolerance is the tightest; word vectors have the classifiers on the same data."""
     expected = golden("minilm")
-    check(minilm(["STS16", "CR"]), expected)
+    check(minilm(["STS16"]), expected)
 
 
 @pytest.mark.slow

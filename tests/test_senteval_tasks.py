@@ -15,7 +15,7 @@ import pytest
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
-from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, task_names
+from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, retrieval, task_names
 from trainables.senteval.read import read_task
 from trainables.senteval.readers import READERS, Reader
 from trainables.senteval.scorers import SCORERS, Scorer
@@ -24,10 +24,14 @@ from trainables.testing.tasks import ReaderContract, ScorerContract, TaskContrac
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("scenes") / "corpus"
-    scenes.write(folder)
-    return folder / "senteval"
+def corpus() -> Path:
+    return scenes.ensure() / "senteval"
+
+
+@pytest.fixture(autouse=True)
+def small_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retrieval keeps its contract in 50 dimensions as in 1000, which `test_senteval_evaluation` fits."""
+    monkeypatch.setattr(retrieval, "_SPACE", 50)
 
 
 SENTENCES = [
@@ -187,6 +191,7 @@ OWN_KIND = """
 import numpy as np
 
 from trainables.senteval.examples import Split, TaskData
+from trainables.senteval import retrieval
 from trainables.senteval.readers import READERS, Reader
 from trainables.senteval.score import Scores
 from trainables.senteval.scorers import SCORERS, Scorer

@@ -16,6 +16,7 @@ from study.options import Request, parse
 from study.plan import Plan, check_plan, decide, read_request
 from study.preview import preview
 from study.study import prepare_results
+from tests.conftest import lend_scenes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -242,7 +243,9 @@ SPACE = Space(
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "no wordnet here"))
+    lend_scenes(tmp_path / "cache")
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "models.py").write_text(MODELS)
     for name, file in (("finished", "modules.json"), ("plain", "config.json")):
         (tmp_path / name).mkdir()

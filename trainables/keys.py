@@ -57,11 +57,21 @@ class Key:
         found: Registry[Any] | None = load(self.registry) if self.registry else None
         return found
 
+    @functools.cached_property
+    def options(self) -> tuple[Any, ...]:
+        """The types that a value may have."""
+        return get_args(self.type) if get_origin(self.type) in (Union, types.UnionType) else (self.type,)
+
+    @functools.cached_property
+    def literals(self) -> tuple[Any, ...]:
+        """The values that its type names."""
+        return tuple(value for kind in self.options if get_origin(kind) is Literal for value in get_args(kind))
+
     @property
     def kind(self) -> str:
         """Its type in words: `a number or none`, or the names to choose from."""
         names = self.names
-        return choices(map(repr, names)) if names is not None else _describe(self.type)
+        return choices(map(repr, names)) if names is not None else _describe(self)
 
 
 def key(
@@ -137,15 +147,14 @@ def find(recipe: type, name: str) -> Key:
 
 def parse(item: Key, raw: str) -> Value:
     """A value from text: `none` is None, lists of names split at commas."""
-    options = _options(item.type)
-    if raw.strip().lower() == "none" and type(None) in options:
+    if raw.strip().lower() == "none" and type(None) in item.options:
         return None
-    if raw in _literals(options):
+    if raw in item.literals:
         return raw
-    if tuple in [get_origin(option) for option in options]:
+    if tuple in [get_origin(option) for option in item.options]:
         return tuple(part.strip() for part in raw.split(",") if part.strip())
     for kind in (int, float):
-        if kind in options:
+        if kind in item.options:
             try:
                 return kind(raw)
             except ValueError:
@@ -155,12 +164,11 @@ def parse(item: Key, raw: str) -> Value:
 
 def validate(item: Key, value: Any) -> Any:
     """The value, whole numbers as floats where the key is one; `UserError` where it is none of the key's values."""
-    options = _options(item.type)
-    if float in options and type(value) is int:
+    if float in item.options and type(value) is int:
         value = _as_float(value)  # 1 and 1.0 must hash alike
-    if not _fits(value, options):
+    if not _fits(value, item):
         raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}")
-    named = value is None or value in _literals(options)  # a check is for numbers
+    named = value is None or value in item.literals  # a check is for numbers
     problem = item.check(value) if item.check and not named else None
     if problem:
         raise UserError(f"{item.name} {problem}, not {shown(value)}")
@@ -178,31 +186,20 @@ def _as_float(value: int) -> float:
         return math.inf  # which no key may be
 
 
-@functools.cache
-def _options(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-
-
-@functools.cache
-def _literals(options: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(value for option in options if get_origin(option) is Literal for value in get_args(option))
-
-
-def _describe(hint: Any) -> str:
+def _describe(item: Key) -> str:
     names = {int: "a whole number", float: "a number", str: "text", type(None): "none"}
-    options = _options(hint)
-    rest = [names[option] for option in options if option in names]
-    tuples = ["a list of names" for option in options if get_origin(option) is tuple]
-    return choices([*map(repr, _literals(options)), *rest, *tuples])
+    rest = [names[option] for option in item.options if option in names]
+    tuples = ["a list of names" for option in item.options if get_origin(option) is tuple]
+    return choices([*map(repr, item.literals), *rest, *tuples])
 
 
-def _fits(value: Any, options: tuple[Any, ...]) -> bool:
+def _fits(value: Any, item: Key) -> bool:
     if isinstance(value, bool):
-        return bool in options
+        return bool in item.options
     if isinstance(value, tuple):
-        return any(get_origin(option) is tuple for option in options) and all(isinstance(v, str) for v in value)
-    if value in _literals(options):
+        return any(get_origin(option) is tuple for option in item.options) and all(isinstance(v, str) for v in value)
+    if value in item.literals:
         return True
     if isinstance(value, float) and not math.isfinite(value):
         return False
-    return type(value) in options
+    return type(value) in item.options

@@ -16,7 +16,6 @@ from reports.guards.words import listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, number, text, verbatim
 from reports.results import Results
-from trainables.recipe import Recipe
 
 STEPS_APART, TOKENS_APART = 0.05, 0.10
 """By what share of the larger number two trained rows may differ."""
@@ -56,7 +55,7 @@ def data(results: Results) -> list[Flag]:
         senteval, always_kept=True,
     )  # fmt: skip
     for asked in _groups(results, lambda recipe: tuple((k, recipe.get(k)) for k in sorted(recipe) if _of_corpus(k))):
-        trained = {key: records for key, records in asked.items() if is_trained(records)}
+        trained = {key: records for key, records in asked.items() if key in results.trained}
         flags += _unequal(
             results, "data", "training data differ that the recipes call the same", "a difference may come from them",
             _by_seed(trained, lambda record: _word(record.data, "corpus", "fingerprint")), always_kept=True,
@@ -74,7 +73,7 @@ def encoder(results: Results) -> list[Flag]:
             results, "encoder", "encoders differ that the recipes call the same", "a difference may come from them",
             _by_seed(named, _weights),
         )  # fmt: skip
-    trained = [frozenset(k for k, records in named.items() if is_trained(records)) for named in groups]
+    trained = [frozenset(named) & results.trained for named in groups]
     trained = sorted((named for named in trained if named), key=len, reverse=True)
     if len(trained) > 1:
         others = frozenset().union(*trained[1:])
@@ -93,7 +92,7 @@ def steps(results: Results) -> list[Flag]:
 
 def tokens(results: Results) -> list[Flag]:
     """Of trained recipes, more than 10 % apart. Training on vectors made before counts each sentence as one token."""
-    trained = [record for records in results.recipes.values() if is_trained(records) for record in records]
+    trained = [record for key, records in results.recipes.items() if key in results.trained for record in records]
     counts = [(_count(record.training.get("tokens")), _count(record.training.get("sentences"))) for record in trained]
     if counts and all(read is not None and read == sentences for read, sentences in counts):
         said = "training read vectors that were made before, one for each sentence, so no tokens were counted"
@@ -111,7 +110,7 @@ def hardware(results: Results) -> list[Flag]:
 
 def precision(results: Results) -> list[Flag]:
     """Of training, where it is known what `auto` took, and of the evaluation."""
-    trained = {key: records for key, records in results.recipes.items() if is_trained(records)}
+    trained = {key: records for key, records in results.recipes.items() if key in results.trained}
     evaluated = _by_seed(results.recipes, lambda record: str(record.recipe.get("evaluation.precision", "fp32")))
     means = "a difference may come from rounding"
     return [
@@ -127,7 +126,7 @@ def streams(results: Results) -> list[Flag]:
     drawn = {
         key: [record for record in records if _streams(record)]
         for key, records in results.recipes.items()
-        if is_trained(records)
+        if key in results.trained
     }
     return _unequal(
         results, "streams", "dropout was drawn by different numbers of workers",
@@ -136,14 +135,9 @@ def streams(results: Results) -> list[Flag]:
     )  # fmt: skip
 
 
-def is_trained(records: list[Record]) -> bool:
-    """Whether a recipe of these records trains anything."""
-    return Recipe.from_flat(records[0].recipe).trains
-
-
 def _budget(results: Results, key: str, apart: float, what: str) -> list[Flag]:
     """A count of the training that must be about the same."""
-    trained = {recipe: records for recipe, records in results.recipes.items() if is_trained(records)}
+    trained = {recipe: records for recipe, records in results.recipes.items() if recipe in results.trained}
     counts = _by_seed(trained, lambda record: _count(record.training.get(key)))
     return _unequal(results, key, what, "a difference may come from the budget", counts, apart)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reports.guards import Flag, alike
-from reports.guards.conditions import is_trained
 from reports.guards.words import listed, rows_in_words
 from reports.ledger import mean_measured
 from reports.markdown import number, verbatim
@@ -23,7 +22,7 @@ def caps(results: Results) -> list[Flag]:
         measured = {
             recipe: (records[0].recipe.get(key), mean)
             for recipe, records in results.recipes.items()
-            if is_trained(records) and (mean := mean_measured(records, name)) is not None
+            if recipe in results.trained and (mean := mean_measured(records, name)) is not None
         }
         groups = _same(measured)
         flags += [_not_varied(results, key, group) for group in groups]

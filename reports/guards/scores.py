@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from reports.guards import Flag
-from reports.guards.conditions import is_trained
 from reports.guards.words import listed, rows_in_words
 from reports.ledger import LEDGER, Record, read_json
 from reports.markdown import count, number, text
@@ -141,8 +140,8 @@ def overlap(results: Results) -> list[Flag]:
     tasks = dict.fromkeys(task for record, task in _cells(results))
     for recipe, records in results.recipes.items():
         for task in tasks:
-            seen.setdefault(task, {})[recipe] = _seen(records, task) if is_trained(records) else (0, 1)
-    trained = [recipe for recipe, records in results.recipes.items() if is_trained(records)]
+            seen.setdefault(task, {})[recipe] = _seen(records, task) if recipe in results.trained else (0, 1)
+    trained = [recipe for recipe in results.recipes if recipe in results.trained]
     if trained and not any(seen[task][recipe] for task in tasks for recipe in trained):
         return [Flag("overlap", "no record says whether test sentences stand among the training sentences",
                      frozenset(), blocks=False)]  # fmt: skip

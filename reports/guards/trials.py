@@ -7,13 +7,11 @@ from itertools import combinations
 from typing import Any
 
 from reports.guards import Flag
-from reports.guards.conditions import is_trained
 from reports.guards.words import has, listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, verbatim
 from reports.results import Results
 from reports.same_recipe import Figures, figures, same_trials
-from trainables.recipe import Recipe
 
 
 def seeds(results: Results) -> list[Flag]:
@@ -21,7 +19,7 @@ def seeds(results: Results) -> list[Flag]:
     flags = []
     alike = {}
     for recipe, records in results.recipes.items():
-        if Recipe.from_flat(records[0].recipe).uses_seed:
+        if recipe not in results.fixed:
             same = [(a.seed, b.seed) for a, b in combinations(records, 2) if figures(a) and figures(a) == figures(b)]
             if same:
                 alike[recipe] = same
@@ -36,7 +34,7 @@ def seeds(results: Results) -> list[Flag]:
     fewer = {
         recipe: len(found)
         for recipe, records in results.recipes.items()
-        if Recipe.from_flat(records[0].recipe).uses_seed and asked - (found := {record.seed for record in records})
+        if recipe not in results.fixed and asked - (found := {record.seed for record in records})
     }
     if fewer and any(asked <= {record.seed for record in records} for records in results.recipes.values()):
         flags += _fewer(results, fewer, count(len(asked), "seed"))
@@ -105,7 +103,11 @@ def _groups(pairs: set[frozenset[str]]) -> list[frozenset[str]]:
 
 def untrained(results: Results) -> list[Flag]:
     """Recipes whose embeddings pass through parameters that were drawn at random and never trained."""
-    found = {recipe: why for recipe, records in results.recipes.items() if (why := _untrained(records))}
+    found = {
+        recipe: why
+        for recipe, records in results.recipes.items()
+        if (why := _untrained(records, recipe in results.trained))
+    }
     by_reason: dict[str, list[str]] = {}
     for recipe, why in found.items():
         by_reason.setdefault(why, []).append(recipe)
@@ -119,17 +121,17 @@ def untrained(results: Results) -> list[Flag]:
     ]
 
 
-def _untrained(records: list[Record]) -> str:
+def _untrained(records: list[Record], trained: bool) -> str:
     """Why a recipe's scores are those of parameters that nobody trained; empty where they are not."""
-    recipe = Recipe.from_flat(records[0].recipe)
-    if is_trained(records):
+    adapter = records[0].recipe["encoder.adapter"]
+    if trained:
         if any(record.training.get("steps") == 0 for record in records):
             return "training took no step"
         # An adapter freezes what it stands on, and is fresh itself, but trained.
-        fresh = [name for name in _fresh(records) if recipe.encoder.adapter != "none" and name.startswith("backbone.")]
+        fresh = [name for name in _fresh(records) if adapter != "none" and name.startswith("backbone.")]
         return f"{_parameters(fresh)} made fresh under an adapter, which freezes them" if fresh else ""
-    if recipe.encoder.adapter == "mlp":
-        return f"the adapter {verbatim(recipe.encoder.adapter)} was never trained"
+    if adapter == "mlp":
+        return f"the adapter {verbatim(adapter)} was never trained"
     fresh = [name for name in _fresh(records) if not name.startswith("mlm_head.")]
     return f"{_parameters(fresh)} made fresh and never trained" if fresh else ""
 
