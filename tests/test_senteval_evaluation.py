@@ -33,6 +33,8 @@ from trainables.senteval.correlation import pearson, spearman
 from trainables.senteval.read import read_task
 from trainables.testing.tasks import bag_of_words
 
+pytestmark = pytest.mark.xdist_group("senteval_evaluation")  # one process makes what they share
+
 
 @pytest.fixture(scope="module")
 def corpus() -> Path:

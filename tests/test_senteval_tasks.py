@@ -22,6 +22,8 @@ from trainables.senteval.scorers import SCORERS, Scorer
 from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.testing.tasks import ReaderContract, ScorerContract, TaskContract, bag_of_words
 
+pytestmark = pytest.mark.xdist_group("senteval_tasks")  # one process makes what they share
+
 
 @pytest.fixture(scope="module")
 def corpus() -> Path:

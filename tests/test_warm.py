@@ -38,6 +38,8 @@ from trainables.trial.between import SETTINGS, Between
 from trainables.trial.places import senteval_folder
 from trainables.trial.run import run_trial, run_trials
 
+pytestmark = pytest.mark.xdist_group("warm")  # one process makes what they share
+
 PAIRS = Recipe().override(
     {
         "encoder.name": "scenes-small",

@@ -11,6 +11,8 @@ import pytest
 from study.watchers import WATCHERS, Outlook, Watcher
 from tests.watched import MEASURED, outlook, record, trial
 
+pytestmark = pytest.mark.xdist_group("watchers_mlflow")  # one process makes what they share
+
 mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
 pytest.importorskip("sqlalchemy", reason="MLflow's SQLite store needs it")
 
