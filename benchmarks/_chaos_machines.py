@@ -74,6 +74,8 @@ class Machines:
         os.environ.update(self.environment)  # this process asks the cluster too
         self.head: subprocess.Popen[bytes] | None = None
         self.nodes: dict[int, subprocess.Popen[bytes]] = {}
+        self.killed: set[bytes] = set()
+        """Nodes, by Ray's names, that Ray takes for alive for half a minute more."""
         do("mount -t tmpfs -o size=64m none", self.disk)
         do("mount --make-shared", self.disk)
         do(f"ip link set lo up; ip link add br0 type bridge; ip addr add {NETWORK}.1/24 dev br0; ip link set br0 up")
@@ -99,21 +101,27 @@ class Machines:
             time.sleep(0.5)
 
     def joined(self) -> set[str]:
-        """Addresses of the nodes that Ray takes for alive."""
+        """Addresses of the nodes that live."""
+        return {address for name, address in self._listed().items() if name not in self.killed}
+
+    def _listed(self) -> dict[bytes, str]:
+        """By name, the addresses of the nodes that Ray takes for alive."""
         from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
         if self.head is None or self.head.poll() is not None or not _listens(f"{NETWORK}.1", PORT):
-            return set()
+            return {}
         try:
             found = GcsClient(address=self.address).get_all_node_info(timeout=5)
         except Exception:  # of Ray's own, and it has no narrower one: the head has not started yet
-            return set()
-        return {node.node_manager_address for node in found.values() if node.state == 0}
+            return {}
+        return {node.node_id: node.node_manager_address for node in found.values() if node.state == 0}
 
     def kill_node(self, number: int) -> None:
         """A node with everything on it, at once."""
         kill(_tree(self.nodes[number].pid))
         self.nodes.pop(number).wait()
+        address = f"{NETWORK}.{number}"
+        self.killed |= {name for name, listed in self._listed().items() if listed == address}
 
     def kill_all(self, more: Sequence[int] = ()) -> None:
         """Head and nodes, and with them further processes; Ray's own state is removed."""

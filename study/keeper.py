@@ -104,6 +104,10 @@ class Keeper(tune.Callback):
             kept.clear()
         trial.last_result.pop("config", None)
 
+    def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Its actor died, and Tune starts another one as soon as a machine has room."""
+        self.audience.interrupted([self.specs[key] for key in sorted(self.open.get(trial.config["key"], ()))])
+
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Tune gave a trial up, which it does only where its actor cannot be started, or was dead before it was given
         the trial."""

@@ -120,6 +120,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+        "RAY_metrics_report_interval_ms": "2000",  # a fifth of what Ray takes, for a test that waits for them
         "RAY_worker_niceness": "0",  # other tests run beside these, and Ray's workers would wait for them
         **PLANTED,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

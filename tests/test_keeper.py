@@ -92,6 +92,9 @@ class Seen(Watcher):
     def started(self, trials: Any) -> None:
         self.events.append(("started", *(trial.key for trial in trials)))
 
+    def interrupted(self, trials: Any) -> None:
+        self.events.append(("interrupted", *(trial.key for trial in trials)))
+
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Any) -> None:
         self.events.append(("step", trial.key, dict(scalars)))
 
@@ -314,6 +317,16 @@ def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
     stage.tell({"kind": "rung", "key": keys[0], "number": 1, "scores": {"sts": 60.0}})
     losses = [("step", keys[0], {"loss": 1.0}), ("step", keys[2], {"loss": 3.0}), ("step", keys[0], {"loss": 0.5})]
     assert stage.seen.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
+
+
+def test_watchers_hear_of_an_actor_that_died(stage: Stage) -> None:
+    """Of those of its task that are still open."""
+    first, second = spec(0), spec(1)
+    stage.begin(first, second, key="both")
+    stage.tell(result(first))
+    trial = SimpleNamespace(config=to_config("both", [first, second], ()))
+    stage.keeper.on_trial_recover(1, [trial], trial)
+    assert stage.seen.events[-1] == ("interrupted", second.key)
 
 
 @pytest.mark.parametrize("place", ["folder"], indirect=True)

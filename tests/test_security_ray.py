@@ -49,23 +49,9 @@ input()
 """
 JOIN = """
 import ray
-try:
-    ray.init(address={address!r}, logging_level="ERROR")
-except Exception as error:
-    print("refused", type(error).__name__, str(error)[:200])
-else:
-    print("let in", len(ray.nodes()))
+ray.init(logging_level="ERROR")
+print("let in", len(ray.nodes()))
 """
-
-
-REFUSED = "refused "
-
-
-def joined(address: str, environment: dict[str, str]) -> str:
-    """What becomes of a process that would join."""
-    code = [sys.executable, "-c", JOIN.format(address=address)]
-    done = subprocess.run(code, env=environment, capture_output=True, text=True, timeout=200)
-    return (done.stdout.splitlines() or [f"ended with {done.returncode}: {done.stderr[-300:]}"])[-1]
 
 
 def asked(address: str, token: str | None) -> str:
@@ -94,11 +80,14 @@ def without_token(environment: dict[str, str], home: Path, **more: str) -> dict[
     return {**kept, "HOME": str(home), "RAY_GCS_RPC_SERVER_CONNECT_TIMEOUT_S": "5", **more}
 
 
-def test_nobody_joins_with_another_token(cluster: dict[str, str], tmp_path: Path) -> None:
-    assert joined(cluster["RAY_ADDRESS"], cluster).startswith("let in 1")
-    other = without_token(cluster, tmp_path, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN="f" * 64)
-    said = joined(cluster["RAY_ADDRESS"], other)
-    assert said.startswith(REFUSED), said
+def test_nobody_joins_with_another_token(cluster: dict[str, str]) -> None:
+    """Ray's own client tries for long before it gives up, so the head is asked as that client would ask it."""
+    done = subprocess.run([sys.executable, "-c", JOIN], env=cluster, capture_output=True, text=True, timeout=200)
+    assert done.stdout.endswith("let in 1\n"), done.stderr
+    token = Path(cluster["RAY_AUTH_TOKEN_PATH"]).read_text()
+    assert asked(cluster["RAY_ADDRESS"], token) == "OK"
+    for wrong in (None, "f" * 64, token[:-1]):
+        assert asked(cluster["RAY_ADDRESS"], wrong) == "UNAUTHENTICATED"
 
 
 def test_the_dashboard_and_its_jobs_ask_for_it(cluster: dict[str, str], tmp_path: Path) -> None:

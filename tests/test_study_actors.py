@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from ray.air.execution import FixedResourceManager
+from ray.air.execution import PlacementGroupResourceManager
 from ray.air.execution._internal import RayActorManager
 from ray.exceptions import OutOfMemoryError, RayActorError
 from ray.tune.execution import tune_controller
@@ -29,7 +29,7 @@ def killed(manager: RayActorManager) -> list[Any]:
 
 
 def test_it_is_told_as_a_death() -> None:
-    (error,) = killed(Actors(FixedResourceManager({})))
+    (error,) = killed(Actors(PlacementGroupResourceManager()))
     assert isinstance(error, RayActorError)
     assert "1 worker was killed" in str(error)
 
@@ -37,7 +37,7 @@ def test_it_is_told_as_a_death() -> None:
 def test_tune_by_itself_ends_the_study() -> None:
     """If this fails, Ray has learned it, and `study.actors` can go."""
     with pytest.raises(RuntimeError, match="unexpected exception"):
-        killed(RayActorManager(FixedResourceManager({})))
+        killed(RayActorManager(PlacementGroupResourceManager()))
 
 
 def test_tune_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ def test_torch_is_asked_for_gpus_where_there_may_be_one(
 ) -> None:
     (tmp_path / file).touch()
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr(module, "_running_cluster", lambda: None)
     monkeypatch.setattr(module, "DEVICES", tmp_path)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 3)

@@ -330,6 +330,34 @@ def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.Captur
     assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
 
 
+def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(
+    begin: Begin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where its machine is gone that may take hours, and nobody knows how many."""
+    study, shown = begin()
+    (trial,) = study.start(shown)
+    shown.step(spec_of(trial), 50, 100, {"loss": 2.5})
+    shown.interrupted([spec_of(trial)])
+    shown.step(spec_of(trial), 51, 100, {"loss": 2.5})  # told late
+    study.now += 8
+    shown.tick()
+    said = capsys.readouterr().out
+    assert said == "[0/4] 0 running, 1 trial whose crew died waiting for a place (8 s so far)\n"
+    shown.started([spec_of(trial)])
+    shown.step(spec_of(trial), 60, 100, {"loss": 2.5})
+    study.now += 12
+    shown.tick()
+    said = capsys.readouterr().out
+    assert said.startswith("[0/4] 1 running, about ")
+    assert said.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
+    shown.interrupted([spec_of(trial)])
+    study.fail(shown, trial, "it was begun 4 times")
+    capsys.readouterr()
+    study.now += 20
+    shown.tick()
+    assert "waiting" not in capsys.readouterr().out
+
+
 def test_members_of_a_resumed_population_that_were_done_do_not_run(begin: Begin) -> None:
     study, _ = begin(rows=3)
     done = study.queue.popleft()

@@ -150,11 +150,15 @@ class Console(Course):
         return f"[{self.ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
-        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`."""
+        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`; no time where nothing
+        can run, as nobody knows when a machine comes."""
         forecast = self.forecast()
-        parts = [f"{len(self.running)} running" if self.running or self.ended else "starting the first trials"]
+        orphans = count(len(self.orphans), "trial") + " whose crew died waiting for a place" if self.orphans else ""
+        begun = self.running or self.ended or orphans
+        parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
+        parts += [orphans] if orphans else []
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
-        if forecast.a_minute is not None and forecast.seconds is not None:
+        if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not orphans):
             guess = "" if self.statuses else "rough guess, "
             parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")
             parts.append(rate(forecast.a_minute))

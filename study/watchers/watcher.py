@@ -42,6 +42,9 @@ class Watcher:
     def started(self, trials: Sequence[TrialSpec]) -> None:
         """A crew has begun them; several train together in one population. After a crew's death it is told again."""
 
+    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
+        """Their crew died. Another one begins them again, from their checkpoint, as soon as it has a place."""
+
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         """About a hundred times in a training, and after its last step. `scalars` has `loss`, and for a trial that
         trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and what its objective counts."""
@@ -70,6 +73,9 @@ class Relay(Watcher):
 
     def started(self, trials: Sequence[TrialSpec]) -> None:
         self.relay("started", trials)
+
+    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
+        self.relay("interrupted", trials)
 
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         self.relay("step", trial, step, steps, dict(scalars))  # a copy: the caller may use its own again
