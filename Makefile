@@ -31,7 +31,7 @@ lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff format --check .
 
 types: $(VENV)/.installed-dev
-	$(RUN) -m mypy
+	$(RUN) -m mypy --num-workers 2
 
 setup: $(VENV)/.installed-dev
 

@@ -67,9 +67,14 @@ PLANTED = {
 """Secrets in the environment of every study on the shared cluster, and of the cluster's own processes."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on Ray come first, for they are the longest, and `pytest -n 2` should not wait for one at the end."""
+    """Tests on Ray come first, for they are the longest, and `pytest -n 2` should not wait for one at the end. Those
+    that share a cluster share a process of it."""
     items.sort(key=lambda item: item.get_closest_marker("ray") is None)
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("cluster"))
 
 
 @pytest.fixture(scope="session")
