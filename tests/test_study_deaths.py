@@ -70,6 +70,12 @@ def trains(results: Path, attempt: int = 1) -> bool:
     return told is not None and any(one.attempt == attempt and (one.step or 0) >= 5 for one in told.running)
 
 
+def shown_running(results: Path) -> bool:
+    """Whether the live page shows any trial as running."""
+    told = Progress.load(results)
+    return told is None or bool(told.running)
+
+
 def records(results: Path) -> dict[str, dict[str, Any]]:
     return {path.name: json.loads(path.read_text()) for path in sorted((results / "ledger").glob("*.json"))}
 
@@ -105,6 +111,7 @@ def test_a_killed_crew_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], 
         until(lambda: trains(broken), study, "a fifth step")
         (process,) = crew_processes(cluster)
         os.kill(process, signal.SIGKILL)
+        until(lambda: not shown_running(broken), study, "the live page knows of the death")
         until(lambda: trains(broken, attempt=2), study, "a fifth step of another crew")
         study.send_signal(signal.SIGTERM)
         assert study.wait(60) == 143, said(tmp_path)

@@ -153,12 +153,11 @@ class Console(Course):
         """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`; no time where nothing
         can run, as nobody knows when a machine comes."""
         forecast = self.forecast()
-        orphans = count(len(self.orphans), "trial") + " whose crew died waiting for a place" if self.orphans else ""
-        begun = self.running or self.ended or orphans
+        begun = self.running or self.ended or self.orphans
         parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
-        parts += [orphans] if orphans else []
+        parts += [f"{len(self.orphans)} waiting for a new crew"] if self.orphans else []
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
-        if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not orphans):
+        if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not self.orphans):
             guess = "" if self.statuses else "rough guess, "
             parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")
             parts.append(rate(forecast.a_minute))
