@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +25,18 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *s
 
 
 @pytest.mark.ray
-def test_the_tutorials_commands_run(tmp_path: Path) -> None:
+def test_the_tutorials_commands_run(cluster: dict[str, str], tmp_path: Path) -> None:
     """In a folder with links to the packages, so that nothing is written into the checkout."""
     text = (ROOT / "docs" / "tutorial.md").read_text()
     for package in ("study", "trainables", "search_spaces", "reports"):
         (tmp_path / package).symlink_to(ROOT / package)
     for name, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```", text, re.S | re.M):
         (tmp_path / name).write_text(content)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     commands = [line for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()]
     assert len(commands) == 12
     for command in commands:
         done = subprocess.run(
-            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240
+            command, shell=True, cwd=tmp_path, env=cluster, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
