@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import contextlib
+import gc
 import shutil
 import signal
 import socket
@@ -75,6 +76,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("cluster"))
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays. The garbage collector need not look through its million objects again, a second
+    each time: a tenth of all that tests take."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

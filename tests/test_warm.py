@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import gc
 import json
 import os
 import random
@@ -37,8 +36,6 @@ from trainables.trial import TrialResult
 from trainables.trial.between import SETTINGS, Between
 from trainables.trial.places import senteval_folder
 from trainables.trial.run import run_trial, run_trials
-
-pytestmark = pytest.mark.xdist_group("warm")  # one process makes what they share
 
 PAIRS = Recipe().override(
     {
@@ -76,15 +73,6 @@ for flat in json.loads(sys.argv[1]):
     assert os.waitpid(child, 0)[1] == 0
 """
 """Each trial in a fork of a new interpreter that has imported and done nothing else."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def frozen() -> Iterator[None]:
-    """Half a million objects of modules, which need not be looked through after each trial here."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture
