@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
 
@@ -33,13 +34,18 @@ def test_the_smoke_fills_the_table(tmp_path: Path, capsys: pytest.CaptureFixture
         *(["encoding", way] for way in ways),
         ["MR", "cpu"],
     ]
+    times: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         named = dict(zip(header, row, strict=True))
         assert float(named["seconds"]) > 0
         if named["work"] != "MR":
             assert int(named["tokens/s"].replace(",", "")) > 0
             assert re.fullmatch(r"\d+\.\d%", named["share of peak"])
-            assert (float(named["times peer"]) == 1) == (named["way"] == "sentence-transformers")
+            times[named["way"]].append(float(named["times peer"]))
+    assert times.pop("sentence-transformers") == [1, 1]
+    others = [each for found in times.values() for each in found]  # one may round to 1, all six do not
+    assert min(others) > 0
+    assert set(others) != {1}
 
 
 def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch):
