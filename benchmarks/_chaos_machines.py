@@ -88,7 +88,8 @@ class Machines:
         """Start whatever of the cluster does not live, and wait until all of it has joined. Ray gives its processes 30
         seconds to start, which no setting changes, so on a busy machine it may take more than one try."""
         deadline = time.monotonic() + START_SECONDS
-        while not self.joined() >= {f"{NETWORK}.{number}" for number in range(1, NODES + 2)}:
+        wanted = {f"{NETWORK}.{number}" for number in range(1, NODES + 2)}
+        while self.killed & self._listed().keys() or not self.joined() >= wanted:
             if time.monotonic() > deadline:
                 raise UserError("the cluster does not start; is this machine too busy?")
             if self.head is None or self.head.poll() is not None:
