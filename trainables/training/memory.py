@@ -27,7 +27,7 @@ def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> in
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in parameters:
             held[storage.data_ptr()] = storage.nbytes()
-        return tensor
+        return tensor.detach()  # a node that held its own output would hold itself, and the graph would stay for ever
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         embedded = encoder.embed(tokens)
