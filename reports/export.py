@@ -19,6 +19,7 @@ import numpy as np
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, MODELS, Record
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
+from reports.names import to_write
 from reports.results import Results
 from search_spaces.goals import selection
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
@@ -49,7 +50,7 @@ def export(results: Path, row: str, folder: Path | None = None) -> Path:
     read = Results.load(results)
     record = _best(read, row)
     source = _without_links(results, record.checkpoint or "")
-    target = (folder or results / "export" / record.key).resolve()
+    target = (folder or to_write(results, f"export/{record.key}")).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} is there already; name a folder that does not exist, or remove it")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from reports.ledger import LEDGER, MODELS, STUDY
-from reports.names import checked_name
+from reports.names import checked_name, to_write
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
 
@@ -115,7 +115,7 @@ class Place:
 
     def add(self, name: str, text: str) -> None:
         """Write a text file into a folder such as `models/KEY`, wherever that lies. `UserError` where that fails."""
-        path = self.folder / checked_name(name)
+        path = to_write(self.folder, name)
         with self._told("written"):
             if self.url is None or not _is_large(name) or path.parent.is_dir():
                 write_whole(path, text)
@@ -145,7 +145,7 @@ class Place:
 
     def remove(self, name: str) -> None:
         """Remove a file or folder, if it is there."""
-        path = self.folder / checked_name(name)
+        path = to_write(self.folder, name)
         if path.is_dir():
             shutil.rmtree(path)
         else:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reports.formats import FORMATS, Document
 from reports.guards import GUARDS
+from reports.names import to_write
 from reports.results import Results
 from reports.sections import Section, in_order
 from reports.trials_csv import write_trials_csv
@@ -48,7 +49,8 @@ def part_of(section: Section, results: Results, pictures: Path) -> Part:
 
 def parts(results: Results) -> list[Part]:
     """Every section that has something to say, in order; their pictures are made in the results folder."""
-    written = [part_of(section, results, results.folder / PICTURES) for section in in_order()]
+    pictures = to_write(results.folder, PICTURES)
+    written = [part_of(section, results, pictures) for section in in_order()]
     return [part for part in written if part.content]
 
 
@@ -69,5 +71,5 @@ def write_report(
         results = replace(results, info=replace(results.info, across=guards))
     document = Document(results, results.space.title, tuple(parts(results)), sentences)
     written = [form.write(document) for form in chosen]
-    write_trials_csv(folder / TRIALS, results.records, results.labels)
+    write_trials_csv(to_write(folder, TRIALS), results.records, results.labels)
     return written[0]

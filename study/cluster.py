@@ -10,7 +10,6 @@ import math
 import os
 import platform
 import secrets
-import socket
 import stat
 import sys
 import time
@@ -19,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from study.address import listens, running_cluster
 from study.growth import NodeKind, find_kinds
 from study.options import Request
-from trainables.errors import UserError, shown
+from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables")
@@ -98,10 +98,10 @@ def find_cluster() -> Cluster:
     import ray
 
     if not ray.is_initialized():
-        address = _running_cluster()
+        address = running_cluster()
         if address is None:
             return Cluster(False, ({"CPU": float(_local_cpus()), "GPU": float(_local_gpus())},))
-        if not _listens(address):
+        if not listens(address):
             raise UserError(
                 f"no Ray cluster answers at {address}, which RAY_ADDRESS or an earlier `ray start` names; start it, "
                 "or unset RAY_ADDRESS and run `ray stop`"
@@ -372,26 +372,6 @@ def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> float:
     return min(math.floor(count) if math.isfinite(count) else count for count in fits)
 
 
-def _running_cluster() -> str | None:
-    """The cluster that RAY_ADDRESS or `ray start` on this machine names, as `ray.init()` itself looks for it.
-
-    `address="auto"` would also find the private cluster of another study on this machine, and die with it. `UserError`
-    for an address that is none.
-    """
-    from ray._private.services import canonicalize_bootstrap_address
-
-    try:
-        address: str | None = canonicalize_bootstrap_address(None)
-        if address is not None:
-            int(address.rpartition(":")[2])
-    except (ValueError, ConnectionError):  # the second for "auto" where nothing runs
-        raise UserError(
-            f"RAY_ADDRESS is {shown(os.environ.get('RAY_ADDRESS'))}, and no Ray cluster is there; name its head node "
-            "as HOST:PORT, such as 10.0.0.1:6379, or unset RAY_ADDRESS"
-        ) from None
-    return address
-
-
 @contextlib.contextmanager
 def _silent_backend() -> Iterator[None]:
     """Ray's C++ side writes a line to stderr for every attempt at a cluster that does not let it in."""
@@ -404,16 +384,6 @@ def _silent_backend() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(nothing)
         os.close(kept)
-
-
-def _listens(address: str) -> bool:
-    """Whether anything listens there: Ray itself would try for two minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except OSError:
-        return False
-    return True
 
 
 def _local_cpus() -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from reports.names import checked_name
+from reports.names import checked_name, to_write
 from reports.place import INCOMING, STALE_SECONDS
 from reports.storage import fetch_whole, files_of, storage
 
@@ -121,12 +121,12 @@ class Deliveries:
     def __init__(self, folder: Path) -> None:
         """`folder`: the results folder. What senders of an earlier desk left unfinished is removed."""
         self.folder = folder
-        self._incoming = folder / INCOMING
+        self._incoming = to_write(folder, INCOMING)
         self._sweep()
 
     def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
         """Take a piece of a file of a delivery; pieces may come in any order."""
-        path = self._incoming / checked_name(delivery) / checked_name(file)
+        path = to_write(self._incoming, f"{delivery}/{file}")
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
         with open(handle, "wb") as sink:
@@ -137,7 +137,7 @@ class Deliveries:
 
     def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
         """Make a delivery the folder of that name. `sizes`: of all its files; `OSError` where they are not all here."""
-        part, target = self._incoming / checked_name(delivery), self.folder / checked_name(name)
+        part, target = to_write(self._incoming, delivery), to_write(self.folder, name)
         part.mkdir(parents=True, exist_ok=True)  # a folder without files has no pieces
         if {file: size for file, (size, _) in _sizes(part).items()} != dict(sizes):
             shutil.rmtree(part)
@@ -168,7 +168,7 @@ class Deliveries:
 
     def remove(self, name: str) -> None:
         """Remove a folder, if it is there."""
-        target = self.folder / checked_name(name)
+        target = to_write(self.folder, name)
         shutil.rmtree(_before(target), ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
 

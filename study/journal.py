@@ -15,6 +15,7 @@ import optuna
 from optuna.samplers import BaseSampler
 
 from reports.markdown import count
+from reports.names import to_write
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.points import applying
@@ -40,7 +41,7 @@ def open_journal(
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
-    study = _open(results / JOURNAL, name, directions)
+    study = _open(to_write(results, JOURNAL), name, directions)
     there = [direction.name.lower() for direction in study.directions]
     if there != directions:
         raise UserError(

@@ -17,6 +17,7 @@ import ray
 from ray import tune
 
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
+from reports.names import to_write
 from reports.place import Place
 from study.checkpoints import places
 from study.courier import Courier
@@ -88,7 +89,7 @@ class Keeper(tune.Callback):
         self.open[config["key"]] = {*undone}
         if len(specs) > 1:  # said before they begin: only together they can resume
             name = f"{POPULATIONS}/{config['key']}.json"
-            write_whole(self.place.folder / name, json.dumps([spec.key for spec in specs]))
+            write_whole(to_write(self.place.folder, name), json.dumps([spec.key for spec in specs]))
             self.place.push(name)
 
     # --- Tune's callbacks
@@ -197,10 +198,11 @@ class Keeper(tune.Callback):
         key = message["key"]
         if not self._is_open(key):
             return  # told twice, since a crew died between telling and the end
-        folder, record = self.place.folder, Record(**message["record"])
+        record = Record(**message["record"])
         if message["predictions"] is not None:
-            write_whole(folder / PREDICTIONS / f"{key}.npz", message["predictions"])
-            self.place.push(f"{PREDICTIONS}/{key}.npz")
+            name = f"{PREDICTIONS}/{key}.npz"
+            write_whole(to_write(self.place.folder, name), message["predictions"])
+            self.place.push(name)
         if message["card"] is not None:
             self.place.add(f"{MODELS}/{key}/README.md", message["card"])
             self.place.push(f"{MODELS}/{key}")
@@ -221,8 +223,9 @@ class Keeper(tune.Callback):
         spec = self.specs[key]
         reason, details = sentence(redacted(reason)), redacted(details)  # a machine that died had no time for it
         content = {"trial": key, "name": spec.name, "reason": reason, "details": details}
-        write_whole(self.place.folder / FAILURES / f"{key}.json", json.dumps(content, indent=1))
-        self.place.push(f"{FAILURES}/{key}.json")
+        name = f"{FAILURES}/{key}.json"
+        write_whole(to_write(self.place.folder, name), json.dumps(content, indent=1))
+        self.place.push(name)
         self._failures.add(key)
         self.failed += 1
         self._close(key)

@@ -21,7 +21,7 @@ from study.records import record_of, told
 from study.redact import redacted
 from study.spec import TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
-from trainables.errors import UserError
+from trainables.errors import UserError, words_of
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
@@ -51,7 +51,7 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
             _run(specs_of(task), task, me)
     except Interrupted:
         pass  # its checkpoint is kept; the same command goes on from it
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # a plugin's objective may raise anything, and call `sys.exit()`
         reason = redacted(_reason(error))
         details = "" if isinstance(error, UserError) else redacted(traceback.format_exc())
         if me.count > 1:
@@ -59,7 +59,7 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
                 ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
             else:
                 ray.get(me.desk.stumbled.remote(me.crew, task["number"], reason))
-            raise
+            raise RuntimeError(reason) from None  # which Train can pass on, whatever a plugin's own error is like
     if me.rank == 0:
         renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
         ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details, renew))
@@ -179,7 +179,7 @@ def _reason(error: BaseException) -> str:
             "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial more "
             "workers"
         )
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {words_of(error)}"
 
 
 def _device_works() -> bool:

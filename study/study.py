@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
+from reports.names import to_write
 from reports.place import as_user_error, is_unfinished
 from search_spaces.limits import ended_in_words, of_trials
 from study.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
@@ -114,7 +115,7 @@ def alone(plan: Plan) -> Iterator[None]:
         return
     try:
         plan.results.mkdir(parents=True, exist_ok=True)
-        handle = os.open(plan.results / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(to_write(plan.results, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise as_user_error(error, plan.place.shown) from None
     try:
@@ -201,7 +202,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         if own is not None:
             write_whole(plan.results / "space.py", own.text)
         for name, plugin in plugins.items():
-            write_whole(plan.results / PLUGINS / name, plugin.text)
+            write_whole(to_write(plan.results, f"{PLUGINS}/{name}"), plugin.text)
         info.save(plan.results)
         plan.place.sweep()
         plan.place.push_changed()
@@ -216,6 +217,8 @@ def check_results(plan: Plan) -> None:
     nearest = next(place for place in (results, *results.parents) if place.exists())
     if not nearest.is_dir():
         raise UserError(f"--results {results}: {nearest} is a file; name a folder")
+    for path in results.iterdir() if results.is_dir() else ():
+        to_write(results, path.name)  # a link that leads out is found before anything has run
     if (results / STUDY).is_file():
         before = StudyInfo.load(results)
         if before.space != plan.space.name or before.scale != plan.scale:

@@ -462,3 +462,21 @@ def test_no_file_is_called_after_a_label(label: str, kept: bool, stage: Stage) -
     stems = {Path(name).parts[1].partition(".")[0] for name in stage.files()}
     assert stems == {trial.key}
     assert to_config(trial.key, [trial])["key"] == trial.key  # what Tune calls its folders after
+
+
+@pytest.mark.parametrize("name", [PREDICTIONS, MODELS, LEDGER, FAILURES, POPULATIONS])
+def test_what_would_be_written_through_a_link_ends_the_study(stage: Stage, name: str, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    trials = [spec(0), spec(1)]
+    stage.begin(*trials[: 1 + (name == POPULATIONS)])
+    folder = stage.place.folder / name
+    if folder.exists():
+        folder.rename(stage.place.folder / "before")
+    folder.symlink_to(tmp_path / "outside")
+    if name == POPULATIONS:
+        stage.begin(*trials, key="together")
+    else:
+        stage.tell(failure(trials[0]) if name == FAILURES else result(trials[0]))
+    assert str(stage.keeper.problem).startswith(str(folder))
+    assert "leads out of the results folder by a link" in str(stage.keeper.problem)
+    assert not any((tmp_path / "outside").iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
@@ -17,8 +18,10 @@ import pytest
 pytestmark = pytest.mark.ray
 
 ROOT = Path(__file__).resolve().parents[1]
+METRICS = (44217, 44227)
+"""Where Ray's autoscaler and dashboard tell their metrics; the node's port is free to choose."""
 PRIVATE = """
-import json, os, psutil, urllib.request
+import json, psutil, time
 from pathlib import Path
 from study.cluster import Cluster, find_cluster, start_cluster
 
@@ -31,16 +34,23 @@ def work():
     return 1
 
 assert ray.get(work.remote()) == 1
-own = psutil.Process()
-sockets = [
-    connection.laddr.ip
-    for process in (own, *own.children(recursive=True))
-    for connection in process.net_connections("inet")
-    if connection.status == psutil.CONN_LISTEN
-]
+def listening():
+    own = psutil.Process()
+    return [
+        tuple(connection.laddr)
+        for process in (own, *own.children(recursive=True))
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+
+(node,) = ray.nodes()
+deadline = time.monotonic() + 60
+while node["MetricsExportPort"] not in {port for _, port in listening()} and time.monotonic() < deadline:
+    time.sleep(0.5)
 context = ray.get_runtime_context()
 print("found", json.dumps({
-    "sockets": sockets,
+    "sockets": listening(),
+    "metrics": node["MetricsExportPort"],
     "address": context.gcs_address,
     "folder": oct(Path(ray._private.worker._global_node.get_temp_dir_path()).parent.stat().st_mode & 0o777),
     "token": oct((Path.home() / ".ray" / "auth_token").stat().st_mode & 0o777),
@@ -73,6 +83,15 @@ def answer(url: str, token: str | None = None, content: dict[str, str] | None = 
             return int(answered.status)
     except urllib.error.HTTPError as error:
         return error.code
+
+
+def page(url: str) -> str | None:
+    """What anybody on this machine is told there; None where that is nothing."""
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answered:
+            return str(answered.read().decode())
+    except (OSError, http.client.HTTPException):
+        return None
 
 
 def without_token(environment: dict[str, str], home: Path, **more: str) -> dict[str, str]:
@@ -118,7 +137,11 @@ def test_a_ray_of_its_own_is_its_users_alone(tmp_path: Path) -> None:
         assert lines[-1].startswith("found "), "".join(lines)
         found = json.loads(lines[-1].removeprefix("found "))
         assert len(found["sockets"]) > 5
-        assert set(found["sockets"]) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+        assert {host for host, _ in found["sockets"]} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+        pages = {port: page(f"http://127.0.0.1:{port}/metrics") for _, port in found["sockets"]}
+        told = {port for port, text in pages.items() if text is not None}
+        assert found["metrics"] in told <= set(METRICS) | {found["metrics"]}
+        assert all(text.startswith("# HELP ") for text in map(pages.get, told))
         assert found["folder"] == "0o700"
         assert found["token"] == "0o600"
         token = (tmp_path / ".ray" / "auth_token").read_text().strip()

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from study import cluster as module
+from study.address import listens
 from study.cluster import Allotment, Cluster, allot, awaited, find_cluster, inside_copy, start_cluster, wait_for_room
 from study.growth import UNKNOWN_KIND, NodeKind, kinds_of
 from study.options import Request, parse
@@ -55,7 +56,7 @@ def test_torch_is_asked_for_gpus_where_there_may_be_one(
     (tmp_path / file).touch()
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr("ray.is_initialized", lambda: False)
-    monkeypatch.setattr(module, "_running_cluster", lambda: None)
+    monkeypatch.setattr(module, "running_cluster", lambda: None)
     monkeypatch.setattr(module, "DEVICES", tmp_path)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
     assert find_cluster().gpus == gpus
@@ -495,7 +496,7 @@ def growing(tmp_path: Path) -> Iterator[dict[str, str]]:
     head = start_head(start, environment)
     try:
         give_up = time.monotonic() + 120
-        while not module._listens(address):
+        while not listens(address):
             assert head.poll() is None, "ray start ended"
             assert time.monotonic() < give_up, "no cluster answers"
             time.sleep(0.3)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from reports.ledger import StudyInfo
+from reports.ledger import PLUGINS, StudyInfo
 from study.options import parse
 from study.plan import Plan, check_plan, decide, read_request
-from study.spec import SourceFile, TrialSpec, to_config
+from study.spec import SourceFile, TrialSpec, recipes_of, to_config
 from study.study import check_results, prepare_results
 from study.versions import digest, versions
-from trainables.errors import UserError
+from trainables.errors import UserError, answer_user_errors
 from trainables.objectives import OBJECTIVES
+from trainables.plugins import load_plugin
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = """
@@ -105,6 +109,81 @@ def test_a_plugin_that_does_not_run_is_one_sentence(folder: Path, text: str | No
         (folder / "broken.py").write_text(text)
     with pytest.raises(UserError, match=said):
         plan_of(folder, "broken.py")
+
+
+DIFFICULT = [
+    ("import sys\nsys.exit(0)", "line 2: SystemExit: 0"),
+    ("import sys\n\ndef leave():\n    sys.exit()\n\nleave()", "line 4: SystemExit"),
+    ("class Own(BaseException): pass\nraise Own('no')", "line 2: Own: no"),
+    ("class Own(KeyboardInterrupt): pass\nraise Own('no')", "line 2: Own: no"),
+    ("class Mute(Exception):\n    def __str__(self): raise ValueError\n\nraise Mute", "line 4: Mute"),
+    ("import sys\nclass Mute(Exception):\n    def __str__(self): sys.exit(0)\n\nraise Mute", "line 5: Mute"),
+    ("class Mute(Exception):\n    def __str__(self): return None\n\nraise Mute", "line 4: Mute"),
+    ("X = 1\nY = '\0'", "line 2: source code .* null bytes"),
+    ("raise SyntaxError('no')", "line 1: SyntaxError: no"),
+]
+"""Plugins that end in something else than an ordinary error."""
+
+
+def plan_in(study: Path, plugin: Path) -> int:
+    from study.run import main
+
+    line = ["--space", "scl_tau", "--scale", "laptop", "--dry-run", "--plugin", str(plugin)]
+    return answer_user_errors(lambda: main([*line, "--results", str(study / "results")]))
+
+
+def report_of(study: Path, plugin: Path) -> int:
+    from reports.__main__ import main
+    from reports.testing import make_study
+
+    results = make_study(study / "results")
+    (results.folder / PLUGINS).mkdir()
+    plugin.rename(results.folder / PLUGINS / plugin.name)
+    dataclasses.replace(results.info, plugins=[plugin.name]).save(results.folder)
+    return answer_user_errors(lambda: main([str(results.folder)]))
+
+
+def work_in(study: Path, plugin: Path) -> int:
+    spec = TrialSpec(
+        {}, "", 0, "row", {"CPU": 1}, 1, 1, None, "", (SourceFile("plugin", str(plugin), plugin.read_text()),)
+    )
+    return answer_user_errors(lambda: len(recipes_of([spec])))
+
+
+@pytest.mark.parametrize("process", [plan_in, report_of, work_in])
+@pytest.mark.parametrize(("text", "said"), DIFFICULT)
+def test_no_plugin_ends_a_process_without_a_word(
+    tmp_path: Path, text: str, said: str, process: Callable[[Path, Path], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin = tmp_path / "difficult.py"
+    plugin.write_text(text + "\n")
+    assert process(tmp_path, plugin) == 2
+    assert re.fullmatch(rf"error: .*difficult\.py, {said}.*\n", capsys.readouterr().err)
+
+
+def test_ctrl_c_while_a_plugin_runs_stays_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    with pytest.raises(KeyboardInterrupt):
+        load_plugin(tmp_path / "slow.py")
+
+
+@pytest.mark.parametrize(("text", "said"), DIFFICULT[:7])
+def test_an_objective_that_raises_so_fails_its_trial_alone(
+    monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    """What a plugin adds is run later, in the midst of a training: the crew tells of it and goes on."""
+    from study import perform
+
+    told = []
+    desk = SimpleNamespace(finish=SimpleNamespace(remote=lambda *content: told.append(content)))
+    me = SimpleNamespace(rank=0, count=1, crew="crew", desk=desk)
+    monkeypatch.setattr(perform, "specs_of", lambda task: exec(text, {}))  # the first that is called for a trial
+    monkeypatch.setattr(perform.ray, "get", lambda reference: reference)
+    monkeypatch.setattr(perform.torch, "set_num_threads", lambda count: None)
+    perform.perform({"number": 1, "trials": [{"per_worker": {"CPU": 1}}]}, me)
+    ((_, _, reason, details, _),) = told
+    assert reason.startswith(said.partition(": ")[2].partition(":")[0])
+    assert "Traceback" in details
 
 
 WORKER = """

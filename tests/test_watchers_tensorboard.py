@@ -42,7 +42,7 @@ def hyperparameters(events: Any) -> dict[str, Any]:
 def test_a_trial_has_its_curves_rungs_scores_and_recipe(tmp_path: Path) -> None:
     looked = outlook(tmp_path)
     spec = trial(looked)
-    board = TensorBoard(tmp_path / FOLDER)
+    board = TensorBoard(tmp_path)
     board.started([spec])
     for step in (1, 45, 90):
         board.step(spec, step, 90, {"loss": 1 / step, "learning_rate": 1e-5})
@@ -73,7 +73,7 @@ def test_a_label_cannot_leave_the_folder_and_is_shown_without_control_characters
     looked = outlook(tmp_path / "results")
     name = "../../../escaped/\x1b[31m\n" + "x" * 300
     spec = trial(looked, name=name)
-    board = TensorBoard(tmp_path / "results" / FOLDER)
+    board = TensorBoard(tmp_path / "results")
     board.step(spec, 1, 1, {"loss": 0.5})
     board.failed(spec, "out\nof memory")
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
@@ -87,7 +87,7 @@ def test_a_label_cannot_leave_the_folder_and_is_shown_without_control_characters
 def test_steps_that_are_repeated_replace_the_old_ones(tmp_path: Path) -> None:
     looked = outlook(tmp_path)
     spec = trial(looked)
-    board = TensorBoard(tmp_path / FOLDER)
+    board = TensorBoard(tmp_path)
     for first, loss in ((1, 1.0), (3, 2.0)):  # a crew died after step 4, its checkpoint was of step 2
         board.started([spec])
         for step in range(first, 5):
@@ -96,7 +96,7 @@ def test_steps_that_are_repeated_replace_the_old_ones(tmp_path: Path) -> None:
     events = read(tmp_path / FOLDER / spec.key)
     assert points(events, "train/loss") == [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0)]
 
-    again = TensorBoard(tmp_path / FOLDER)
+    again = TensorBoard(tmp_path)
     again.started([spec])
     again.step(spec, 4, 4, {"loss": 3.0})
     again.finished(spec, record(spec, stopped="stopped by asha"))
@@ -108,7 +108,7 @@ def test_steps_that_are_repeated_replace_the_old_ones(tmp_path: Path) -> None:
 def test_trials_that_train_together_have_a_folder_each(tmp_path: Path) -> None:
     looked = outlook(tmp_path)
     specs = [trial(looked, number) for number in range(3)]
-    board = TensorBoard(tmp_path / FOLDER)
+    board = TensorBoard(tmp_path)
     board.started(specs)
     for number, spec in enumerate(specs):
         board.step(spec, 1, 1, {"loss": float(number)})

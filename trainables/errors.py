@@ -82,15 +82,26 @@ def sentence(text: str, most: int = LONGEST) -> str:
     return _cut("".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line), most)
 
 
+def words_of(error: BaseException) -> str:
+    """All that an error says; nothing where it cannot even say that, as one of a plugin's may not."""
+    try:
+        return str(error).strip()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return ""
+
+
 def reason(error: BaseException) -> str:
     """What an error of others says, for a place within a sentence: its first line, cut, as it may quote a file."""
-    return sentence((str(error).strip() or type(error).__name__).splitlines()[0], SHORT)
+    return sentence((words_of(error) or type(error).__name__).splitlines()[0], SHORT)
 
 
 def unforeseen(error: BaseException) -> str:
     """As `reason`, of an error whose kind tells, too, as its text was not made for people."""
-    told = isinstance(error, UserError) or not str(error).strip()
-    return reason(error) if told else sentence(f"{type(error).__name__}: {error}", SHORT)
+    words = words_of(error)
+    told = isinstance(error, UserError) or not words
+    return reason(error) if told else sentence(f"{type(error).__name__}: {words}", SHORT)
 
 
 def shown(value: object) -> str:

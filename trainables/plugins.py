@@ -40,7 +40,8 @@ def read_source(path: Path, what: str) -> str:
 
 
 def run_source(source: str, path: str, what: str) -> types.ModuleType:
-    """Run Python source as a module, once in this process; `UserError` with its line where it fails."""
+    """Run Python source as a module, once in this process; `UserError` with its line where it fails, by whatever error:
+    `sys.exit()` in it does not end the study."""
     if source in _ran:
         return _ran[source]
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]  # two files of one name stay two modules
@@ -48,12 +49,19 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
     module.__file__ = path
     sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
     try:
-        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+        code = compile(source, path, "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise UserError(f"{path}, line {error.lineno}: {sentence(error.msg, SHORT)}") from None
-    except Exception as error:
+        line = error.lineno or source.partition("\0")[0].count("\n") + 1  # Python names no line for a NUL
+        raise UserError(f"{path}, line {line}: {sentence(error.msg, SHORT)}") from None
+    except Exception as error:  # too deep, or too large
+        raise UserError(f"{path}: {unforeseen(error)}") from None
+    try:
+        exec(code, module.__dict__)
+    except BaseException as error:
+        if type(error) is KeyboardInterrupt:  # ctrl-C
+            raise
         frames = traceback.extract_tb(error.__traceback__)
-        line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), 1)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), None) or 1
         raise UserError(f"{path}, line {line}: {unforeseen(error)}") from None
     _ran[source] = module
     return module

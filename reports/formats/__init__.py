@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports.names import to_write
 from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Format:
 
     def write(self, document: Document) -> Path:
         """Write the document into its results folder; returns the path."""
-        path = document.results.folder / self.file
+        path = to_write(document.results.folder, self.file)
         load(self.writer)(document, path)
         return path
 

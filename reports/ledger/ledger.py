@@ -12,6 +12,7 @@ from reports.ledger.folders import is_key, trial_key
 from reports.ledger.json_files import write_json
 from reports.ledger.record import Record, read_record
 from reports.ledger.validity import checked
+from reports.names import to_write
 from trainables.errors import UserError
 
 
@@ -28,7 +29,8 @@ class Ledger:
 
     def write(self, record: Record) -> Path:
         """Add or replace a record. A number that is not finite is kept as None."""
-        path = self.path(record.recipe_hash, record.seed)
+        name = f"{self.folder.name}/{trial_key(record.recipe_hash, record.seed)}.json"
+        path = to_write(self.folder.parent, name)
         write_json(path, record)
         return path
 

@@ -15,6 +15,7 @@ from typing import Annotated
 
 from reports.ledger.folders import CURVES, PROGRESS, is_key
 from reports.ledger.json_files import read_whole, write_json
+from reports.names import to_write
 from trainables.typed import Count, parse_json, read_fields
 
 
@@ -118,7 +119,7 @@ def add_losses(results: Path, key: str, steps: int, points: Iterable[tuple[int, 
 
     `OSError` where they cannot be written.
     """
-    path = results / CURVES / f"{key}.jsonl"
+    path = to_write(results, f"{CURVES}/{key}.jsonl")
     lines = [json.dumps({"step": step, "steps": steps, "loss": {key: float(f"{loss:.6g}")}}) for step, loss in points]
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:

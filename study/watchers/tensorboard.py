@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger import Record
+from reports.names import to_write
 from study.spec import TrialSpec
 from study.terminal import printable
 from study.watchers.told import measured, name_of, parameters, rung_metrics
@@ -41,14 +42,14 @@ FLUSH_SECONDS = 5
 def build(outlook: Outlook) -> TensorBoard:
     """It needs nothing that is not installed with the study."""
     threading.excepthook = _no_writers
-    return TensorBoard(outlook.plan.results / FOLDER)
+    return TensorBoard(outlook.plan.results)
 
 
 class TensorBoard(Watcher):
     """Folders are named by a trial's key; its label is shown as a text and among the hyperparameters."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, results: Path) -> None:
+        self.results = results
         self.writers: dict[str, SummaryWriter] = {}
         self.steps: dict[str, int] = {}  # the last that was told, by trial
 
@@ -86,7 +87,7 @@ class TensorBoard(Watcher):
     def _writer(self, trial: TrialSpec, step: int) -> SummaryWriter:
         """The trial's open file; a new one hides what an earlier one has from this step on."""
         if trial.key not in self.writers:
-            folder = self.folder / trial.key
+            folder = to_write(self.results, f"{FOLDER}/{trial.key}")
             before = len(list(folder.glob("*")))
             with self._abandoned_on_error():
                 writer = self.writers[trial.key] = SummaryWriter(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import Record
+from reports.names import to_write
 from study.spec import TrialSpec
 from study.terminal import printable
 from study.watchers.aside import Aside
@@ -40,6 +41,7 @@ class WeightsAndBiases(Watcher):
         """`study` tells it from others in the same project; in `folder` the runs are kept that are not sent."""
         import wandb
 
+        to_write(folder, "wandb")
         self.wandb = wandb
         self.project = re.sub(r"[/\\\\#?%:]", "-", space)
         self.study, self.folder = study, folder
