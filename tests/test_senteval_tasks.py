@@ -320,16 +320,16 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
             "a.tsv",
             HEAD + "x\tgood\nonly one column\n",
             "nested_cv",
-            "a.tsv:3: expected 2 columns as in line 1, found 1",
+            "a.tsv:3: one column where the header has 2",
         ),
         ("a.tsv", "text\tlabel\nx\tgood\n", "nested_cv", "a.tsv:2: no 'sentence'; the columns are text, label"),
-        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv:1: a column is named twice: label, label"),
+        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv:1: two columns are named 'label'"),
         ("a.tsv", "sentence\tclass\nx\tgood\n", "nested_cv", "a.tsv:2: no 'label'; the columns are"),
         ("a.tsv", HEAD, "nested_cv", "a.tsv holds no example"),
         ("a.tsv", "", "nested_cv", "a.tsv is empty"),
         ("a.tsv", HEAD + "x\tgood\ny\tgood\n", "nested_cv", "all 2 examples for all in"),
-        ("a.csv", 'sentence,label\nx,good\n"open,bad\n', "nested_cv", "a.csv:3: unexpected end of data"),
-        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "nested_cv", "a.csv:4: expected 2 columns as in line 1"),
+        ("a.csv", 'sentence,label\nx,good\n"open,bad\n', "nested_cv", "a.csv:3: not CSV (unexpected end of data)"),
+        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "nested_cv", "a.csv:4: 3 columns where the header has 2"),
         ("a.jsonl", '{"sentence": "x", "label": 0}\n{"sentence"\n', "nested_cv", "a.jsonl:2: not JSON ("),
         ("a.jsonl", '{"sentence": "x", "label": 0}\n["y", 1]\n', "nested_cv", "a.jsonl:2: expected an object"),
         ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl:1: 'sentence' is ['x'], not text"),
@@ -374,6 +374,28 @@ def test_quotes_in_a_tsv_file_are_text(tmp_path: Path) -> None:
         split = read_task(Task("mine", "nested_cv", "table", (file,)), tmp_path).splits["all"]
         assert split.left == ['"Go!" she said', '"no']
         assert split.labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
+@pytest.mark.parametrize("change", [("\n", "\r"), ("\n", "\r\n"), ("", "\n"), ("", " \r\n\r\n")])
+def test_line_ends_of_every_system_and_blank_lines_before_the_first(
+    tmp_path: Path, suffix: str, change: tuple[str, str]
+) -> None:
+    file = Path(write_table(tmp_path / f"a{suffix}"))
+    task = Task("mine", "nested_cv", "table", (str(file),))
+    whole, content = read_task(task, tmp_path).splits["all"], file.read_bytes().decode().replace("\r\n", "\n")
+    file.write_bytes((change[1] + content if not change[0] else content.replace(*change)).encode())
+    again = read_task(task, tmp_path).splits["all"]
+    assert again.left == whole.left
+    assert again.labels.tolist() == whole.labels.tolist()
+
+
+def test_a_second_sentence_that_only_the_first_line_lacks_is_not_dropped_from_all(tmp_path: Path) -> None:
+    file = Path(write_table(tmp_path / "a.jsonl", pairs=True))
+    first, *rest = file.read_text().splitlines()
+    file.write_text("\n".join([first.replace("sentence2", "sentence_2"), *rest]))
+    with pytest.raises(UserError, match=r"a.jsonl:1: no 'sentence2'; the columns are sentence1, sentence_2"):
+        read_task(Task("mine", "nested_cv", "table", (str(file),)), tmp_path)
 
 
 def test_f1_is_for_two_classes(tmp_path: Path) -> None:
