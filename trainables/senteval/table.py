@@ -41,7 +41,7 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
         if not table.lines:
             raise UserError(f"{path} holds no example")
     if scorer.target == "scores":
-        scale = scorer.scale or (-math.inf, math.inf)
+        scale = task.scale or (-math.inf, math.inf)
         return TaskData({name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()})
     labels = task.labels or tables[names[0]].labels()
     splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
