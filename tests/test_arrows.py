@@ -16,7 +16,19 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
 SHARED = tuple(
     f"trainables.{name}"
-    for name in ("recipe", "errors", "keys", "registry", "labels", "files", "kept", "lines", "transfer", "typed")
+    for name in (
+        "recipe",
+        "errors",
+        "keys",
+        "registry",
+        "labels",
+        "files",
+        "kept",
+        "lines",
+        "delimited",
+        "transfer",
+        "typed",
+    )
 )
 
 # What a module may import of the project; the longest matching name decides.

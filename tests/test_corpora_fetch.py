@@ -187,16 +187,16 @@ def test_nli_is_fetched_checked_and_read_by_the_corpus(server, tmp_path, monkeyp
 
     from trainables.corpora.nli import load_nli
 
-    table = pyarrow.table({"premise": ["a", "a", "b"], "hypothesis": ["x", "y", "z"], "label": [0, -1, 2]})
+    table = pyarrow.table({"premise": [*"aabb"], "hypothesis": [*"wxyz"], "label": [0, -1, 2, 1]})
     content = io.BytesIO()
     pyarrow.parquet.write_table(table, content)
-    files = {name: fetch.NLIFile(file.path, 3) for name, file in fetch.NLI_FILES.items()}
+    files = {name: fetch.NLIFile(file.path, 4) for name, file in fetch.NLI_FILES.items()}
     monkeypatch.setattr(fetch, "NLI_FILES", files)
     for file in files.values():
         server.files[f"/{file.path}"] = content.getvalue()
     main(["fetch", "nli", "--to", str(tmp_path)])
     assert names(tmp_path) == set(fetch.NLI_FILES)
-    assert (len(load_nli(str(tmp_path / "snli"))), len(load_nli(str(tmp_path)))) == (2, 4)
+    assert (len(load_nli(str(tmp_path / "snli"))), len(load_nli(str(tmp_path)))) == (3, 6)
 
 
 @pytest.mark.parametrize("content", [b"PAR1 no", None])

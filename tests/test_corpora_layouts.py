@@ -26,6 +26,7 @@ from trainables.corpora.layouts import (
 from trainables.corpora.nli import NLIPairs, census, load_nli
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError
+from trainables.labels import LABELS
 from trainables.recipe import SCENES_ENCODER, Recipe
 from trainables.trial import check_recipes as check_whole_recipes
 
@@ -274,7 +275,9 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
 
 
 def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Recipe:
-    records = [dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows]
+    records = [
+        {"premise": premise, "hypothesis": hypothesis, "label": LABELS[label]} for premise, hypothesis, label in rows
+    ]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (folder / "docs.txt").write_text(("word " * 40 + "\n") * 3 + "too short\n")
     place = folder / "senteval" / "downstream" / "STS" / "STSBenchmark"

@@ -94,6 +94,16 @@ def test_every_form_reads_alike(tmp_path: Path, form: str):
     assert (pairs.dropped, pairs.labels_read, pairs.triplets) == (0, None, False)
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if form.endswith(("csv", "tsv", "jsonl"))])
+@pytest.mark.parametrize("change", [("\n", "\r"), ("\n", "\r\n"), ("", "\n"), ("", "\r\n  \n")])
+def test_line_ends_of_every_system_and_blank_lines_before_the_first(tmp_path: Path, form: str, change: tuple[str, str]):
+    FORMS[form](tmp_path / form, ROWS)
+    whole = (tmp_path / form).read_text()
+    changed = change[1] + whole if not change[0] else whole.replace(*change)
+    (tmp_path / form).write_bytes(changed.encode())
+    assert as_rows(load_nli(str(tmp_path / form))) == [tuple(row.values()) for row in ROWS]
+
+
 def test_a_field_of_tsv_that_begins_with_a_quote_stands_as_it_is(tmp_path: Path):
     (tmp_path / "a.tsv").write_text('sentence1\tsentence2\tgold_label\n"go on" he says\tsay "go"\tneutral\n')
     assert as_rows(load_nli(str(tmp_path / "a.tsv"))) == [('"go on" he says', 'say "go"', "neutral")]
@@ -147,13 +157,58 @@ class TestLabels:
         with pytest.raises(UserError, match=r"line 2: unknown label 'maybe'; known: 0 or yes, or - for none"):
             load_nli(str(tmp_path / "a.jsonl"), labels="entailment=yes,contradiction=0")
 
+    @pytest.mark.parametrize("form", ["a.parquet", "a.jsonl", "a.csv", "a.tsv", "folder"])
+    @pytest.mark.parametrize("numbers", [(0, 1), (0, 2)])
+    def test_two_numbers_alone_must_be_named(self, tmp_path: Path, form: str, numbers: tuple[int, int]):
+        rows = [row | {"label": number} for row, number in zip(ROWS, (*numbers, numbers[1]), strict=True)]
+        FORMS[form](tmp_path / form, rows)
+        for limit in (None, 1, 2):
+            with pytest.raises(UserError, match=f"all labels are {numbers[0]} or {numbers[1]}, .*--labels entailment="):
+                load_nli(str(tmp_path / form), limit)
+        pairs = load_nli(str(tmp_path / form), labels=f"entailment={numbers[1]},contradiction={numbers[0]}")
+        assert [label for _, _, label in as_rows(pairs)] == ["contradiction", "entailment", "entailment"]
+
+    def test_a_limit_that_leaves_two_of_three_numbers_is_no_reason_to_name_them(self, tmp_path: Path):
+        for name, labels in (("a.jsonl", (0, 1)), ("b.jsonl", (1, 2))):
+            FORMS["a.jsonl"](tmp_path / name, [ROWS[0] | {"label": label} for label in labels])
+        pairs = load_nli(f"{tmp_path / 'a.jsonl'},{tmp_path / 'b.jsonl'}", limit=2)
+        assert (pairs.labels.tolist(), pairs.files) == ([0, 1], (str(tmp_path / "a.jsonl"),))
+
     @pytest.mark.parametrize("said", ["entailment", "entailment=", "yes=entailment", "", "entailment=yes,,"])
     def test_a_bad_key_is_refused_before_anything_is_read(self, said: str):
         with pytest.raises(UserError, match=r"corpus.labels='.*' is not NAME=VALUE, where NAME is entailment"):
             check_nli("someone/data", labels=said)
 
 
+LACKING = [
+    {"anchor": "a", "positive": "b"},
+    *({"anchor": f"a {n}", "positive": "b", "negative": "c"} for n in range(9)),
+]
+
+
 class TestColumns:
+    @pytest.mark.parametrize("form", ["a.jsonl", "a.json", "lines.json", "a.jsonl.gz", "a.json.gz"])
+    def test_they_are_those_of_all_rows(self, tmp_path: Path, form: str):
+        FORMS[form](tmp_path / form, LACKING)
+        pairs = load_nli(str(tmp_path / form))
+        assert pairs.labels.tolist().count(2) == 9
+        asked = request(str(tmp_path / form))
+        said = layout_remarks("groups", asked)
+        assert said[-1] == f"corpus.nli={asked.corpus.nli!r}: 'negative' is missing in 1 of its rows"
+        assert make_sampler("groups", asked)[1]["missing"] == {"negative": 1}
+        FORMS[form](tmp_path / form, LACKING[1:])
+        assert not any("missing" in one for one in layout_remarks("groups", asked))
+
+    def test_two_of_one_name_in_parquet(self, tmp_path: Path):
+        import pyarrow
+        import pyarrow.parquet
+
+        arrays = [pyarrow.array([text]) for text in ("a", "b", "neutral", "entailment")]
+        table = pyarrow.Table.from_arrays(arrays, names=["premise", "hypothesis", "label", "label"])
+        pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+        with pytest.raises(UserError, match=r"a.parquet: two columns are named 'label'; rename one"):
+            load_nli(str(tmp_path / "a.parquet"))
+
     def test_other_names_by_a_key(self, tmp_path: Path):
         records = [dict(zip(("text_a", "text_b", "y"), row.values(), strict=True)) | {"id": 7} for row in ROWS]
         FORMS["a.csv"](tmp_path / "a.csv", records)
@@ -267,7 +322,7 @@ class TestTriplets:
 
 
 BROKEN: dict[str, tuple[str | bytes, str]] = {
-    "array.json": ('[{"premise": "a"}, 3]', "array.json, row 1: column 'hypothesis' is missing"),
+    "array.json": ('[{"premise": "a"}, {}]', "array.json, row 1: column 'hypothesis' is missing"),
     "number.json": ('[{"premise": "a", "hypothesis": "b", "label": 0}, 3]', "row 2: not a JSON object but int"),
     "cut.json": ('[{"premise": "a"', "cut.json: not a JSON array"),
     "cut.jsonl.gz": (gzip.compress(lines(ROWS).encode())[:-9], "cut.jsonl.gz, after line .: not a readable gzip file"),
@@ -277,7 +332,11 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "positive.jsonl": ('{"anchor": "a", "negative": "b"}', "line 1: no columns premise"),
     "nothing.jsonl": ('{"query": "a", "pos": [], "neg": ["b"]}', "line 1: no positive in pos"),
     "list.jsonl": ('{"query": "a", "pos": ["b", 3]}', "line 1: pos is not text but 3"),
-    "later.jsonl": ('{"anchor": "a", "positive": "b"}\n{"anchor": "a"}', "line 2: column 'positive' is missing"),
+    "later.jsonl": ('{"anchor": "a", "positive": "b"}\n{"anchor": "a"}', "line 2: no positive in positive"),
+    "twice.csv": ("premise,hypothesis,label,label\na,b,0,1\n", "line 1: two columns are named 'label'; rename one"),
+    "twice.tsv": ("\npremise\tpremise \thypothesis\tlabel\na\tb\tc\t0\n", "line 2: two columns are named 'premise'"),
+    "twice.json": ('[{"premise": "a", "premise": "b"}]', "it says 'premise' twice"),
+    "mixed.csv": ("premise,hypothesis,label\na,b\rc,0\n", "line 2: not CSV .a carriage return within a line"),
 }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, retrieval, task_names
+from trainables.senteval.__main__ import table
 from trainables.senteval.read import read_task
 from trainables.senteval.readers import READERS, Reader
 from trainables.senteval.scorers import SCORERS, Scorer
@@ -320,16 +323,16 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
             "a.tsv",
             HEAD + "x\tgood\nonly one column\n",
             "nested_cv",
-            "a.tsv:3: expected 2 columns as in line 1, found 1",
+            "a.tsv:3: one column where the header has 2",
         ),
         ("a.tsv", "text\tlabel\nx\tgood\n", "nested_cv", "a.tsv:2: no 'sentence'; the columns are text, label"),
-        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv:1: a column is named twice: label, label"),
+        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv:1: two columns are named 'label'"),
         ("a.tsv", "sentence\tclass\nx\tgood\n", "nested_cv", "a.tsv:2: no 'label'; the columns are"),
         ("a.tsv", HEAD, "nested_cv", "a.tsv holds no example"),
         ("a.tsv", "", "nested_cv", "a.tsv is empty"),
         ("a.tsv", HEAD + "x\tgood\ny\tgood\n", "nested_cv", "all 2 examples for all in"),
-        ("a.csv", 'sentence,label\nx,good\n"open,bad\n', "nested_cv", "a.csv:3: unexpected end of data"),
-        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "nested_cv", "a.csv:4: expected 2 columns as in line 1"),
+        ("a.csv", 'sentence,label\nx,good\n"open,bad\n', "nested_cv", "a.csv:3: not CSV (unexpected end of data)"),
+        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "nested_cv", "a.csv:4: 3 columns where the header has 2"),
         ("a.jsonl", '{"sentence": "x", "label": 0}\n{"sentence"\n', "nested_cv", "a.jsonl:2: not JSON ("),
         ("a.jsonl", '{"sentence": "x", "label": 0}\n["y", 1]\n', "nested_cv", "a.jsonl:2: expected an object"),
         ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl:1: 'sentence' is ['x'], not text"),
@@ -361,10 +364,6 @@ def test_tables_of_one_task_must_agree(tmp_path: Path) -> None:
     (tmp_path / "dev.tsv").write_text("sentence1\tsentence2\tlabel\nx\ty\tgood\n")
     with pytest.raises(UserError, match=r"dev.tsv must be a sentence"):
         read_task(Task("mine", "split", "table", files), tmp_path)
-    for file in files:
-        (tmp_path / file).write_text(PAIR + "x\ty\t1\nx\tz\t7\n")
-    with pytest.raises(UserError, match=r"train\.tsv:3: score 7 is not between 0 and 5"):
-        read_task(Task("mine", "relatedness", "table", files), tmp_path)
 
 
 def test_quotes_in_a_tsv_file_are_text(tmp_path: Path) -> None:
@@ -374,6 +373,76 @@ def test_quotes_in_a_tsv_file_are_text(tmp_path: Path) -> None:
         split = read_task(Task("mine", "nested_cv", "table", (file,)), tmp_path).splits["all"]
         assert split.left == ['"Go!" she said', '"no']
         assert split.labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
+@pytest.mark.parametrize("change", [("\n", "\r"), ("\n", "\r\n"), ("", "\n"), ("", " \r\n\r\n")])
+def test_line_ends_of_every_system_and_blank_lines_before_the_first(
+    tmp_path: Path, suffix: str, change: tuple[str, str]
+) -> None:
+    file = Path(write_table(tmp_path / f"a{suffix}"))
+    task = Task("mine", "nested_cv", "table", (str(file),))
+    whole, content = read_task(task, tmp_path).splits["all"], file.read_bytes().decode().replace("\r\n", "\n")
+    file.write_bytes((change[1] + content if not change[0] else content.replace(*change)).encode())
+    again = read_task(task, tmp_path).splits["all"]
+    assert again.left == whole.left
+    assert again.labels.tolist() == whole.labels.tolist()
+
+
+def test_a_second_sentence_that_only_the_first_line_lacks_is_not_dropped_from_all(tmp_path: Path) -> None:
+    file = Path(write_table(tmp_path / "a.jsonl", pairs=True))
+    first, *rest = file.read_text().splitlines()
+    file.write_text("\n".join([first.replace("sentence2", "sentence_2"), *rest]))
+    with pytest.raises(UserError, match=r"a.jsonl:1: no 'sentence2'; the columns are sentence1, sentence_2"):
+        read_task(Task("mine", "nested_cv", "table", (str(file),)), tmp_path)
+
+
+def scaled(folder: Path, low: float, high: float, **more: Any) -> Task:
+    """Relatedness of the same pairs on the scale from `low` to `high`, whose steps numbers of base two can write."""
+    rng, files = np.random.RandomState(0), []
+    words = [*"abcdefghijklmnop"]
+    for part in ("train", "dev", "test"):
+        lines = [PAIR.strip()]
+        for step in [0, 16, *rng.randint(0, 17, size=60)]:
+            left = rng.choice(words, 16)
+            right = [word if place < step else rng.choice(words) for place, word in enumerate(left)]
+            lines.append("\t".join((" ".join(left), " ".join(right), f"{low + (high - low) * int(step) / 16:g}")))
+        files.append(folder / f"{part}-{low}-{high}.tsv")
+        files[-1].write_text("\n".join(lines))
+    return Task("mine_scaled", "relatedness", "table", tuple(map(str, files)), **more)
+
+
+def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) -> None:
+    found = {}
+    for low, high in ((1, 5), (0, 1), (0, 5), (-1, 1), (0, 100)):
+        TASKS.add(scaled(tmp_path, low, high))
+        try:
+            result = evaluate(bag_of_words, tmp_path, ["mine_scaled"], "fast")
+        finally:
+            TASKS.remove("mine_scaled")
+        assert result.scales == {"mine_scaled": (low, high)}
+        assert f"scores from {low} to {high}" in table(result, {})
+        found[low, high] = {number: result.tasks["mine_scaled"][number] for number in SCORERS["relatedness"].numbers}
+    as_sick = found.pop((1, 5))
+    assert as_sick["test_spearman_regressor"] > 30
+    for scores in found.values():
+        assert scores == pytest.approx(as_sick, abs=1e-4)
+
+
+def test_an_entry_may_say_its_scale(tmp_path: Path) -> None:
+    task = scaled(tmp_path, 0, 1, scale=(0, 2))
+    assert read_task(task, tmp_path).splits["train"].scale == (0, 1)
+    with pytest.raises(UserError, match=r"-0-1.tsv:2: score 0 is not between 0.5 and 1"):
+        read_task(dataclasses.replace(task, scale=(0.5, 1)), tmp_path)
+    for wrong in ({"scale": (1, 1)}, {"scale": (0, 1), "kind": "similarity"}):
+        with pytest.raises(UserError, match=r"scale=\(., 1\) must be the lowest and highest score of relatedness"):
+            dataclasses.replace(task, **wrong)
+
+
+def test_scores_that_are_all_one_are_no_scale(tmp_path: Path) -> None:
+    task = scaled(tmp_path, 0.5, 0.5)
+    with pytest.raises(UserError, match=r"the scores in .*train-0.5-0.5.tsv go from 0.5 to 0.5, which is no scale"):
+        read_task(task, tmp_path)
 
 
 def test_f1_is_for_two_classes(tmp_path: Path) -> None:

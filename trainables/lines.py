@@ -14,17 +14,33 @@ LONGEST_LINE = 16 * 2**20
 def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> Iterator[tuple[int, bytes]]:
     """The number of each line, from 1, and the line with its end.
 
-    `refuse` makes the error for a number and a problem: a line longer than `LONGEST_LINE`, or one with a NUL byte,
-    which is in no text of UTF-8 or Latin-1, but in every one of UTF-16.
+    Lines end with a line feed, or, in a file without one, with a carriage return. `refuse` makes the error for a
+    number and a problem: a line longer than `LONGEST_LINE`, or one with a NUL byte, which is in no text of UTF-8 or
+    Latin-1, but in every one of UTF-16.
     """
-    number = 0
-    while line := stream.readline(LONGEST_LINE + 1):
-        number += 1
+    for number, line in enumerate(_lines(stream), 1):
         if len(line) > LONGEST_LINE:
             raise refuse(number, f"longer than {LONGEST_LINE >> 20} MiB, the most that a line may have")
         if b"\0" in line:
             raise refuse(number, "a NUL byte in it; text must be saved as UTF-8")
         yield number, line
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """One that is longer than `LONGEST_LINE` is cut somewhere after that."""
+    part = stream.readline(LONGEST_LINE + 1)
+    if part.endswith(b"\n") or b"\r" not in part:
+        while part:
+            yield part
+            part = stream.readline(LONGEST_LINE + 1)
+        return
+    rest = b""
+    while part and len(rest) <= LONGEST_LINE:
+        *whole, rest = (rest + part).splitlines(keepends=True)
+        yield from whole
+        part = stream.readline(LONGEST_LINE + 1)
+    if rest:
+        yield rest
 
 
 def one_line(value: object) -> str:

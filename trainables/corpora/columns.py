@@ -1,7 +1,7 @@
 """What the columns of a table mean: labelled pairs, or anchors with positives and negatives.
 
-    columns = find_columns(table.columns, table.first, asked=None)
-    for row in columns.rows(table.read(columns.used), Labels(None)):   # (premise, hypothesis, label), or None
+    columns, lacking = find_columns(table.columns, table.first, asked=None), Counter()
+    for row in columns.rows(table.read(columns.used), Labels(None), lacking):   # (premise, hypothesis, label), or None
 
 Known are the names of the hub's NLI data (premise, hypothesis, label), of the original SNLI files (sentence1,
 sentence2, gold_label), and of what sentence-transformers and its miners write (sentence1, sentence2, label; anchor,
@@ -12,6 +12,7 @@ positive, negative or negative_1, negative_2, ...; query, pos, neg with lists). 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -42,8 +43,8 @@ class Labels:
     """What a corpus calls the three labels; `said` is `corpus.labels`, as in `entailment=yes,contradiction=no`."""
 
     def __init__(self, said: str | None) -> None:
-        self.numbers = False
-        """Whether labels were read by their numbers, without a name that says what a number means."""
+        self.numbers: set[int] = set()
+        """Those that were read as labels, without a name that says what a number means."""
         self._said = said
         self._codes: dict[str, int] = {str(code): code for code in range(len(LABELS))}
         self._codes |= {name: code for code, name in enumerate(LABELS)}
@@ -66,8 +67,22 @@ class Labels:
                 f"{where}: unknown label {shown(raw)}; known: {known}, or - for none; name others by "
                 "--labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
             )
-        self.numbers |= self._said is None and text.isdigit()
+        if self._said is None and text.isdigit():
+            self.numbers.add(code)
         return code
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the numbers read so far do not show that there are three."""
+        return 0 < len(self.numbers) < len(LABELS)
+
+    def check_numbers(self, where: str) -> None:
+        """`UserError` where all labels are two numbers: 1 stands for a paraphrase, say, as often as for neutral."""
+        if len(self.numbers) == 2:
+            raise UserError(
+                f"{where}: all labels are {choices(sorted(self.numbers))}, and what two numbers mean differs from "
+                "corpus to corpus; say it by --labels entailment=YOURS,contradiction=YOURS"
+            )
 
 
 @dataclass(frozen=True)
@@ -83,8 +98,8 @@ class LabelledColumns:
         """All columns that are read."""
         return self.premise, self.hypothesis, self.label
 
-    def rows(self, records: Located, labels: Labels) -> Iterator[Row | None]:
-        """One row for each record; None for one without a gold label."""
+    def rows(self, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
+        """One row for each record; None for one without a gold label. Each record needs all columns."""
         for where, record in records:
             _need(self.used, record, where)
             label = labels.code(record[self.label], where)
@@ -108,19 +123,20 @@ class TripletColumns:
         """All columns that are read."""
         return self.anchor, *self.positives, *self.negatives
 
-    def rows(self, records: Located, labels: Labels) -> Iterator[Row | None]:
+    def rows(self, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
         """A row labelled entailment for each positive, one labelled contradiction for each negative. What several
-        records repeat, as miners do with a pair for each of its negatives, comes once."""
+        records repeat, as miners do with a pair for each of its negatives, comes once. `lacking` counts, of each
+        column, the records that have nothing there."""
         seen: set[Row] = set()
         for where, record in records:
-            _need((self.anchor, *self.positives), record, where)
+            _need((self.anchor,), record, where)
             anchor = _text(record[self.anchor], self.anchor, where)
-            positives = [text for column in self.positives for text in _texts(record[column], column, where)]
-            if not positives:
+            texts = {name: _texts(record.get(name), name, where) for name in (*self.positives, *self.negatives)}
+            lacking.update(name for name, found in texts.items() if not found)
+            found = [(anchor, text, ENTAILMENT) for name in self.positives for text in texts[name]]
+            if not found:
                 raise UserError(f"{where}: no positive in {choices(self.positives)}")
-            found = [(anchor, text, ENTAILMENT) for text in positives]
-            for column in self.negatives:
-                found += [(anchor, text, CONTRADICTION) for text in _texts(record.get(column), column, where)]
+            found += [(anchor, text, CONTRADICTION) for name in self.negatives for text in texts[name]]
             for row in found:
                 if row not in seen:
                     seen.add(row)

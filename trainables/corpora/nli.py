@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -59,6 +60,8 @@ class NLIPairs:
     """Whether some were given as anchors with positives and negatives, so that none of these is neutral."""
     labels_read: str | None = None
     """How labels were read, where the source does not name them."""
+    lacking: dict[str, int] = field(default_factory=dict)
+    """Of columns that a row may lack: how many rows of the source have nothing there."""
 
     def __len__(self) -> int:
         return len(self.premises)
@@ -80,8 +83,8 @@ def load_nli(
     """Read labelled pairs; `limit` keeps the first so many that carry a gold label.
 
     `columns` and `labels` are `corpus.columns` and `corpus.labels`. A row whose label is `-`, -1 or empty has no gold
-    label: it is dropped and counted. A broken row, an unknown source or a source without a usable pair raises
-    `UserError` and says where.
+    label: it is dropped and counted. A broken row, an unknown source, one without a usable pair, and one whose labels
+    are two numbers alone raise `UserError` and say where.
     """
     premises: list[str] = []
     hypotheses: list[str] = []
@@ -89,16 +92,23 @@ def load_nli(
     dropped, triplets = 0, False
     texts: dict[str, str] = {}  # SNLI repeats every premise three times; its text is kept once
     files: list[str] = []
-    asked, names = asked_columns(columns), Labels(labels)
+    asked, names, lacking = asked_columns(columns), Labels(labels), Counter[str]()
     scenes_file = scenes.ensure() / "nli" / "train.jsonl" if source == SCENES else None
     for place in [scenes_file] if scenes_file else _places(source):
+        if len(premises) == limit and not names.unsure:
+            break
         table = open_table(place)
-        files.append(SCENES if scenes_file else table.name)
+        if len(premises) != limit:
+            files.append(SCENES if scenes_file else table.name)
         if not table.columns:
             continue
         found = find_columns(table.columns, table.first, asked)
         triplets |= isinstance(found, TripletColumns)
-        for row in found.rows(table.read(found.used), names):
+        for row in found.rows(table.read(found.used), names, lacking):
+            if len(premises) == limit:
+                if names.unsure:
+                    continue
+                break
             if row is None:
                 dropped += 1
                 continue
@@ -106,10 +116,7 @@ def load_nli(
             hypotheses.append(row[1])
             codes.append(row[2])
             file.append(len(files) - 1)
-            if len(premises) == limit:
-                break
-        if len(premises) == limit:
-            break
+    names.check_numbers(f"corpus.nli={source!r}")
     if not premises:
         holds = f"only rows without a gold label ({dropped})" if dropped else "no rows"
         raise UserError(f"no labelled pair in {source!r}: it holds {holds}")
@@ -128,7 +135,8 @@ def load_nli(
         tuple(files),
         np.array(file, dtype=np.int16)[order],
         triplets,
-        "; ".join([TRIPLETS_READ] * triplets + [NUMBERS_READ] * names.numbers) or None,
+        "; ".join([TRIPLETS_READ] * triplets + [NUMBERS_READ] * bool(names.numbers)) or None,
+        dict(lacking),
     )
 
 
@@ -172,7 +180,8 @@ class Census:
     triplets: bool
     """Whether some come from triplets, which have nothing neutral."""
     labels_read: str | None
-    """As in `NLIPairs`."""
+    lacking: dict[str, int]
+    """Both as in `NLIPairs`."""
 
 
 def census(pairs: NLIPairs) -> Census:
@@ -190,6 +199,7 @@ def census(pairs: NLIPairs) -> Census:
         sentences=len(set(chain(pairs.premises, pairs.hypotheses))),
         triplets=pairs.triplets,
         labels_read=pairs.labels_read,
+        lacking=pairs.lacking,
     )
 
 

@@ -18,7 +18,7 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_premises, load_nli, stamps
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
-from trainables.errors import UserError
+from trainables.errors import UserError, shown
 from trainables.kept import KEPT
 from trainables.labels import ENTAILMENT
 from trainables.recipe import CorpusConfig
@@ -122,9 +122,13 @@ def check_source(request: SamplerRequest) -> None:
 
 
 def remarks(request: SamplerRequest) -> list[str]:
-    """How the labels of local files are read, where the files do not name them."""
+    """How the labels of local files are read, where the files do not name them, and what their rows lack."""
     count = _count(request)
-    return [f"corpus.nli={request.corpus.nli!r}: {count.labels_read}"] if count and count.labels_read else []
+    if count is None:
+        return []
+    told = [count.labels_read] if count.labels_read else []
+    told += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
+    return [f"corpus.nli={request.corpus.nli!r}: {one}" for one in told]
 
 
 def _load(request: SamplerRequest, needs: _Needs) -> NLIPairs:
@@ -206,4 +210,5 @@ def _described(pairs: NLIPairs) -> dict[str, Any]:
         "moved_to_their_premise": pairs.moved,
         "fingerprint": pairs.fingerprint,
         **({"labels": pairs.labels_read} if pairs.labels_read else {}),
+        **({"missing": pairs.lacking} if pairs.lacking else {}),
     }

@@ -12,12 +12,12 @@ and keeps a copy of each file in its cache.
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,9 @@ from trainables.corpora.text_lines import (
     json_object,
     most_unpacked,
     numbered_lines,
+    refusal,
 )
+from trainables.delimited import csv_rows, named_twice, tsv_rows
 from trainables.errors import UserError, choices, reason
 from trainables.files import expanded
 
@@ -46,12 +48,12 @@ class Table:
 
     name: str
     columns: tuple[str, ...]
-    """Of its first row; none where it has no row."""
+    """Of all its rows, of which each may lack some; none where it has no row."""
     first: str
     """Where its first row stands, for messages."""
     read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]
     """From the columns that are wanted: each row, and where it stands. Other columns may be among them. A label that
-    the table numbers and names is given by its name. To be called once."""
+    the table numbers and names is given by its name."""
 
 
 def find_tables(source: str) -> list[Path | str]:
@@ -122,14 +124,15 @@ def _suffix(file: Path) -> str:
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]]) -> Callable[[Path], Table]:
-    """A reader of text files, from a function that reads rows."""
+def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]], alike: bool = False) -> Callable[[Path], Table]:
+    """A reader of text files, from a function that reads rows; `alike` where all rows have the columns of the first."""
 
     def open_file(file: Path) -> Table:
-        stream = rows(file)
-        begin = list(islice(stream, 1))
-        where, record = begin[0] if begin else (str(file), {})
-        return Table(str(file), tuple(record), where, lambda _: chain(begin, stream))
+        first, columns = str(file), dict[str, None]()
+        for number, (where, record) in enumerate(islice(rows(file), 1 if alike else None)):
+            first = first if number else where
+            columns |= dict.fromkeys(record)
+        return Table(str(file), tuple(columns), first, lambda _: rows(file))
 
     return open_file
 
@@ -153,42 +156,20 @@ def _json(file: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _csv(file: Path) -> Iterator[tuple[str, Record]]:
-    """With commas, semicolons or tabs between columns, whichever the header has most of."""
-    lines = (line for _, line in numbered_lines(file))
-    header = next(lines, "")
-    reader = csv.reader(chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True)
-    try:
-        columns = next(reader, [])
-        for fields in reader:
-            if fields:
-                where = f"{file}, line {reader.line_num}"
-                yield where, _fields(columns, fields, where)
-    except csv.Error as error:
-        raise UserError(f"{file}, line {reader.line_num}: not CSV ({reason(error)})") from None
+    for number, row in csv_rows(numbered_lines(file), partial(refusal, file)):
+        yield f"{file}, line {number}", row
 
 
 def _tsv(file: Path) -> Iterator[tuple[str, Record]]:
-    """A row a line; a field in quotes, with those inside doubled, is taken out of them, any other is as it stands."""
-    columns: list[str] | None = None
-    for number, line in numbered_lines(file):
-        fields = [_unquoted(field) for field in line.rstrip("\r\n").split("\t")]
-        where = f"{file}, line {number}"
-        if columns is None:
-            columns = fields
-        elif line.strip():
-            yield where, _fields(columns, fields, where)
+    """A field in quotes, with those inside doubled, is taken out of them, any other is as it stands."""
+    for number, row in tsv_rows(numbered_lines(file), partial(refusal, file), _unquoted):
+        yield f"{file}, line {number}", row
 
 
 def _unquoted(field: str) -> str:
     inner = field[1:-1]
     quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
     return inner.replace('""', '"') if quoted else field
-
-
-def _fields(columns: Sequence[str], fields: Sequence[str], where: str) -> Record:
-    if len(fields) != len(columns):
-        raise UserError(f"{where}: {len(fields)} columns where the header has {len(columns)}")
-    return dict(zip(columns, fields, strict=True))
 
 
 def _parquet(file: Path) -> Table:
@@ -223,6 +204,9 @@ def _parquet(file: Path) -> Table:
             names = _class_names(datasets.Features.from_arrow_schema(schema))
     except _BROKEN as error:
         raise _unreadable(0, error) from None
+    problem = named_twice(schema.names)
+    if problem:
+        raise UserError(f"{file}: {problem}")
     return Table(str(file), tuple(schema.names), f"{file}, row 1", read)
 
 
@@ -281,7 +265,12 @@ def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record
     return record
 
 
-_TEXT = {".jsonl": _of_rows(_jsonl), ".json": _of_rows(_json), ".csv": _of_rows(_csv), ".tsv": _of_rows(_tsv)}
+_TEXT = {
+    ".jsonl": _of_rows(_jsonl),
+    ".json": _of_rows(_json),
+    ".csv": _of_rows(_csv, alike=True),
+    ".tsv": _of_rows(_tsv, alike=True),
+}
 READERS: dict[str, Callable[[Path], Table]] = {
     **_TEXT,
     ".parquet": _parquet,

@@ -30,13 +30,13 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
     most = most_unpacked(file) if _is_packed(file) else None
     try:
         with _open(file) as stream:
-            for number, line in bounded_lines(stream, lambda at, problem: _refusal(file, at, problem)):
+            for number, line in bounded_lines(stream, lambda at, problem: refusal(file, at, problem)):
                 unpacked += len(line)
                 if most is not None and unpacked > most:
                     raise UserError(f"{file}, after line {number}: {TOO_MUCH_UNPACKED}")
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        raise _refusal(file, number, f"not UTF-8 ({error.reason})") from None
+        raise refusal(file, number, f"not UTF-8 ({error.reason})") from None
     except _UNREADABLE as error:
         raise UserError(f"{file}, after line {number}: not a readable gzip file ({error})") from None
 
@@ -56,7 +56,7 @@ def json_array(file: Path) -> list[Any] | None:
             raise UserError(f"{file}: a JSON array of more than {LONGEST_ARRAY >> 20} MiB; write it as JSON lines")
         records: list[Any] = _parsed(content.decode(), str(file), "a JSON array")
     except UnicodeDecodeError as error:
-        raise _refusal(file, content.count(b"\n", 0, error.start) + 1, f"not UTF-8 ({error.reason})") from None
+        raise refusal(file, content.count(b"\n", 0, error.start) + 1, f"not UTF-8 ({error.reason})") from None
     except _UNREADABLE as error:
         raise UserError(f"{file}: not a readable gzip file ({error})") from None
     return records
@@ -78,7 +78,8 @@ def _open(file: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(file, "rb")) if _is_packed(file) else file.open("rb")
 
 
-def _refusal(file: Path, number: int, problem: str) -> UserError:
+def refusal(file: Path, number: int, problem: str) -> UserError:
+    """The one sentence about a line."""
     return UserError(f"{file}, line {number}: {problem}")
 
 

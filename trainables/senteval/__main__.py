@@ -106,6 +106,7 @@ def as_json(result: Evaluation, averages: Mapping[str, float | None], encoder: s
         "protocol": result.protocol,
         "encoder": encoder,
         "tasks": result.tasks,
+        "scales": result.scales,
         "means": averages,
         "seconds": round(result.seconds, 3),
         "encoding_seconds": round(result.encoding_seconds, 3),
@@ -118,7 +119,8 @@ def table(result: Evaluation, averages: Mapping[str, float | None]) -> str:
     labels = {name: f"mean of {name}" for name in averages}
     width = max(map(len, [*result.tasks, *labels.values()]))
     for name, scores in result.tasks.items():
-        lines.append(f"{name:<{width}}  {_line(scores)}")
+        scale = "  scores from {:g} to {:g}".format(*result.scales[name]) if name in result.scales else ""
+        lines.append(f"{name:<{width}}  {_line(scores)}{scale}")
     for name, value in averages.items():
         metrics = dict.fromkeys(TASKS[task].metric for task in groups()[name])
         shown = "—  a score is missing" if value is None else f"{value:.2f}  ({', '.join(metrics)})"

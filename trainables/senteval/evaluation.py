@@ -14,7 +14,7 @@ from trainables.errors import UserError
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.protocol import protocol_named
 from trainables.senteval.scorers import SCORERS, Numbers
-from trainables.senteval.tasks import GROUPS, TASKS, Task, task_names
+from trainables.senteval.tasks import GROUPS, TASKS, Task, needs_scale, task_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,8 @@ class Evaluation:
     the order of its lines. `regressed` holds what the trained regressor predicts for the same pairs (relatedness),
     `dev` the cosines and right answers of its development part, and `items` a digest of the items. `geometry` says how
     the embeddings lie (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is
-    simply not there is no error.
+    simply not there is no error. `scales` says from which lowest to which highest training score the regressor's bins
+    were laid, of tasks whose entry does not say it.
     """
 
     protocol: str
@@ -53,6 +54,7 @@ class Evaluation:
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
@@ -174,6 +176,7 @@ def score_embeddings(
         seconds=embeddings.seconds + time.perf_counter() - begin,
         encoding_seconds=embeddings.seconds,
         errors=errors,
+        scales={name: read[name].splits["train"].scale for name in found if needs_scale(TASKS[name])},
     )
 
 

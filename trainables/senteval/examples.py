@@ -20,6 +20,11 @@ class Split:
     def __len__(self) -> int:
         return len(self.left)
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The lowest and the highest score."""
+        return float(self.labels.min()), float(self.labels.max())
+
     def copy(self) -> Split:
         """One that may be changed; the texts themselves, which cannot be, are shared."""
         right, images = self.right, self.images

@@ -6,6 +6,7 @@ their label, so their order depends on nothing but the data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from trainables.registry import load
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.readers import READERS
 from trainables.senteval.scorers import SCORERS, THREE
-from trainables.senteval.tasks import Task
+from trainables.senteval.tasks import Task, needs_scale
 from trainables.senteval.text_files import broken, class_number, read_fields, read_lines, read_text, score_within
 
 _STS_SCALE = (0, 5)
@@ -41,6 +42,12 @@ def read_task(task: Task, data: Path) -> TaskData:
         name, split = next(iter(result.splits.items()))
         if len(np.unique(split.labels)) < 2:
             raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {paths[0]} have one label")
+    if needs_scale(task):
+        low, high = result.splits["train"].scale
+        if not 0 < high - low < math.inf:
+            raise UserError(
+                f"{task.name}: the scores in {paths[0]} go from {low:g} to {high:g}, which is no scale to learn"
+            )
     return result
 
 

@@ -19,7 +19,8 @@ _BATCH, _CHECK, _TENACITY, _MAX_EPOCHS = 64, 50, 3, 1000
 def fit_regressor(
     train: Tensor, scores: np.ndarray, dev: Tensor, dev_scores: np.ndarray, dim: int, seed: int
 ) -> Callable[[Tensor], np.ndarray]:
-    """Fit and return a function from feature rows (n, width) to expected bins (n,).
+    """Fit and return a function from feature rows (n, width) to expected bins (n,). `scores` are on the bins' scale;
+    those of dev may be on any.
 
     Every 50 epochs the Pearson correlation on dev is taken; training stops once more than 3 checks, in total,
     have failed to improve, or with the first check after 1000 epochs. The best weights are kept.
@@ -47,6 +48,12 @@ def fit_regressor(
         else:
             failures += 1
     return lambda rows: _expected(rows, best)
+
+
+def onto_bins(scores: np.ndarray, scale: tuple[float, float]) -> np.ndarray:
+    """(n,) -> (n,): the linear map that takes the ends of a scale to the first and the last bin."""
+    low, high = scale
+    return scores if scale == (1, BINS) else 1 + (BINS - 1) * ((scores - low) / (high - low))
 
 
 def bins(scores: np.ndarray) -> np.ndarray:

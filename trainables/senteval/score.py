@@ -16,7 +16,7 @@ from trainables.senteval.correlation import cosine, pearson, spearman
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.features import Pairs, Singles
 from trainables.senteval.protocol import Protocol
-from trainables.senteval.regressor import fit_regressor
+from trainables.senteval.regressor import fit_regressor, onto_bins
 from trainables.senteval.retrieval import fit_projections
 from trainables.senteval.scorers import SCORERS, Numbers
 from trainables.senteval.tasks import Task
@@ -182,11 +182,12 @@ def similarity(given: Embedded, protocol: Protocol, seed: int) -> Scores:
 
 
 def relatedness(given: Embedded, protocol: Protocol, seed: int) -> Scores:
-    """STS benchmark and SICK relatedness, by cosine and by the trained regressor."""
+    """STS benchmark, SICK relatedness and the like, by cosine and by the trained regressor."""
     splits = given.data.splits
     dev, test = splits["dev"], splits["test"]
     train_rows, dev_rows, test_rows = (_all(given.rows(name), len(splits[name])) for name in ("train", "dev", "test"))
-    predict = fit_regressor(train_rows, splits["train"].labels, dev_rows, dev.labels, given.rows("dev").dim, seed)
+    train = onto_bins(splits["train"].labels, given.task.scale or splits["train"].scale)
+    predict = fit_regressor(train_rows, train, dev_rows, dev.labels, given.rows("dev").dim, seed)
     regressed = predict(test_rows)
     predictions, on_dev = given.cosine(test), given.cosine(dev)
     numbers: Numbers = {

@@ -41,8 +41,6 @@ class Scorer:
     """What it needs the examples to be labelled with."""
     unfitted: tuple[str, ...] = ()
     """Those of the numbers that no classifier or regressor is fitted for, so that the protocol cannot move them."""
-    scale: tuple[float, float] | None = None
-    """Between which numbers the scores of pairs must lie; None takes any."""
 
 
 _ACCURACY = ("dev_accuracy", "test_accuracy")
@@ -98,7 +96,6 @@ SCORERS: Registry[Scorer] = Registry(
         splits=THREE,
         target="scores",
         unfitted=("dev_spearman_cosine", "test_spearman_cosine"),
-        scale=(0, 5),
     ),
     Scorer(
         "retrieval",

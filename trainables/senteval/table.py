@@ -4,28 +4,28 @@
     sentence1<TAB>sentence2<TAB>label        a pair and its class
     sentence1<TAB>sentence2<TAB>score        a pair and how similar its sentences are
 
-Further columns are ignored. The first line of a TSV or CSV file names the columns; in a TSV file a quote is a
-character like any other. A task whose kind fits classifiers takes `label`, one that correlates takes `score`. Classes
-are those of `Task.labels`, or else those of the first file in the order of the alphabet. Examples stay in the order of
-their files.
+Further columns are ignored. The first line of a TSV or CSV file that is not blank names the columns; in a TSV file a
+quote is a character like any other. A task whose kind fits classifiers takes `label`, one that correlates takes
+`score`. Classes are those of `Task.labels`, or else those of the first file in the order of the alphabet. Examples stay
+in the order of their files.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from trainables.delimited import csv_rows, tsv_rows
 from trainables.errors import UserError, choices, is_text, listed, reason, shown
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import Task
-from trainables.senteval.text_files import broken, class_number, read_lines, read_text, score_within
+from trainables.senteval.text_files import broken, class_number, read_lines, score_within
 from trainables.typed import parse_json
 
 Line = tuple[int, Mapping[str, object]]
@@ -41,7 +41,7 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
         if not table.lines:
             raise UserError(f"{path} holds no example")
     if scorer.target == "scores":
-        scale = scorer.scale or (-math.inf, math.inf)
+        scale = task.scale or (-math.inf, math.inf)
         return TaskData({name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()})
     labels = task.labels or tables[names[0]].labels()
     splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
@@ -56,8 +56,8 @@ class _Table:
     lines: list[Line]
 
     def sentences(self) -> tuple[list[str], list[str] | None]:
-        """The sentences, and the second ones where the file has a column for them."""
-        columns = self.lines[0][1]
+        """The sentences, and the second ones where the file has a column for them, of which each line needs one."""
+        columns = {column for _, values in self.lines for column in values}
         left = self._sentences("sentence1" if "sentence1" in columns else "sentence")
         return left, self._sentences("sentence2") if "sentence2" in columns else None
 
@@ -98,38 +98,11 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def _tsv(path: Path) -> Iterator[Line]:
-    (_, header), *rest = read_lines(path)
-    yield from _named(path, header.split("\t"), ((number, line.split("\t")) for number, line in rest if line))
+    return tsv_rows(read_lines(path), partial(broken, path))
 
 
 def _csv(path: Path) -> Iterator[Line]:
-    reader = csv.reader(io.StringIO(read_text(path)), strict=True)
-
-    def records() -> Iterator[tuple[int, list[str]]]:
-        while True:
-            number = reader.line_num + 1  # a record may go over several lines
-            try:
-                record = next(reader, None)
-            except csv.Error as error:
-                raise broken(path, number, reason(error)) from None
-            if record is None:
-                return
-            if record:
-                yield number, record
-
-    found = records()
-    _, header = next(found)
-    yield from _named(path, header, found)
-
-
-def _named(path: Path, header: Sequence[str], records: Iterator[tuple[int, list[str]]]) -> Iterator[Line]:
-    columns = [column.strip() for column in header]
-    if len(set(columns)) < len(columns):
-        raise broken(path, 1, f"a column is named twice: {listed(sorted(columns))}")
-    for number, fields in records:
-        if len(fields) != len(columns):
-            raise broken(path, number, f"expected {len(columns)} columns as in line 1, found {len(fields)}")
-        yield number, dict(zip(columns, fields, strict=True))
+    return csv_rows(((number, f"{line}\n") for number, line in read_lines(path)), partial(broken, path))
 
 
 def _jsonl(path: Path) -> Iterator[Line]:

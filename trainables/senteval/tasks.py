@@ -54,6 +54,9 @@ class Task:
     max_epochs: int | None = None
     decays: tuple[float, ...] | None = None
     """L2 values to choose from."""
+    scale: tuple[float, float] | None = None
+    """Of relatedness: the scores that stand for the first and the last bin of its regressor; None takes the lowest and
+    the highest of the training part."""
 
     def __post_init__(self) -> None:
         scorer, reader = SCORERS[self.kind], READERS[self.layout]
@@ -66,6 +69,8 @@ class Task:
             raise UserError(f"{self.name!r} names a group of tasks; give the task another name")
         if self.f1 and scorer.target != "classes":
             raise UserError(f"task {self.name}: there is no F1 where the kind is {self.kind!r}")
+        if self.scale is not None and (self.kind != "relatedness" or not self.scale[0] < self.scale[1]):
+            raise UserError(f"task {self.name}: scale={self.scale} must be the lowest and highest score of relatedness")
         _check_fit(self, scorer, reader)
         _check_files(self, scorer, reader)
         if self.metric not in self.numbers:
@@ -78,6 +83,11 @@ class Task:
     def numbers(self) -> tuple[str, ...]:
         """Names of the numbers that it is scored with."""
         return (*SCORERS[self.kind].numbers, *(("test_f1",) if self.f1 else ()))
+
+
+def needs_scale(task: Task) -> bool:
+    """Whether the scale of its scores is read from its training part."""
+    return task.kind == "relatedness" and task.scale is None
 
 
 def _check_fit(task: Task, scorer: Scorer, reader: Reader) -> None:
@@ -210,7 +220,7 @@ _ROWS = (
         groups=("downstream",),
         chance=56.7,
     ),
-    Task("SICKRelatedness", "relatedness", "sick", _SICK, (4_500, 500, 4_927), groups=("downstream",)),
+    Task("SICKRelatedness", "relatedness", "sick", _SICK, (4_500, 500, 4_927), groups=("downstream",), scale=(1, 5)),
     Task(
         "STSBenchmark",
         "relatedness",
@@ -218,6 +228,7 @@ _ROWS = (
         _splits("STS/STSBenchmark", "sts-train.csv", "sts-dev.csv", "sts-test.csv"),
         (5_749, 1_500, 1_379),
         groups=("downstream",),
+        scale=(1, 5),  # as the original has it, though these scores begin at 0
     ),
     Task(
         "ImageCaptionRetrieval",

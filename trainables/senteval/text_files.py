@@ -20,7 +20,7 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
                 pass
         content = path.read_text(encoding=encoding)
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = len((path.read_bytes()[: error.start] + b"?").splitlines())
         raise broken(path, line, f"not {encoding.removesuffix('-sig')} text (byte {error.start})") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None

@@ -82,10 +82,12 @@ def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluati
     return score_embeddings(embeddings, senteval_folder(config), config.tasks, config.protocol)
 
 
-def describe_senteval(config: EvaluationConfig) -> dict[str, Any]:
+def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation data, for the record."""
     digits = fingerprint(senteval_folder(config), config.tasks)
-    return {"senteval": {"source": config.senteval, "fingerprint": digits}}
+    scales = {name: f"{low:g} to {high:g}" for name, (low, high) in evaluation.scales.items()}
+    read = {"scales of scores": scales} if scales else {}
+    return {"senteval": {"source": config.senteval, "fingerprint": digits, **read}}
 
 
 def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode], T]) -> T | None:
