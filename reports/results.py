@@ -14,7 +14,7 @@ from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
-from search_spaces.goals import Goal, searched, selection
+from search_spaces.goals import Goal, searched
 from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
@@ -190,6 +190,17 @@ class Results:
         return searched(self.space.goals)
 
     @cached_property
+    def measured_goals(self) -> tuple[Goal, ...]:
+        """The goals that some finished trial has a value of."""
+        recipes = self.recipes.values()
+        return tuple(goal for goal in self.goals if any(self.goal(records, goal) for records in recipes))
+
+    def of_goals(self, records: Sequence[Record]) -> tuple[Measured, ...] | None:
+        """All measured goals over the seeds of one recipe; None where one is missing."""
+        found = [score for goal in self.measured_goals if (score := self.goal(records, goal)) is not None]
+        return tuple(found) if len(found) == len(self.measured_goals) else None
+
+    @cached_property
     def above_limits(self) -> dict[str, dict[str, float]]:
         """By recipe hash, the limits of trials that a recipe is above in the mean over its seeds, and that mean."""
         found = {
@@ -197,10 +208,6 @@ class Results:
             for recipe_hash, records in self.recipes.items()
         }
         return {recipe_hash: means for recipe_hash, means in found.items() if means}
-
-    def selection(self, records: Sequence[Record]) -> Measured | None:
-        """What a search without goals maximises, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: selection(record.scores))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""

@@ -19,7 +19,6 @@ from reports.sections.importance import write_importance
 from reports.sections.words import changes, interval
 from reports.statistics import Measured, holm
 from reports.true_scores import Scored, true_scores
-from search_spaces.goals import SELECTION
 
 SHOWN = 10
 """So many of the best explored recipes are in the table."""
@@ -85,9 +84,11 @@ def write(results: Results, pictures: Path) -> str:
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
     records = results.recipes.get(recipe_hash, [])
-    goal = results.goals[0] if len(results.goals) == 1 else SELECTION
-    score = results.goal(records, goal)
-    return None if score is None else Candidate(name, recipe_hash, records, score, goal.upward(score.mean))
+    for goal in results.goals:
+        score = results.goal(records, goal)
+        if score is not None:
+            return Candidate(name, recipe_hash, records, score, goal.upward(score.mean))
+    return None
 
 
 def _counts(results: Results, explored: list[Candidate]) -> str:
