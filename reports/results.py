@@ -180,9 +180,25 @@ class Results:
         """A table's figure, over the seeds of one recipe."""
         return self.of_figure(records, quantity(table, column))
 
+    @cached_property
+    def stopped(self) -> set[str]:
+        """Hashes of the recipes that a scheduler stopped early, or whose loss was no number while it judged them. In
+        studies of older versions it stopped them seed by seed, and those that went on have scores."""
+        return {record.recipe_hash for record in self.records if record.status == "pruned" and record.judged}
+
+    def deciding(self, records: Sequence[Record]) -> list[Record]:
+        """Those of one recipe's trials that say how good it is.
+
+        None where a scheduler stopped the recipe. A trial that a scheduler let go on has scores that were selected: it
+        does not count where there are others, which it had no say in.
+        """
+        if records and records[0].recipe_hash in self.stopped:
+            return []
+        return [record for record in records if not record.judged] or list(records)
+
     def goal(self, records: Sequence[Record], goal: Goal) -> Measured | None:
-        """One of the search's goals, or another, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: goal.of(record.scores, record.cost))
+        """One of the search's goals, or another, over the deciding seeds of one recipe."""
+        return self.over_seeds(self.deciding(records), lambda record: goal.of(record.scores, record.cost))
 
     @cached_property
     def goals(self) -> tuple[Goal, ...]:

@@ -17,11 +17,13 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import Folder
 from reports.live.parts import parts_of
 from reports.results import Results
+from reports.sections import explored, pareto
 from reports.sections.in_short import write as in_short
 from reports.testing import make_study
 from search_spaces.goals import GOALS, SELECTION, Goal, searched
 from study.run import report
 from study.watchers.console import describe
+from trainables.recipe import Recipe
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "python.md"
 OWN = Goal("own", "relatedness (of SICK's development part)", ("SICKRelatedness",), "dev_spearman_cosine")
@@ -140,3 +142,44 @@ def test_of_several_goals_the_best_is_on_the_front(tmp_path: Path) -> None:
 def test_what_is_searched_without_goals_is_the_mean_of_two() -> None:
     scores = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 80.0}}
     assert describe(Record({}, "a", 0, scores=scores), (SELECTION,), ()) == "dev 70.00"
+
+
+RUNGS = {"rungs": [{"rung": 1, "step": 5, "seconds": 1.0, "tokens": 9, "scores": {"sts": 40.0}}]}
+STOPPED = RUNGS | {"stopped": "stopped at rung 1"}
+
+
+def explore(folder: Path, scores: dict[int, tuple[float | None, dict[str, Any]]], weight: float) -> str:
+    """An explored recipe: by seed its score, None where it was stopped, and its training. Its hash."""
+    info = StudyInfo.load(folder)
+    recipe = Recipe.from_flat(info.base).override({"objective.weight": weight})
+    for seed, (score, training) in scores.items():
+        own = {} if score is None else {"STSBenchmark": {"dev_spearman_cosine": score}}
+        status: Any = "finished" if score is not None else "pruned"
+        record = Record(dict(recipe.flat()), recipe.hash, seed, status, own, recipe.evaluation.protocol)
+        Ledger(folder / LEDGER).write(dataclasses.replace(record, training=training, checkpoint=f"models/{record.key}"))
+    dataclasses.replace(info, goals=["sts"], search="optuna", explored=[*info.explored, recipe.hash]).save(folder)
+    return recipe.hash
+
+
+def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path: Path) -> None:
+    """And one that a scheduler stopped under one seed is not ranked by those that it let go on, as older studies have
+    them."""
+    make_study(tmp_path)
+    lucky = explore(tmp_path, {0: (90.0, RUNGS), 1: (60.0, {}), 2: (62.0, {})}, 0.11)
+    steady = explore(tmp_path, {0: (70.0, RUNGS), 1: (69.0, {}), 2: (71.0, {})}, 0.12)
+    alone = explore(tmp_path, {0: (65.0, RUNGS)}, 0.13)
+    stopped = explore(tmp_path, {0: (None, STOPPED), 1: (95.0, RUNGS), 2: (None, STOPPED)}, 0.14)
+    diverged = explore(tmp_path, {0: (58.0, RUNGS), 1: (57.5, {}), 2: (None, {"stopped": "diverged"})}, 0.15)
+    results = Results.load(tmp_path)
+    found = {one.recipe_hash: (one.values[0].mean, one.values[0].seeds) for one in ranking(results)}
+    assert [*found][:4] == [steady, alone, lucky, diverged]
+    assert (found[steady], found[alone], found[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
+    assert found[diverged] == (57.5, 1)
+    assert stopped not in found
+    said = explored.write(results, tmp_path / "pictures")
+    assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in said
+    assert said.count("A recipe's first seed decided") == 1
+    assert re.search(rf"explored +\| `{lucky}` \| [^|]* \| +2 \| 61.00 ", said)
+    assert f"the best explored recipe is `{steady}` (70.00" in said
+    both = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("sts", "seconds")))
+    assert stopped not in pareto.write(both, tmp_path / "pictures")

@@ -65,6 +65,11 @@ def write(results: Results, pictures: Path) -> str:
     ranked = sorted(within, key=place)
     best_row = min(rows, key=place, default=None)
     parts = [_counts(results, explored)]
+    if any(len(item.records) < len(results.recipes[item.recipe_hash]) for item in explored):
+        parts.append(
+            "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
+            "is, here and wherever recipes are ranked."
+        )
     if len(within) < len(explored):
         above = len(explored) - len(within)
         parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
@@ -83,7 +88,7 @@ def write(results: Results, pictures: Path) -> str:
 
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
-    records = results.recipes.get(recipe_hash, [])
+    records = results.deciding(results.recipes.get(recipe_hash, []))
     for goal in results.goals:
         score = results.goal(records, goal)
         if score is not None:
@@ -96,8 +101,9 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
     ends |= dict.fromkeys(results.failures, "failed")
     for record in results.records:
         stopped = "diverged" if str(record.training.get("stopped")).startswith("diverged") else "stopped early"
-        if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than a stopped one
-            ends[record.recipe_hash] = NO_SCORE if record.status == "finished" else stopped
+        through = record.status == "finished" and record.recipe_hash not in results.stopped
+        if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than one that diverged
+            ends[record.recipe_hash] = NO_SCORE if through else stopped
     ends |= {item.recipe_hash: "finished" for item in explored}
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")

@@ -123,7 +123,7 @@ def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:
     """Rows and explored recipes that have every goal, but those above a limit."""
     points = []
     for recipe_hash in dict.fromkeys([*results.labels, *results.explored]):
-        records = results.recipes.get(recipe_hash, [])
+        records = results.deciding(results.recipes.get(recipe_hash, []))
         scores = [score for goal in goals if (score := results.goal(records, goal)) is not None]
         if len(scores) == len(goals) and recipe_hash not in results.above_limits:
             label = results.labels.get(recipe_hash, "")

@@ -147,7 +147,8 @@ class Console(Course):
 
     def _done(self) -> str:
         total = max(self.total, self.ended)
-        perhaps = "up to " if self.outlook.plan.races and self.ended < total else ""
+        plan = self.outlook.plan
+        perhaps = "up to " if (plan.races or plan.first_decides) and self.ended < total else ""
         return f"[{self.ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
