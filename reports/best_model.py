@@ -1,28 +1,61 @@
-"""Which trained model of a study is the best by development score, and where it lies."""
+"""Which recipe of a study is the best by the goals of its search, and which of its trained models."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from reports.ledger import Record
 from reports.racing import of_results
 from reports.results import Results
-from search_spaces.goals import selection
+from reports.statistics import Measured
+from search_spaces.goals import upward_values
 
 
-def best_trial(results: Results) -> Record | None:
-    """Of the recipe with the best development score over its seeds, the seed with the best one that kept its model.
+@dataclass(frozen=True)
+class Ranked:
+    """A finished recipe, with a value for each of the study's measured goals."""
 
-    Recipes above a limit are left out; those that left a race over seeds come last.
+    recipe_hash: str
+    records: list[Record]
+    values: tuple[Measured, ...]
+
+
+def ranking(results: Results) -> list[Ranked]:
+    """The recipes that have every measured goal (`Results.measured_goals`), the best first: by the first goal, and
+    where that is equal by the next. So the first one is on the front of several goals.
+
+    Recipes above a limit are left out; those that left a race over seeds come last, as few seeds may show a mean that
+    more would not.
     """
     races = of_results(results)
     lost = {recipe_hash for recipe_hash, one in races.items() if one.lost}
-    scored = [
-        (recipe_hash not in lost, score.mean, kept)
+    found = [
+        Ranked(recipe_hash, records, values)
         for recipe_hash, records in results.recipes.items()
-        if recipe_hash not in results.above_limits
-        and (kept := [record for record in records if record.checkpoint and selection(record.scores) is not None])
-        and (score := results.selection(records)) is not None
+        if recipe_hash not in results.above_limits and (values := results.of_goals(records))
     ]
-    if not scored:
-        return None
-    *_, kept = max(scored, key=lambda item: (*item[:2], item[2][0].recipe_hash))
-    return max(kept, key=lambda record: (selection(record.scores) or 0.0, -record.seed))
+
+    def place(one: Ranked) -> tuple[bool, list[float], str]:
+        goals = zip(results.measured_goals, one.values, strict=True)
+        return one.recipe_hash in lost, [-goal.upward(value.mean) for goal, value in goals], one.recipe_hash
+
+    return sorted(found, key=place)
+
+
+def best_first(results: Results, records: list[Record]) -> list[Record]:
+    """Trials in the same order, and where that is equal or unknown by seed."""
+
+    def place(record: Record) -> tuple[bool, list[float], int]:
+        values = upward_values(results.measured_goals, record.scores, record.cost)
+        return not values, [-value for value in values or ()], record.seed
+
+    return sorted(records, key=place)
+
+
+def best_trial(results: Results) -> Record | None:
+    """Of the best recipe that kept a model, the best seed that did."""
+    for one in ranking(results):
+        kept = [record for record in one.records if record.checkpoint]
+        if kept:
+            return best_first(results, kept)[0]
+    return None

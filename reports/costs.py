@@ -72,7 +72,7 @@ def _took(means: Mapping[str, float]) -> str:
 
 def _best(results: Results) -> str:
     """The best that keeps the limits, beside the best that does not."""
-    goal = results.goals[0] if len(results.goals) == 1 else SELECTION
+    goal = next((goal for goal in results.measured_goals if not goal.cost), results.goals[0])
     scored = {
         recipe: goal.upward(found.mean)
         for recipe, records in results.recipes.items()

@@ -7,7 +7,6 @@ The folder is what `SentenceTransformer("my-model")` loads, and can be put on th
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 import tempfile
@@ -16,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.best_model import best_first
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, MODELS, Record
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
 from reports.names import to_write
 from reports.results import Results
-from search_spaces.goals import selection
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, meant
 from trainables.fidelity import resolve
@@ -41,7 +40,7 @@ LICENCES = {
 
 
 def export(results: Path, row: str, folder: Path | None = None) -> Path:
-    """Copy the model of the row's best seed by development score into `folder`, and give it a card.
+    """Copy the model of the row's best seed, by the study's goals, into `folder`, and give it a card.
 
     `row` is a row's label or, for a recipe that a search explored, its hash. Without `folder` the model goes into
     `RESULTS/export/HASH-SEED`. Returns the folder, as an absolute path. Raises `UserError` for a row that is not there,
@@ -94,7 +93,7 @@ def _best(results: Results, row: str) -> Record:
 
 
 def _best_first(results: Results, row: str) -> list[Record]:
-    """The row's trials by development score, and where that is equal or unknown by seed."""
+    """The row's trials by what the study looked for."""
     records = results.recipes.get(row) or results.of_row(row)
     if not records and row not in results.asked_rows:
         hint = meant(row, results.asked_rows)
@@ -104,7 +103,7 @@ def _best_first(results: Results, row: str) -> list[Record]:
     if not records[0].recipe["optimisation.epochs"]:
         name = records[0].recipe["encoder.name"]
         raise UserError(f"the row {row!r} was evaluated and not trained, so its model is the encoder itself: {name}")
-    return sorted(records, key=lambda record: (-(selection(record.scores) or -math.inf), record.seed))
+    return best_first(results, records)
 
 
 def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:

@@ -14,7 +14,7 @@ from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
-from search_spaces.goals import Goal, searched, selection
+from search_spaces.goals import Goal, searched
 from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
@@ -180,14 +180,41 @@ class Results:
         """A table's figure, over the seeds of one recipe."""
         return self.of_figure(records, quantity(table, column))
 
+    @cached_property
+    def stopped(self) -> set[str]:
+        """Hashes of the recipes that a scheduler stopped early, or whose loss was no number while it judged them. In
+        studies of older versions it stopped them seed by seed, and those that went on have scores."""
+        return {record.recipe_hash for record in self.records if record.status == "pruned" and record.judged}
+
+    def deciding(self, records: Sequence[Record]) -> list[Record]:
+        """Those of one recipe's trials that say how good it is.
+
+        None where a scheduler stopped the recipe. A trial that a scheduler let go on has scores that were selected: it
+        does not count where there are others, which it had no say in.
+        """
+        if records and records[0].recipe_hash in self.stopped:
+            return []
+        return [record for record in records if not record.judged] or list(records)
+
     def goal(self, records: Sequence[Record], goal: Goal) -> Measured | None:
-        """One of the search's goals, or another, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: goal.of(record.scores, record.cost))
+        """One of the search's goals, or another, over the deciding seeds of one recipe."""
+        return self.over_seeds(self.deciding(records), lambda record: goal.of(record.scores, record.cost))
 
     @cached_property
     def goals(self) -> tuple[Goal, ...]:
         """What the search looks for: the space's goals, or the selection."""
         return searched(self.space.goals)
+
+    @cached_property
+    def measured_goals(self) -> tuple[Goal, ...]:
+        """The goals that some finished trial has a value of."""
+        recipes = self.recipes.values()
+        return tuple(goal for goal in self.goals if any(self.goal(records, goal) for records in recipes))
+
+    def of_goals(self, records: Sequence[Record]) -> tuple[Measured, ...] | None:
+        """All measured goals over the seeds of one recipe; None where one is missing."""
+        found = [score for goal in self.measured_goals if (score := self.goal(records, goal)) is not None]
+        return tuple(found) if len(found) == len(self.measured_goals) else None
 
     @cached_property
     def above_limits(self) -> dict[str, dict[str, float]]:
@@ -197,10 +224,6 @@ class Results:
             for recipe_hash, records in self.recipes.items()
         }
         return {recipe_hash: means for recipe_hash, means in found.items() if means}
-
-    def selection(self, records: Sequence[Record]) -> Measured | None:
-        """What a search without goals maximises, over the seeds of one recipe."""
-        return self.over_seeds(records, lambda record: selection(record.scores))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""

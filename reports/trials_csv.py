@@ -3,7 +3,7 @@
 Its columns, of which each trial fills those that it has:
 
     recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe
-    selection                                        what a search for one goal maximises
+    selection                                        what a search without goals of its own maximises
     average.NAME                                     each average of `search_spaces.averages`
     average.development_GOAL                         each goal of `search_spaces.goals`
     TASK.NUMBER                                      each number of a SentEval task, with `examples` and `seconds`
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from reports.ledger import Record
 from search_spaces.averages import averages
-from search_spaces.goals import GOALS, SELECTION, selection
+from search_spaces.goals import GOALS, SELECTION
 from trainables.files import write_whole
 
 _FORMULA = re.compile(r" *[=@＝＠]| *[+\-＋－](?![\d.,+\-±\[\]% ]*$)")
@@ -58,7 +58,7 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, object]:
         "row": labels.get(record.recipe_hash, ""),
         "seed": record.seed,
         "finished_at": record.finished_at,
-        "selection": selection(record.scores),
+        "selection": SELECTION.of(record.scores, {}),
         "protocol": record.protocol,
     }
     line |= {f"average.{name}": value for name, value in averages(record.scores).items()}

@@ -119,6 +119,7 @@ def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[f
     return there if there and len(there) == len(found) else None
 
 
-def selection(scores: Scores) -> float | None:
-    """What a study without goals maximises: the mean of the `sts` and `transfer` goals, over what is there."""
-    return SELECTION.of(scores, {})
+def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
+    """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name."""
+    one = len(goals) == 1 and not goals[0].cost
+    return [("dev" if one else goal.name, goal.of(scores, cost)) for goal in goals]

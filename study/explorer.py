@@ -35,14 +35,17 @@ class _Group:
 
     number: int
     waiting: set[int]
-    values: dict[int, Sequence[float] | None] = field(default_factory=dict)
-    rungs: dict[int, Mapping[int, Sequence[float]]] = field(default_factory=dict)
+    values: dict[int, Sequence[float]] = field(default_factory=dict)
+    rungs: dict[int, Rungs] = field(default_factory=dict)
     violations: dict[int, Sequence[float] | None] = field(default_factory=dict)
-    pruned: bool = False
 
 
 class Explorer:
-    """Asks Optuna for recipes; all seeds of a recipe are one Optuna trial, whose values are their means."""
+    """Asks Optuna for recipes; all seeds of a recipe are one Optuna trial, whose values are their means.
+
+    A seed that a scheduler could have stopped was selected by its scores: where there are others, the means are theirs
+    alone. With the first seed that was stopped, or failed, so has the recipe.
+    """
 
     def __init__(
         self,
@@ -150,50 +153,47 @@ class Explorer:
         violation: Sequence[float] | None = None,
     ) -> None:
         """A seed is done: its goals' values, or None where it failed or was stopped early (`pruned`).
-        With the last one Optuna is told.
+        With the last one, or the first without values, Optuna is told.
 
-        `rungs` is how far it came: samplers rank stopped trials by it. `violation` has a number for every limit, above
-        0 where it is broken; if some trial has them, all finished ones must.
+        `rungs`, empty for a trial that could not be stopped, is how far it came: samplers rank stopped trials by it.
+        `violation` has a number for every limit, above 0 where it is broken; if some trial has them, all finished ones
+        must.
         """
         group = self.groups.get(recipe_hash)
         if group is None:
             return
         group.waiting.discard(seed)
-        group.pruned |= pruned
-        group.values[seed] = values
-        group.rungs[seed] = dict(rungs)
-        group.violations[seed] = violation
-        if not group.waiting:
+        if values is not None:
+            group.values[seed], group.rungs[seed], group.violations[seed] = values, rungs, violation
+        if values is None or not group.waiting:
             del self.groups[recipe_hash]
-            self._tell(group)
+            if pruned:
+                self._report(group.number, dict(rungs))
+                self.study.tell(group.number, state=TrialState.PRUNED)
+            elif values is None:
+                self.study.tell(group.number, state=TrialState.FAIL)
+            else:
+                self._tell(group)
 
     def _tell(self, group: _Group) -> None:
-        there = [found for found in group.values.values() if found is not None]
-        if group.pruned:
-            self._report(group)
-            self.study.tell(group.number, state=TrialState.PRUNED)
-        elif len(there) < len(group.values):
-            self.study.tell(group.number, state=TrialState.FAIL)
-        else:
-            violations = [found for found in group.violations.values() if found is not None]
-            for limit, violation in enumerate(means(violations) if len(violations) == len(there) else (), 1):
-                self._trial(group.number).set_constraint(f"limit {limit}", violation)
-            self.study.tell(group.number, means(there))
+        violations = [found for found in group.violations.values() if found is not None]
+        for limit, violation in enumerate(means(violations) if len(violations) == len(group.values) else (), 1):
+            self._trial(group.number).set_constraint(f"limit {limit}", violation)
+        free = [values for seed, values in group.values.items() if not group.rungs[seed]]
+        self.study.tell(group.number, means(free or [*group.values.values()]))
 
-    def _report(self, group: _Group) -> None:
-        """Have Optuna know how far a stopped trial came: the means over its seeds at all rungs that each of them saw.
+    def _report(self, number: int, rungs: Mapping[int, Sequence[float]]) -> None:
+        """Have Optuna know how far a stopped trial came.
 
         TPE puts stopped trials behind the finished ones, first by their last rung, then by its value. It takes values
         of rungs for one goal only. For several it is told of a constraint that is broken the less the farther the trial
         came, as TPE orders trials by that too.
         """
-        reached = sorted(set.intersection(*(set(rungs) for rungs in group.rungs.values())))
-        trial = self._trial(group.number)
+        trial = self._trial(number)
         if len(self.study.directions) > 1:
-            trial.set_constraint(STOPPED, SMALL / (1 + max(reached, default=0)))
+            trial.set_constraint(STOPPED, SMALL / (1 + max(rungs, default=0)))
             return
-        for rung in reached:
-            (value,) = means([rungs[rung] for rungs in group.rungs.values()])
+        for rung, (value,) in sorted(rungs.items()):
             trial.report(value, rung)
 
     def _trial(self, number: int) -> optuna.Trial:

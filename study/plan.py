@@ -136,9 +136,15 @@ class Plan:
         return dataclasses.replace(self.request.rungs, measures=measures)
 
     def may_stop(self, trial: PlannedTrial) -> bool:
-        """Whether the scheduler may stop it: never a row, nor a further seed of a race, which runs only where it can
-        change an answer."""
-        return self.rungs is not None and not trial.row and trial.seed in self.seeds
+        """Whether the scheduler may stop it: never a row, and an explored recipe under its first seed alone. The others
+        run where that one came to its end, and all of them to theirs: so they say how good the recipe is, whereas the
+        scores of the first were selected."""
+        return self.rungs is not None and not trial.row and trial.seed == self.seeds[0]
+
+    @property
+    def first_decides(self) -> bool:
+        """Whether explored recipes get their further seeds only where the first one was not stopped."""
+        return self.rungs is not None and self.explored > 0 and len(self.seeds) > 1
 
     @property
     def limits(self) -> Mapping[str, float]:
@@ -282,7 +288,11 @@ def notes(plan: Plan) -> list[str]:
     sampler, scheduler = SAMPLERS[plan.request.sampler], SCHEDULERS[plan.request.scheduler]
     unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
     lost = plan.explored and scheduler.stops and sampler.needs_finished
-    return [*remarks(_recipes(plan)), *([unlearnt] if lost else [])]
+    first = (
+        f"--scheduler {scheduler.name} judges an explored recipe under its first seed; the others run where that one "
+        "came to its end, and alone say how good the recipe is"
+    )
+    return [*remarks(_recipes(plan)), *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
 
 
 def _recipes(plan: Plan) -> list[Recipe]:

@@ -77,10 +77,15 @@ def _parts(plan: Plan, fixed: Sequence[PlannedTrial]) -> str:
     parts = [
         (len(rows), count(len(set(rows)), "row"), len(set(rows))),
         (len(grid), count(len(set(grid)), "recipe") + " of the grid", len(set(grid))),
-        (plan.explored * len(plan.seeds), count(plan.explored, "recipe") + " from Optuna", plan.explored),
+        (plan.explored * len(plan.seeds), _asked(plan), plan.explored),
     ]
     said = [what if trials == recipes else f"{trials:,} of {what}" for trials, what, recipes in parts if trials]
     return ", ".join([*said, count(len(plan.seeds), "seed")])
+
+
+def _asked(plan: Plan) -> str:
+    """`3 recipes from Optuna`; `at most` where the seeds of some may not run."""
+    return f"{count(plan.explored, 'recipe')} from Optuna{' at most' * plan.first_decides}"
 
 
 def _more_by_racing(plan: Plan, fixed: Sequence[PlannedTrial]) -> int:

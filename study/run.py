@@ -96,7 +96,7 @@ def report(plan: Plan) -> bool:
     from reports.markdown import number
     from reports.report import write_report
     from reports.results import Results
-    from search_spaces.goals import selection
+    from search_spaces.goals import in_words
     from study.terminal import printable
 
     report = write_report(plan.results)
@@ -106,8 +106,9 @@ def report(plan: Plan) -> bool:
     best = best_trial(results)
     if best is not None:
         name = printable(results.labels.get(best.recipe_hash, f"explored recipe {best.recipe_hash}"))
-        score = f"dev {number(selection(best.scores))}"
-        print(f"best model: {name} seed {best.seed} ({score}): {plan.place.at(str(best.checkpoint))}", flush=True)
+        goals = in_words(results.goals, best.scores, best.cost)
+        scores = ", ".join(f"{goal} {number(value)}" for goal, value in goals)
+        print(f"best model: {name} seed {best.seed} ({scores}): {plan.place.at(str(best.checkpoint))}", flush=True)
     return True
 
 

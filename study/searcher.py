@@ -19,7 +19,7 @@ import optuna
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, Record, split_key
+from reports.ledger import Ledger, Record, split_key, trial_key
 from reports.ledger.folders import is_key
 from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
@@ -90,7 +90,16 @@ class StudySearcher(Searcher):
         open_recipes = max(0, self.plan.explored - len(self.explored))
         known = [*self.waiting(), *self.running.values()]
         raced = self.race.open(known) if self.race else 0  # perhaps fewer
-        return len(known) + raced + open_recipes * self.plan.most_seeds
+        return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds
+
+    def _undecided(self, known: Sequence[PlannedTrial]) -> int:
+        """Further seeds of explored recipes whose first one may yet be stopped."""
+        if not self.plan.first_decides:
+            return 0
+        first = [trial.recipe.hash for trial in known if self.plan.may_stop(trial)]
+        there = {trial.key for trial in known}
+        keys = (trial_key(recipe_hash, seed) for recipe_hash in first for seed in self.plan.seeds[1:])
+        return sum(key not in there and not self.ledger.has(*split_key(key)) for key in keys)
 
     def waiting(self) -> Iterator[PlannedTrial]:
         """Those that are next, as far as they are chosen."""
@@ -136,6 +145,8 @@ class StudySearcher(Searcher):
             self._seed_finished(planned.recipe, planned.seed, record)
         elif self.explorer is not None and planned.row:
             self._tell_row(planned.recipe, planned.name)
+        if self.plan.first_decides and planned.recipe.hash in self.explored and planned.seed == self.plan.seeds[0]:
+            self._run(planned.recipe)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: a trial counts once its record is kept (`settle`), which may be later."""
@@ -250,11 +261,13 @@ class StudySearcher(Searcher):
         self.asked(self.explored)
 
     def _run(self, recipe: Recipe) -> None:
-        """Queue the seeds of an explored recipe that nobody runs yet; those with a record, or that failed, are
-        finished: a search may ask for a recipe again."""
+        """Queue the seeds of an explored recipe that nobody runs yet, the first alone while it may be stopped; those
+        with a record, or that failed, are finished: a search may ask for a recipe again."""
         open_now = [*self.queue, *self.running.values()]  # a row may be the same
         coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
-        for seed in self.plan.seeds:
+        first = self.ledger.get(recipe.hash, self.plan.seeds[0]) if self.plan.first_decides else None
+        through = first is not None and first.status == "finished"
+        for seed in self.plan.seeds if through or not self.plan.first_decides else self.plan.seeds[:1]:
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             elif seed not in coming:

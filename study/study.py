@@ -95,7 +95,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
     finally:  # also where a person stops it: what is done is reported
         if searcher.limited:
             info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.remaining))
-            say(ended_in_words(info.limited, raced=plan.races))
+            say(ended_in_words(info.limited, raced=plan.races or plan.first_decides))
         try:
             save_info(plan, info, searcher.explored, ledger)
         except OSError as error:  # what ended the study, such as a full disk, may hold on

@@ -70,7 +70,9 @@ class Study:
         self.queue = deque(trials)
         self.begun: set[str] = set()
         space = load_space("scl_ablation")
-        plan: Any = SimpleNamespace(results=results, base=BASE, space=space, limits={}, races=False)
+        plan: Any = SimpleNamespace(
+            results=results, base=BASE, space=space, limits={}, races=False, first_decides=False
+        )
         self.outlook = Outlook(plan, self.ledger, at_once, self.remaining, lambda: iter(self.queue))
         monkeypatch.setattr("time.monotonic", lambda: self.now)
 

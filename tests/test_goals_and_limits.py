@@ -14,7 +14,7 @@ import pytest
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
-from search_spaces.goals import GOALS, SELECTION, Goal, searched, selection, values_of
+from search_spaces.goals import GOALS, SELECTION, Goal, searched, values_of
 from search_spaces.limits import LIMITS, Limit, ended_in_words, exceeded, parse_limits, violations
 from search_spaces.space import Domain
 from study.budget import Budget, check_limits
@@ -83,7 +83,7 @@ class TestRegistries:
     def test_without_goals_the_selection_is_searched_for(self) -> None:
         scores = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 80.0}}
         assert searched(()) == (SELECTION,)
-        assert values_of(searched(()), scores, {}) == [selection(scores)] == [70.0]
+        assert values_of(searched(()), scores, {}) == [SELECTION.of(scores, {})] == [70.0]
         assert values_of(searched(("sts", "seconds")), scores, COST) == [60.0, 90.0]
         assert values_of(searched(("sts", "seconds")), scores, {}) is None
 

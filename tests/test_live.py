@@ -323,17 +323,17 @@ def test_what_did_not_change_is_neither_read_nor_reckoned_again(
     content = path.read_text()
     path.unlink()
     read: list[Path] = []
-    scored: list[object] = []
-    real_read, real_score = ledger_module.read_record, folder_module.selection
+    ranked: list[object] = []
+    real_read, real_rank = ledger_module.read_record, folder_module.ranking
     monkeypatch.setattr(ledger_module, "read_record", lambda path: (read.append(path), real_read(path))[1])
-    monkeypatch.setattr(folder_module, "selection", lambda scores: (scored.append(scores), real_score(scores))[1])
+    monkeypatch.setattr(folder_module, "ranking", lambda results: (ranked.append(results), real_rank(results))[1])
     folder = Folder(tmp_path)
     first = folder.view()
     assert len(read) == len(list((tmp_path / LEDGER).glob("*.json")))
     read.clear()
-    scored.clear()
+    ranked.clear()
     assert folder.view().best == first.best
-    assert (read, scored) == ([], [])
+    assert (read, ranked) == ([], [])
     path.write_text(content)
     folder.view()
     assert read == [path]

@@ -20,7 +20,7 @@ from reports.made_up import DATA
 from reports.report import write_report
 from reports.results import Results
 from reports.testing import make_study
-from search_spaces.goals import selection
+from search_spaces.goals import SELECTION
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 from trainables.senteval.protocol import PROTOCOLS
@@ -240,7 +240,9 @@ class TestExport:
         folder = export(results.folder, ROW, tmp_path / "mine" / "model")
         assert folder == tmp_path / "mine" / "model"
         assert (folder / "seed").read_text() == "1"
-        assert selection(best.scores) == max(selection(record.scores) or 0 for record in results.of_row(ROW))
+        assert SELECTION.of(best.scores, {}) == max(
+            SELECTION.of(record.scores, {}) or 0 for record in results.of_row(ROW)
+        )
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
         ours, theirs = (
             SentenceTransformer(str(path), device="cpu").encode(["two dogs run"])

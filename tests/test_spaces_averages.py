@@ -7,7 +7,7 @@ import re
 import pytest
 
 from search_spaces.averages import AVERAGES, average, averages, describe
-from search_spaces.goals import GOALS, Goal, selection
+from search_spaces.goals import GOALS, SELECTION, Goal
 from search_spaces.paper import Average, cells
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS, TASKS
@@ -131,10 +131,10 @@ def test_goals_and_selection_are_over_what_is_there():
     only = {"MR": SCORES["MR"], "CR": {"dev_accuracy": None}}
     assert GOALS["sts"].of(only, {}) is None
     assert GOALS["transfer"].of(only, {}) == SCORES["MR"]["dev_accuracy"]
-    assert selection(only) == SCORES["MR"]["dev_accuracy"]
-    assert selection({}) is None
+    assert SELECTION.of(only, {}) == SCORES["MR"]["dev_accuracy"]
+    assert SELECTION.of({}, {}) is None
     both = (GOALS["sts"].of(SCORES, {}), GOALS["transfer"].of(SCORES, {}))
-    assert selection(SCORES) == pytest.approx(sum(both) / 2)
+    assert SELECTION.of(SCORES, {}) == pytest.approx(sum(both) / 2)
 
 
 def test_a_goal_is_an_entry():

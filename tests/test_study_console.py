@@ -19,8 +19,9 @@ import pytest
 
 from reports.ledger import Record
 from search_spaces import load_space
+from search_spaces.goals import SELECTION, searched
 from study.watchers import console
-from study.watchers.console import Console, clock_time, describe, passed, rate
+from study.watchers.console import Console, clock_time, describe, legend, passed, rate
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate, spec_of
 
 SHOWN = load_space("scl_ablation").shown
@@ -96,10 +97,20 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_a_line_has_the_spaces_averages_whose_scores_are_there() -> None:
     record = Record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
-    assert describe(record, SHOWN) == "dev 65.00  STS 50.00  took 24 s"
-    assert describe(Record({}, "a", 0), SHOWN) == "dev —"
+    assert describe(record, (SELECTION,), SHOWN) == "dev 65.00  STS 50.00  took 24 s"
+    assert describe(Record({}, "a", 0), (SELECTION,), SHOWN) == "dev —"
     stopped = Record({}, "a", 0, status="pruned", training={"stopped": "diverged: nan"})
-    assert describe(stopped, SHOWN) == "diverged: nan"
+    assert describe(stopped, (SELECTION,), SHOWN) == "diverged: nan"
+
+
+def test_a_line_has_every_goal_that_is_looked_for() -> None:
+    record = Record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
+    goals = searched(("sts", "seconds"))
+    assert describe(record, goals, ()) == "sts 60.00  seconds 24.30  took 24 s"
+    assert legend(goals, ()) == (
+        "sts: a development score that searches look at, in %, higher is better; "
+        "seconds: a cost that searches look at, in s, lower is better"
+    )
 
 
 def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:

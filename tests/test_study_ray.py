@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from reports.ledger import Curves, Progress
-from search_spaces.goals import selection
+from search_spaces.goals import SELECTION
 from tests.conftest import PLANTED, TOKEN
 
 pytestmark = pytest.mark.ray
@@ -119,7 +119,7 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     for record in found.values():
         assert record["cost"]["workers"] == 2
         stopped = record["status"] == "pruned"
-        assert (selection(record["scores"]) is None) == stopped
+        assert (SELECTION.of(record["scores"], {}) is None) == stopped
         assert record["versions"]["plugins"]
         assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
         course = record["training"].get("rungs", [])
@@ -155,7 +155,7 @@ def test_declutrs_spans_with_masked_language_modelling(cluster: dict[str, str], 
     assert done.returncode == 0, done.stdout + done.stderr
     (record,) = records(results).values()
     assert record["status"] == "finished"
-    assert 0 < (selection(record["scores"]) or 0) <= 100
+    assert 0 < (SELECTION.of(record["scores"], {}) or 0) <= 100
     assert (results / record["checkpoint"] / "modules.json").is_file()
     assert row in (results / "report.md").read_text()
 
@@ -183,7 +183,7 @@ def test_ray_job_submit_with_token_authentication(sent: bool, cluster: dict[str,
     found = [*records(results).values()]
     assert len(found) == 1 + 2  # an encoder that is evaluated as it is has one seed
     assert {record["status"] for record in found} == {"finished"}
-    assert all(0 < (selection(record["scores"]) or 0) <= 100 for record in found)
+    assert all(0 < (SELECTION.of(record["scores"], {}) or 0) <= 100 for record in found)
     trained = [record for record in found if record["training"].get("steps")]
     assert [record["training"]["population"] for record in trained] == [2, 2]
     assert all((results / record["checkpoint"] / "modules.json").is_file() for record in trained)

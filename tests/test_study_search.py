@@ -184,22 +184,69 @@ def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> 
 
 def rungs(*scores: dict[str, float]) -> dict[str, Any]:
     """A training as a record has it."""
-    return {"rungs": [{"rung": rung, "step": 10 * rung, "scores": score} for rung, score in enumerate(scores, 1)]}
+    told = {"seconds": 1.0, "tokens": 10}
+    return {
+        "rungs": [{"rung": rung, "step": 10 * rung, "scores": score} | told for rung, score in enumerate(scores, 1)]
+    }
 
 
 def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
-    """The means over the seeds, at the rungs that each of them saw."""
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--seeds", "2")
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--scheduler", "asha")
     _, ledger, searcher = make(tmp_path, *arguments)
-    courses = {0: rungs({"sts": 40.0}, {"sts": 50.0}, {"sts": 60.0}), 1: rungs({"sts": 30.0}, {"sts": 44.0})}
     run_all(searcher, ledger, limit=len(searcher.queue))
-    for seed in (0, 1):
-        config: Any = searcher.suggest(f"e{seed}")
-        content = {"status": "pruned"} if seed else {"scores": dev(70.0)}
-        finish(searcher, ledger, config, None, training=courses[seed], **content)
+    config: Any = searcher.suggest("e")
+    finish(searcher, ledger, config, None, training=rungs({"sts": 40.0}, {"sts": 50.0}), status="pruned")
     assert searcher.explorer is not None
     (trial,) = searcher.explorer.study.get_trials(states=[TrialState.PRUNED])
-    assert trial.intermediate_values == {1: 35.0, 2: 47.0}
+    assert trial.intermediate_values == {1: 40.0, 2: 50.0}
+
+
+def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Path) -> None:
+    """With a scheduler and three seeds: the first decides, the others alone are what Optuna is told; also where the
+    study is killed between them, and continued."""
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha", "--seeds", "3")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    run_all(searcher, ledger, limit=len(searcher.queue))  # rows run under all seeds
+    assert searcher.remaining == 9
+
+    def next_one() -> Any:
+        config: Any = searcher.suggest("e")
+        (task,) = config["trials"]
+        return config, task["name"], task["seed"]
+
+    config, *first = next_one()
+    assert first == ["optuna 1", 0]
+    assert searcher.remaining == 9  # its further seeds may come
+    finish(searcher, ledger, config, None, training=rungs({"sts": 30.0}), status="pruned")
+    assert searcher.remaining == 6
+    config, *second = next_one()
+    _, *third = next_one()
+    assert (second, third) == (["optuna 2", 0], ["optuna 3", 0])
+    finish(searcher, ledger, config, 70.0, training=rungs({"sts": 50.0}, {"sts": 60.0}))
+    assert searcher.remaining == 5
+    config, *further = next_one()
+    assert further == ["optuna 2", 1]
+    assert not plan.may_stop(PlannedTrial(Recipe.from_flat(config["trials"][0]["recipe"]), 1, "optuna 2", row=False))
+    finish(searcher, ledger, config, 62.0)
+    _, _, searcher = make(tmp_path, *arguments)  # killed, while the second's last and the third's first seed run
+    assert searcher.remaining == 4
+    handed = [next_one(), next_one()]
+    assert [one[1:] for one in handed] == [("optuna 2", 2), ("optuna 3", 0)]
+    finish(searcher, ledger, handed[0][0], 60.0)
+    finish(searcher, ledger, handed[1][0], None)  # the third fails, and no more seeds of it run
+    assert searcher.suggest("e") == Searcher.FINISHED
+    assert searcher.remaining == 0
+    assert searcher.explorer is not None
+    found = [trial for trial in searcher.explorer.study.get_trials() if "name" in trial.user_attrs]
+    assert [trial.state for trial in found] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
+    assert found[1].value == 61.0
+    _, _, again = make(tmp_path, *arguments)
+    config = again.suggest("e")
+    assert [(task["name"], task["seed"]) for task in config["trials"]] == [
+        ("optuna 3", 0)
+    ]  # what failed is tried again
+    finish(again, ledger, config, 70.0, training=rungs({"sts": 50.0}))
+    assert [task["seed"] for config in run_all(again, ledger) for task in config["trials"]] == [1, 2]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

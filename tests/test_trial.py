@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search_spaces.goals import selection
+from search_spaces.goals import SELECTION
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import NUMBERS, Progress
@@ -120,7 +120,7 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
         assert len(result.predictions[task]) == len(result.predictions[f"gold.{task}"]) > 10
     assert result.predictions["parts.STS12"].sum() == len(result.predictions["STS12"])
     dev = [result.scores["STSBenchmark"]["dev_spearman_cosine"], result.scores["TREC"]["dev_accuracy"]]
-    assert selection(result.scores) == pytest.approx(sum(dev) / 2)
+    assert SELECTION.of(result.scores, {}) == pytest.approx(sum(dev) / 2)
     assert reporter.rungs == list(range(1, 8))
     assert all(score is not None and -100 <= score <= 100 for score in reporter.scores)
     assert [(told["rung"], told["scores"]["sts"]) for told in result.training["rungs"]] == list(
@@ -253,7 +253,7 @@ def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, tmp_path: Path
     assert reporter.rungs == []
     assert not (tmp_path / "model").exists()
     assert result.scores["STS12"]["spearman_wmean"] is not None
-    assert selection(result.scores) is None  # STS12 has no development part
+    assert SELECTION.of(result.scores, {}) is None  # STS12 has no development part
     assert numbers(run_trial(recipe, 2)) == numbers(result)  # the built-in weights do not depend on the seed
 
 

@@ -76,6 +76,11 @@ class Record:
         """Names the trial's files."""
         return trial_key(self.recipe_hash, self.seed)
 
+    @property
+    def judged(self) -> bool:
+        """Whether a scheduler let it go on, or not, by its scores."""
+        return bool(self.training.get("rungs"))
+
 
 def mean_measured(records: Iterable[Record], name: str) -> float | None:
     """A number of `Record.training`, such as `steps`, over the records that measured it; None where none did."""

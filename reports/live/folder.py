@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import TypeVar
 
+from reports.best_model import ranking
 from reports.ledger import (
     FAILURES,
     LEDGER,
@@ -23,8 +23,7 @@ from reports.ledger import (
     read_failures,
 )
 from reports.ledger.progress import seconds_since, with_curve
-from search_spaces.goals import selection
-from search_spaces.limits import exceeded
+from reports.results import Results
 from trainables.errors import UserError
 
 T = TypeVar("T")
@@ -46,12 +45,13 @@ class Ended:
 
 @dataclass(frozen=True)
 class Best:
-    """A recipe by the development score that searches look at, the mean over its seeds."""
+    """A recipe by what the study looks for, the means over its seeds."""
 
     name: str
     changes: str
     """What an explored recipe changes of the base recipe; empty for a row, whose label says it."""
-    score: float
+    scores: tuple[float, ...]
+    """By the study's goals (`Settled.goals`)."""
     seeds: int
 
 
@@ -66,6 +66,8 @@ class Settled:
     failed: tuple[Ended, ...]
     set_aside: dict[str, str]
     """Records that cannot be right, by file name, with what is wrong."""
+    goals: tuple[str, ...]
+    """What the study looks for and has found, as a table's head says it."""
     best: tuple[Best, ...]
     """Best first."""
     names: dict[str, str]
@@ -126,6 +128,7 @@ class Folder:
                 stopped=settled.stopped,
                 failed=settled.failed,
                 set_aside=settled.set_aside,
+                goals=settled.goals,
                 best=settled.best,
                 names=names,
                 curves=curves,
@@ -140,6 +143,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     info = _or_none(lambda: _info(results), problems)
     records, set_aside = ledger.sift()
     called = _Names(info)
+    space = _or_none(lambda: info.load_space(results), problems) if info else None
+    found = Results(results, info, space, records, set_aside) if info and space else None
     names = {record.key: called.name(record) for record in records}
     stopped = tuple(
         Ended(
@@ -158,7 +163,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         stopped=stopped,
         failed=tuple(_failures(results, names.keys())),
         set_aside=set_aside,
-        best=tuple(_best(records, called, info.limits if info else {})),
+        goals=tuple(goal.short for goal in found.measured_goals) if found else (),
+        best=tuple(_best(found, called)) if found else (),
         names=names,
         problems=tuple(problems),
     )
@@ -191,19 +197,10 @@ def _failures(results: Path, done: Set[str]) -> list[Ended]:
     ]
 
 
-def _best(records: Sequence[Record], called: _Names, limits: Mapping[str, float]) -> list[Best]:
-    """Recipes by development score, but those above a limit."""
-    scored: dict[str, list[tuple[Record, float]]] = {}
-    for record in records:
-        score = selection(record.scores) if record.status == "finished" else None
-        if score is not None:
-            scored.setdefault(record.recipe_hash, []).append((record, score))
-    found = [
-        Best(called.name(those[0][0]), called.changes(those[0][0]), fmean(score for _, score in those), len(those))
-        for those in scored.values()
-        if not exceeded(limits, [record.cost for record, _ in those])
-    ]
-    return sorted(found, key=lambda best: (-best.score, best.name))
+def _best(results: Results, called: _Names) -> Iterator[Best]:
+    for one in ranking(results):
+        record, means = one.records[0], tuple(value.mean for value in one.values)
+        yield Best(called.name(record), called.changes(record), means, max(value.seeds for value in one.values))
 
 
 class _Names:

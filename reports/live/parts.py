@@ -153,12 +153,12 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
 
 def _best(view: View) -> str:
     if not view.best:
-        return "<p>No trial with a development score is finished yet.</p>"
-    rows = [[_words(best), str(best.seeds), number(best.score)] for best in view.best[:BEST_SHOWN]]
+        return "<p>No trial with a score that the study looks for is finished yet.</p>"
+    rows = [[_words(best), str(best.seeds), *map(number, best.scores)] for best in view.best[:BEST_SHOWN]]
     shown = f"The first {len(rows)} of {len(view.best)} recipes" if len(view.best) > len(rows) else "Recipes"
-    by = "by the development score that searches look at, mean over seeds"
+    by = f"by what the study looks for ({escape(', then '.join(view.goals))}), mean over seeds"
     caption = f"{shown} {by}. Who is first now may be so by chance."
-    return table(["recipe", "#seeds", "#dev score"], rows, caption)
+    return table(["recipe", "#seeds", *(f"#{escape(goal)}" for goal in view.goals)], rows, caption)
 
 
 def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:

@@ -19,7 +19,6 @@ from reports.sections.importance import write_importance
 from reports.sections.words import changes, interval
 from reports.statistics import Measured, holm
 from reports.true_scores import Scored, true_scores
-from search_spaces.goals import SELECTION
 
 SHOWN = 10
 """So many of the best explored recipes are in the table."""
@@ -66,6 +65,11 @@ def write(results: Results, pictures: Path) -> str:
     ranked = sorted(within, key=place)
     best_row = min(rows, key=place, default=None)
     parts = [_counts(results, explored)]
+    if any(len(item.records) < len(results.recipes[item.recipe_hash]) for item in explored):
+        parts.append(
+            "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
+            "is, here and wherever recipes are ranked."
+        )
     if len(within) < len(explored):
         above = len(explored) - len(within)
         parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
@@ -84,10 +88,12 @@ def write(results: Results, pictures: Path) -> str:
 
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
-    records = results.recipes.get(recipe_hash, [])
-    goal = results.goals[0] if len(results.goals) == 1 else SELECTION
-    score = results.goal(records, goal)
-    return None if score is None else Candidate(name, recipe_hash, records, score, goal.upward(score.mean))
+    records = results.deciding(results.recipes.get(recipe_hash, []))
+    for goal in results.goals:
+        score = results.goal(records, goal)
+        if score is not None:
+            return Candidate(name, recipe_hash, records, score, goal.upward(score.mean))
+    return None
 
 
 def _counts(results: Results, explored: list[Candidate]) -> str:
@@ -95,8 +101,9 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
     ends |= dict.fromkeys(results.failures, "failed")
     for record in results.records:
         stopped = "diverged" if str(record.training.get("stopped")).startswith("diverged") else "stopped early"
-        if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than a stopped one
-            ends[record.recipe_hash] = NO_SCORE if record.status == "finished" else stopped
+        through = record.status == "finished" and record.recipe_hash not in results.stopped
+        if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than one that diverged
+            ends[record.recipe_hash] = NO_SCORE if through else stopped
     ends |= {item.recipe_hash: "finished" for item in explored}
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")

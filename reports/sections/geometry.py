@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 
+from reports.best_model import ranking
 from reports.evidence import SURE, Evidence
 from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, signed, table, text
@@ -67,10 +68,9 @@ def write(results: Results, pictures: Path) -> str:
     evidence = Evidence.of(results)
     figures = [board.quantity for board in evidence.boards]  # others no row has
     rows = [_lying(label, results.of_row(label), figures, True) for label in results.asked_rows]
-    ranked = sorted(
-        (key for key in results.explored if key in results.recipes),
-        key=lambda key: -(found.mean if (found := results.selection(results.recipes[key])) else 0.0),
-    )
+    best = {one.recipe_hash: place for place, one in enumerate(ranking(results))}
+    asked = (key for key in results.explored if key in results.recipes)
+    ranked = sorted(asked, key=lambda key: best.get(key, len(best)))
     explored = [_lying(f"explored {key}", results.recipes[key], figures, False) for key in ranked]
     rows, explored = ([item for item in items if item.records and item.is_known] for items in (rows, explored))
     if not rows and not explored:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports.best_model import ranking
 from reports.ledger import Record
 from reports.markdown import bullets, code, spread, table, text
 from reports.plots.cosine_panels import heat_map_picture
@@ -29,7 +30,8 @@ class HeatMap:
     """A row's cosines by seed, each `before` and `after` (whichever is there), (sentences, sentences)."""
 
     label: str
-    selection: float
+    place: int
+    """Among the study's recipes, from 0: the lower the better."""
     seeds: list[dict[str, ndarray]]
 
 
@@ -44,13 +46,13 @@ def write(results: Results, pictures: Path) -> str:
         return "The stored cosines are gone: the trials' prediction files are not in the results folder."
     maps = [item for item in maps if not results.is_untrained(item.label)] or maps
     first = next((item for item in maps if item.label == results.space.baseline), maps[0])
-    best = max(maps, key=lambda item: item.selection)
+    best = min(maps, key=lambda item: item.place)
     shown = list({item.label: item for item in (first, best)}.values())
     topics = results.recipe(asked[0]).get("evaluation.heat_map") == TOPICS
     names = [f"{1 + n // 3}{'abc'[n % 3]}" if topics else f"{n + 1}" for n in range(len(sentences))]
     labels = [f"{name}  {_short(sentence)}" for name, sentence in zip(names, sentences, strict=True)]
     path = heat_map_picture(_panels(shown), labels, pictures / "heat-map.svg")
-    of_best = f" and {code(best.label)}, the row with the best development score" if best.label != first.label else ""
+    of_best = f" and {code(best.label)}, the best row by what the study looked for" if best.label != first.label else ""
     parts = [
         f"Cosines of {len(sentences)} sentences under {code(first.label)}{of_best}; of several seeds the first is "
         "drawn.",
@@ -81,8 +83,9 @@ def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
     seeds = [arrays for record in records if (arrays := _arrays(results, record, len(sentences)))]
     if not seeds:
         return None
-    selection = results.selection(records)
-    return HeatMap(label, selection.mean if selection else float("-inf"), seeds)
+    ranked = [one.recipe_hash for one in ranking(results)]
+    place = ranked.index(records[0].recipe_hash) if records[0].recipe_hash in ranked else len(ranked)
+    return HeatMap(label, place, seeds)
 
 
 def _arrays(results: Results, record: Record, size: int) -> dict[str, ndarray]:

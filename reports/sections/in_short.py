@@ -21,7 +21,7 @@ from reports.sections.words import best_rows, interval, order, order_limits, ord
 from reports.statistics import Sample
 from reports.unfinished import extents, needs_seeds, total
 from reports.verdicts import Verdict, judged, settled_by_seeds
-from search_spaces.goals import GOALS, selection
+from search_spaces.goals import Goal
 
 DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}
 """What our figures do with a claim that was decided."""
@@ -378,12 +378,8 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     """Which model was saved and by what it was chosen, and where that is not what the boards rank by."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(best.recipe_hash)}"
-    parts = [goal.label for goal in (GOALS["sts"], GOALS["transfer"]) if goal.of(best.scores, {}) is not None]
-    by = f"the mean of {' and '.join(parts)}" if len(parts) > 1 else parts[0]
-    said = (
-        f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its development score "
-        f"{number(selection(best.scores))}: {by}.{_over_seeds(results, best)}"
-    )
+    by = ", then ".join(_goal(goal, best) for goal in results.measured_goals)
+    said = f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     sets = [board for board in boards if best_rows(board)]
     outside = [
         board for board in sets if any(item.name == row and item.in_best_set is False for item in board.standings)
@@ -397,10 +393,19 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
 
 def _over_seeds(results: Results, best: Record) -> str:
     """A recipe is chosen by its mean over seeds, then the best of its seeds."""
-    score = results.selection(results.recipes[best.recipe_hash])
-    if score is None or score.seeds < 2:
+    scores = results.of_goals(results.recipes[best.recipe_hash])
+    if not scores or scores[0].seeds < 2:
         return ""
-    return f" Over its {score.seeds} seeds the recipe has {number(score.mean)}."
+    return f" Over its {scores[0].seeds} seeds the recipe has {', '.join(number(score.mean) for score in scores)}."
+
+
+def _goal(goal: Goal, record: Record) -> str:
+    """`development score 63.00: the mean of STS (...) and transfer (...)`, or a cost with its unit."""
+    value = number(goal.of(record.scores, record.cost))
+    if goal.cost:
+        return f"{goal.label}, {value} {goal.unit}"
+    parts = [part.label for part in goal.parts if part.of(record.scores, record.cost) is not None] or [goal.label]
+    return f"development score {value}: {'the mean of ' * (len(parts) > 1)}{' and '.join(parts)}"
 
 
 def _within_tolerance(results: Results) -> str:

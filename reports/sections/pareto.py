@@ -44,7 +44,7 @@ def write(results: Results, pictures: Path) -> str:
     """The front over the space's goals: a table, a picture, and how probably each recipe belongs to it."""
     if len(results.space.goals) < 2:
         return ""
-    goals = _measured_goals(results)
+    goals = results.measured_goals
     lacking = [goal for goal in results.goals if goal not in goals]
     parts = [f"The goal {goal.label} is missing: no finished trial has it." for goal in lacking]
     if not goals:
@@ -77,7 +77,7 @@ def write(results: Results, pictures: Path) -> str:
 
 def pareto_in_short(results: Results) -> str:
     """How many recipes are on the front, and the best development score of each goal."""
-    goals = _measured_goals(results)
+    goals = results.measured_goals
     points = _points(results, goals) if goals else []
     if not points:
         return f"No finished trial has {_all_of(goals)} yet."
@@ -123,7 +123,7 @@ def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:
     """Rows and explored recipes that have every goal, but those above a limit."""
     points = []
     for recipe_hash in dict.fromkeys([*results.labels, *results.explored]):
-        records = results.recipes.get(recipe_hash, [])
+        records = results.deciding(results.recipes.get(recipe_hash, []))
         scores = [score for goal in goals if (score := results.goal(records, goal)) is not None]
         if len(scores) == len(goals) and recipe_hash not in results.above_limits:
             label = results.labels.get(recipe_hash, "")
@@ -138,12 +138,6 @@ def _values(records: Sequence[Record], goals: Sequence[Goal], fixed: bool) -> Sc
     found = [values_of(goals, record.scores, record.cost) for record in records]
     upward = [[goal.upward(value) for goal, value in zip(goals, values, strict=True)] for values in found if values]
     return Scored(np.array(upward, dtype=float), fixed)
-
-
-def _measured_goals(results: Results) -> list[Goal]:
-    """The goals that some trial has a value of."""
-    recipes = results.recipes.values()
-    return [goal for goal in results.goals if any(results.goal(records, goal) for records in recipes)]
 
 
 def _all_of(goals: Sequence[Goal]) -> str:

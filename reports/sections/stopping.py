@@ -110,8 +110,8 @@ def _stopped_early(results: Results) -> Stopped | None:
 
 def _ends(results: Results, record: Record) -> list[float | None]:
     """What the search maximises: each goal's value, upward."""
-    found = [(goal, results.goal([record], goal)) for goal in results.goals]
-    return [None if each is None else goal.upward(each.mean) for goal, each in found]
+    found = [(goal, goal.of(record.scores, record.cost)) for goal in results.goals]
+    return [None if value is None else goal.upward(value) for goal, value in found]
 
 
 def saving(found: Stopped, whole: bool = True) -> str:

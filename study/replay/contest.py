@@ -40,6 +40,9 @@ class Contestant:
     make: Callable[[Start], Search]
     stops: bool
     """Whether it may stop trials: only then they pause for a score at the rungs."""
+    first_decides: bool = False
+    """Whether it judges a recipe's first seed alone, and the others run where that one came to its end, as a study's
+    do; else all seeds run at once, and each is judged."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +133,10 @@ class Arena:
         courses = self._stopping if contestant.stops else self._whole
         search = contestant.make(Start(self.recorded, courses.rungs, seeds[:least], repeat))
         whole = float(np.nan_to_num(self.recorded.seconds[:, list(seeds)]).max(axis=2).sum())
-        history = simulate(courses, search, seeds, self.terms.workers, self._allowance(whole), race)
+        first = contestant.first_decides and contestant.stops
+        history = simulate(courses, search, seeds, self.terms.workers, self._allowance(whole), race, first)
         return Outcome(
-            progress(history, seeds, self.yardstick, least),
+            progress(history, seeds, self.yardstick, least, first),
             history.asked,
             len(history.recipe),
             int(history.finished.sum()),

@@ -121,14 +121,23 @@ class Progress:
     development: np.ndarray  # (changes, goals), the best in each goal; NaN at the start
 
 
-def progress(history: History, seeds: Sequence[int], yardstick: Yardstick, least: int | None = None) -> Progress:
+def progress(
+    history: History,
+    seeds: Sequence[int],
+    yardstick: Yardstick,
+    least: int | None = None,
+    first_decides: bool = False,
+) -> Progress:
     """Measure a search over its whole course. `seeds`: the places of those that each recipe was to run with.
 
-    Where recipes raced, these are the first `least`; what the race picked in the end is a last change.
+    Where recipes raced, these are the first `least`; what the race picked in the end is a last change. Where the first
+    seed decided whether the others ran, they alone say how good a recipe is.
     """
     explored = list(seeds[:least])
+    selected = explored[:1] if first_decides else []
     places, recipes = _completed(history, explored)
-    seen = yardstick.recorded.development[:, explored, -1].mean(axis=1)[recipes]  # (completed, goals)
+    free = [seed for seed in explored if seed not in selected] or explored
+    seen = yardstick.recorded.development[:, free, -1].mean(axis=1)[recipes]  # (completed, goals)
     changes: list[int] = []
     found: list[float] = []
     best: list[np.ndarray] = []
@@ -143,7 +152,7 @@ def progress(history: History, seeds: Sequence[int], yardstick: Yardstick, least
         found.append(yardstick.found([int(recipe) for recipe in recipes[front]]))
         best.append(seen[front].max(axis=0))
     if len(explored) < len(seeds) and len(recipes):
-        means = _means_of_trials(history, yardstick)[recipes]
+        means = _means_of_trials(history, yardstick, selected)[recipes]
         racing = ~np.isin(recipes, history.lost)
         racing |= not racing.any()  # each lacks a further seed in the record
         picked = np.flatnonzero(racing)[on_front(means[racing])]
@@ -160,11 +169,15 @@ def progress(history: History, seeds: Sequence[int], yardstick: Yardstick, least
     )
 
 
-def _means_of_trials(history: History, yardstick: Yardstick) -> np.ndarray:  # (recipes, goals)
-    """Development scores over the seeds that each recipe was run with to the end; NaN where there are none."""
+def _means_of_trials(history: History, yardstick: Yardstick, selected: Sequence[int]) -> np.ndarray:  # (recipes, goals)
+    """Development scores over the seeds that each recipe was run with to the end, without those that were `selected`
+    where there are others; NaN where there are none."""
     scores = yardstick.recorded.development[:, :, -1]
     ran = np.zeros(scores.shape[:2], dtype=bool)
     ran[history.recipe[history.finished], history.seed[history.finished]] = True
+    free = ran.copy()
+    free[:, list(selected)] = False
+    ran = np.where(free.any(axis=1, keepdims=True), free, ran)
     return mean_of_seeds(np.where(ran[:, :, None], scores, np.nan))
 
 

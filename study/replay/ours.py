@@ -40,6 +40,7 @@ def contestants(
             f"{sampler} + {entry.name}{', learning' if learnt else ''}",
             functools.partial(_make, sampler, entry.name, learnt),
             entry.stops,
+            first_decides=True,
         )
         for sampler in samplers
         for entry in (SCHEDULERS[name] for name in schedulers)

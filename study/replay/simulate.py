@@ -19,6 +19,7 @@ class Search(Protocol):
     """Whatever chooses trials and stops them early: ours (`study.replay.ours`), or another library's.
 
     A recipe that it asks for is run under each of the simulation's seeds, and each of these trials is told by itself.
+    Where the first seed decides, the others are run once that one came to its end, and no rung of them is asked for.
     """
 
     def suggest(self, name: str) -> int | None:
@@ -108,8 +109,10 @@ class _Trial:
     seed: int
     stops: int = 0
     """How many it has reached."""
+    judged: bool = True
+    """Whether the search may stop it."""
     raced: bool = False
-    """Whether it is a further seed of the race: nobody stops it, and the search is not told."""
+    """Whether it is a further seed of the race, of which the search is not told."""
 
 
 @dataclass
@@ -127,21 +130,30 @@ def simulate(
     workers: int,
     allowance: Allowance,
     race: Race | None = None,
+    first_decides: bool = False,
 ) -> History:
     """Run a search to the end of its allowance. `seeds` are places among the recorded ones.
 
     With a `race` each recipe is run under the first of them, as many as are its least; once the search asks for no
-    more, the race says which recipes that ran to their end get further ones, in this order.
+    more, the race says which recipes that ran to their end get further ones, in this order. `first_decides`: whether
+    the search may stop a recipe under the first of its seeds alone, and the others run only where it did not.
     """
-    return _Simulation(courses, search, seeds, allowance, race).run(workers)
+    return _Simulation(courses, search, seeds, allowance, race, first_decides).run(workers)
 
 
 class _Simulation:
     def __init__(
-        self, courses: Courses, search: Search, seeds: Sequence[int], allowance: Allowance, race: Race | None
+        self,
+        courses: Courses,
+        search: Search,
+        seeds: Sequence[int],
+        allowance: Allowance,
+        race: Race | None,
+        first_decides: bool,
     ) -> None:
         self.courses, self.search, self.allowance, self.race = courses, search, allowance, race
         self.seeds = seeds[: race.least] if race else seeds
+        self.at_once = self.seeds[:1] if first_decides else self.seeds
         self.further = seeds
         self.last = len(courses.rungs)
         self.known: dict[int, _Known] = {}
@@ -181,7 +193,7 @@ class _Simulation:
             return []
         begun = [(str(trial.recipe), self.further.index(trial.seed)) for trial in running]
         wanted = race.wanted(workers, begun)[: workers - len(running)]
-        return [_Trial("", int(recipe), self.further[seed], raced=True) for recipe, seed in wanted]
+        return [_Trial("", int(recipe), self.further[seed], judged=False, raced=True) for recipe, seed in wanted]
 
     def _next(self) -> _Trial | None:
         """The next trial to begin, which a search is asked for once none waits."""
@@ -194,7 +206,7 @@ class _Simulation:
             known = self.known.get(recipe)
             if known is None:
                 self.known[recipe] = _Known([name])
-                self.waiting.extend(_Trial(name, recipe, seed) for seed in self.seeds)
+                self.waiting.extend(_Trial(name, recipe, seed) for seed in self.at_once)
                 continue
             known.names.append(name)
             for seed, values in known.ended.items():
@@ -220,11 +232,7 @@ class _Simulation:
     def _arrive(self, trial: _Trial) -> None:
         values = self.courses.values[trial.recipe][trial.seed][trial.stops - 1]
         if values is not None and trial.stops < self.last:
-            if trial.raced and not self.over:
-                self._begin(trial)
-            elif trial.raced:
-                self._end(trial, finished=False)
-            elif not self.search.rung(trial.name, trial.seed, trial.stops, values):
+            if trial.judged and not self.search.rung(trial.name, trial.seed, trial.stops, values):
                 self._tell(trial, None)
             elif self.over:
                 self._end(trial, finished=False)
@@ -242,6 +250,9 @@ class _Simulation:
             return
         known = self.known[trial.recipe]
         known.ended[trial.seed] = values
+        if values is not None and trial.judged:
+            further = self.seeds[len(self.at_once) :]
+            self.waiting.extend(_Trial(trial.name, trial.recipe, seed, judged=False) for seed in further)
         for name in known.names:
             self.search.done(name, trial.seed, values)
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from reports.ledger import Record
 from reports.markdown import DASH, count, duration, number
 from search_spaces.averages import average
-from search_spaces.goals import selection
+from search_spaces.goals import Goal, in_words, searched
 from search_spaces.limits import exceeded
 from study.spec import TrialSpec
 from study.terminal import printable, say
@@ -47,6 +47,7 @@ class Console(Course):
         super().__init__(outlook)
         self.shown = outlook.plan.space.shown
         """Labels and names of the averages that a finished trial's line has (`Space.shown`)."""
+        self.goals = searched(outlook.plan.space.goals)
         on_terminal = sys.stdout.isatty()
         self.screen = rich.console.Console(highlight=False, force_terminal=on_terminal, force_jupyter=False)
         interactive = self.screen.is_interactive  # not so where the terminal cannot move its cursor
@@ -68,7 +69,7 @@ class Console(Course):
         super().finished(trial, record)
         above = exceeded(self.outlook.plan.limits, [record.cost]) if record.status == "finished" else {}
         limits = f"  above the limit of {' and '.join(above)}" if above else ""
-        self._line(trial, describe(record, self.shown) + limits)
+        self._line(trial, describe(record, self.goals, self.shown) + limits)
 
     def failed(self, trial: TrialSpec, reason: str) -> None:
         super().failed(trial, reason)
@@ -96,7 +97,7 @@ class Console(Course):
     def _line(self, trial: TrialSpec, text: str) -> None:
         """What became of a trial."""
         if self.ended == 1:
-            self._say(legend(self.shown))
+            self._say(legend(self.goals, self.shown))
         seconds = self.forecast().seconds
         left = "" if seconds is None or self.ended >= self.total else f", about {duration(seconds)} left"
         name = printable(trial.name)
@@ -146,7 +147,8 @@ class Console(Course):
 
     def _done(self) -> str:
         total = max(self.total, self.ended)
-        perhaps = "up to " if self.outlook.plan.races and self.ended < total else ""
+        plan = self.outlook.plan
+        perhaps = "up to " if (plan.races or plan.first_decides) and self.ended < total else ""
         return f"[{self.ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
@@ -166,21 +168,26 @@ class Console(Course):
         return f"{self._done()} {', '.join(parts)}"
 
 
-def legend(shown: Sequence[tuple[str, str]]) -> str:
+def legend(goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
     """What the words of `describe` mean."""
+    words = []
+    for (name, _), goal in zip(in_words(goals, {}, {}), goals, strict=True):
+        what = "the development score" if name == "dev" else "a cost" if goal.cost else "a development score"
+        better = "lower" if goal.lower_is_better else "higher"
+        words.append(f"{name}: {what} that searches look at, in {goal.unit}, {better} is better")
     labels = ", ".join(label for label, _ in shown)
-    averages = f"; {labels}: averages of test scores" if labels else ""
-    return f"dev: the development score that searches look at, in %, higher is better{averages}"
+    return "; ".join([*words, *([f"{labels}: averages of test scores"] if labels else [])])
 
 
-def describe(record: Record, shown: Sequence[tuple[str, str]]) -> str:
+def describe(record: Record, goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
     """`dev 61.20  STS 55.10  transfer 70.20  took 24 s`, with those of the averages whose scores are there."""
     seconds = record.cost.get("seconds")
     took = "" if seconds is None else f"  took {seconds:.0f} s"
     if record.status == "pruned":
         return f"{printable(str(record.training.get('stopped') or 'stopped early'))}{took}"
     values = [(label, average(name, record.scores)) for label, name in shown]
-    numbers = [("dev", selection(record.scores)), *((label, value) for label, value in values if value is not None)]
+    found = in_words(goals, record.scores, record.cost)
+    numbers = [*found, *((label, value) for label, value in values if value is not None)]
     return "  ".join(f"{label} {number(value)}" for label, value in numbers) + took
 
 
