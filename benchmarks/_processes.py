@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ class Processor:
 
     def __call__(self, process: int) -> None:
         self.seconds |= {each: processor_seconds(each) for each in trees([process], children())}
-        self.moments.append((time.time(), sum(self.seconds.values())))
+        self.moments.append((time.time(), math.fsum(self.seconds.values())))
 
     def between(self, begin: float, end: float) -> float:
         """Processor seconds between two moments, as near as they were looked at."""

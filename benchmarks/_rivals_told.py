@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from study.replay.recorded import Recorded
@@ -84,7 +85,7 @@ class Rival(ABC):
 
     def _note(self, name: str, seed: int, rung: int, values: Sequence[float]) -> dict[str, Any]:
         goals = dict(zip(self.recorded.goals, values, strict=True))
-        mean = sum(values) / len(values)
+        mean = fmean(values)
         result = {**goals, MEAN: mean, "step": int(self.stops[rung - 1]), "training_iteration": rung}
         self.reports[self.recipes[name], seed] = result
         return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,5 +93,5 @@ class TuneSearch(Rival):
         if len(ended) < len(self.seeds):
             return
         there = [each for each in ended if each is not None]
-        means = {goal: sum(each[goal] for each in there) / len(there) for goal in self.recorded.goals if there}
+        means = {goal: fmean(each[goal] for each in there) for goal in self.recorded.goals if there}
         self.search.on_trial_complete(name, means or None, error=not there)

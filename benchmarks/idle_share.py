@@ -9,8 +9,10 @@ crew's first trial: processes and imports, once a study.
 from __future__ import annotations
 
 import argparse
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from reports.ledger import Record
 from trainables.errors import UserError
@@ -51,7 +53,7 @@ def shares(records: Iterable[Record]) -> dict[str, float]:
     spent: Counter[str] = Counter()
     for record in records:
         spent.update(record.cost["crew"])
-    total = sum(spent[state] for state in STATES)
+    total = math.fsum(spent[state] for state in STATES)
     return {state: 100 * spent[state] / total for state in STATES}
 
 
@@ -59,7 +61,7 @@ def _line(where: str, records: Sequence[Record]) -> str:
     found = shares(records)
     starts = [record.cost["crew"]["starting"] for record in records if "starting" in record.cost["crew"]]
     numbers = " | ".join(f"{found[state]:.1f}" for state in STATES)
-    start = sum(starts) / len(starts)
+    start = fmean(starts)
     return f"| {where} | {len(records)} | {start:.1f} | {numbers} | {100 - found['busy']:.1f} |"
 
 

@@ -8,6 +8,7 @@ what it shares with others is counted once.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
     print("| | processes, at most | memory, MB, at most |\n|---|---|---|")
     for kind, size in watch.head.items():
         print(f"| head: {kind} | {watch.head_processes[kind]} | {size:.0f} |")
-    print(f"| head, all | {watch.head_processes.total()} | {sum(watch.head.values()):.0f} |")
+    print(f"| head, all | {watch.head_processes.total()} | {math.fsum(watch.head.values()):.0f} |")
     print(f"| a raylet's node, with its crews | {watch.node_processes} | {watch.node:.0f} |")
 
 
@@ -81,11 +82,11 @@ class _Watch:
         for process in trees([*_services(self.cluster.head_node), study], started):
             found.setdefault(kind_of(process), []).append(memory(process))
         for kind, sizes in found.items():
-            self.head[kind] = max(self.head.get(kind, 0.0), sum(sizes))
+            self.head[kind] = max(self.head.get(kind, 0.0), math.fsum(sizes))
             self.head_processes[kind] = max(self.head_processes[kind], len(sizes))
         node = min(self.cluster.worker_nodes, key=lambda each: str(each.node_id))
         there = [memory(process) for process in trees(_services(node), started)]
-        self.node, self.node_processes = max(self.node, sum(there)), max(self.node_processes, len(there))
+        self.node, self.node_processes = max(self.node, math.fsum(there)), max(self.node_processes, len(there))
         self.looked = time.monotonic()
 
 

@@ -11,6 +11,7 @@ building, training, evaluating); the rest of its place's time is overhead. The f
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -64,7 +65,7 @@ def work(record: Record) -> float:
 
 def overhead(record: Record) -> float:
     """Seconds of its crew that were not the trial's, since the trial before it ended."""
-    return sum(record.cost["crew"].values()) - work(record)
+    return math.fsum(record.cost["crew"].values()) - work(record)
 
 
 @dataclass(frozen=True)

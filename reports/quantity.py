@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +44,7 @@ class Quantity:
         ]
         if any(value is None for _, value in values):
             return None
-        return float(sum(weight * value for weight, value in values))
+        return math.fsum(weight * value for weight, value in values)
 
     def minus(self, other: Quantity) -> Quantity:
         """The difference of two figures of one trial."""
@@ -54,7 +55,8 @@ class Quantity:
         found = {}
         for task in sorted(self.tasks):
             weights = {score: weight for score, weight in self.weights.items() if score[0] == task}
-            found[task] = Quantity(task, {score: weight / sum(weights.values()) for score, weight in weights.items()})
+            whole = math.fsum(weights.values())
+            found[task] = Quantity(task, {score: weight / whole for score, weight in weights.items()})
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from search_spaces.names import check_score
@@ -61,7 +62,7 @@ class Goal:
         values = [scores[task].get(self.number) for task in self.tasks if task in scores]
         values += [part.of(scores, cost) for part in self.parts]
         there = [value for value in values if value is not None]
-        return sum(there) / len(there) if there else None
+        return fmean(there) if there else None
 
     def upward(self, value: float) -> float:
         """A value of it as a number that is the higher the better: a cost with its sign turned."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, Literal, get_args
 
 from search_spaces.names import check_score, refuse_twice
@@ -57,7 +58,7 @@ class Average:
 
 def _mean(values: list[float | None]) -> float | None:
     present = [value for value in values if value is not None]
-    return sum(present) / len(present) if len(present) == len(values) else None
+    return fmean(present) if len(present) == len(values) else None
 
 
 def cells(tasks: tuple[str, ...], number: str) -> tuple[Cell, ...]:

@@ -51,7 +51,7 @@ class Budget:
 
     def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None) -> float:
         """As `room`, by that limit alone."""
-        left = self.limits[name] - self.spent(name) - sum(self.guess(name, recipe) or 0.0 for recipe in running)
+        left = self.limits[name] - self.spent(name) - math.fsum(self.guess(name, recipe) or 0.0 for recipe in running)
         one = self.guess(name, following)
         if left <= 0:
             return 0

@@ -51,11 +51,11 @@ class Cluster:
 
     @property
     def cpus(self) -> float:
-        return sum(node.get("CPU", 0.0) for node in self.nodes)
+        return math.fsum(node.get("CPU", 0.0) for node in self.nodes)
 
     @property
     def gpus(self) -> float:
-        return sum(node.get("GPU", 0.0) for node in self.nodes)
+        return math.fsum(node.get("GPU", 0.0) for node in self.nodes)
 
     @property
     def limits(self) -> dict[str, float] | None:
@@ -63,8 +63,10 @@ class Cluster:
         if self.kinds is None:
             return None
         return {
-            name: sum(node.get(name, 0.0) for node in self.nodes)
-            + sum(kind.most * kind.resources[name] for kind in self.kinds if kind.resources.get(name) and kind.most)
+            name: math.fsum(node.get(name, 0.0) for node in self.nodes)
+            + math.fsum(
+                kind.most * kind.resources[name] for kind in self.kinds if kind.resources.get(name) and kind.most
+            )
             for name in ("CPU", "GPU")
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 from reports.distributions import contains
 from search_spaces.space import Domain
@@ -48,4 +49,4 @@ def inside(domain: Domain, value: Value) -> Value:
 
 def means(values: Sequence[Sequence[float]]) -> list[float]:
     """The mean over seeds of every goal."""
-    return [sum(each) / len(each) for each in zip(*values, strict=True)]
+    return [fmean(each) for each in zip(*values, strict=True)]

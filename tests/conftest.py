@@ -1,4 +1,4 @@
-"""What all tests share: one thread each, no hypothesis deadlines, and a tiny corpus with a tiny encoder."""
+"""What all tests share: one thread each, hypothesis without deadlines, and a tiny corpus with a tiny encoder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import builtins
 import contextlib
 import gc
 import shutil
@@ -21,14 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 if TYPE_CHECKING:
     from trainables.corpora.nli import NLIPairs
     from trainables.encoders.transformer import TransformerEncoder
 
-settings.register_profile("shared machine", deadline=None)  # a busy machine is no failure
-settings.load_profile("shared machine")
+# A busy machine is no failure. `make test` tries the same examples every time, `make fuzz` others.
+settings.register_profile("the same", deadline=None, derandomize=True)
+settings.register_profile("others", deadline=None)
+settings.load_profile("others" if "FUZZ_INPUTS" in os.environ else "the same")
+
+PACKAGES = {"study", "trainables", "search_spaces", "reports", "benchmarks"}
+BUILT_IN_SUM = builtins.sum
 
 SENTENCES = (
     "a man is sleeping",
@@ -71,11 +77,13 @@ PLANTED = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on Ray come first, for they are the longest, and `pytest -n 2` should not wait for one at the end. Those
-    that share a cluster share a process of it."""
+    that share a cluster share a process of it. Properties are fuzzed, too."""
     items.sort(key=lambda item: item.get_closest_marker("ray") is None)
     for item in items:
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("cluster"))
+        if is_hypothesis_test(getattr(item, "function", None)):
+            item.add_marker("fuzz")
 
 
 def pytest_collection_finish() -> None:
@@ -83,6 +91,22 @@ def pytest_collection_finish() -> None:
     each time: a tenth of all that tests take."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def floats_are_summed_by_fsum() -> Iterator[None]:
+    """Since Python 3.12 the built-in `sum` of floats ends in other digits than before, so our packages leave them to
+    `math.fsum` and `statistics.fmean`, which answer alike on every version."""
+
+    def checked(values: Any, /, start: Any = 0) -> Any:
+        total = BUILT_IN_SUM(values, start)
+        if type(total) is float and sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] in PACKAGES:
+            raise AssertionError("a sum of floats depends on Python's version: use math.fsum or statistics.fmean")
+        return total
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtins, "sum", checked)
+        yield
 
 
 @pytest.fixture(scope="session")

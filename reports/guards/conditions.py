@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from statistics import fmean
 from typing import Any
 
 from reports.guards import Flag, alike
@@ -183,7 +184,7 @@ def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Condition:
         return None
     numbers = [value for value in values if not isinstance(value, str) and value is not None]
     if numbers:
-        return sum(numbers) / len(numbers) if alike(min(numbers), max(numbers), tolerance) else None
+        return fmean(numbers) if alike(min(numbers), max(numbers), tolerance) else None
     if len(set(values)) == 1:
         return values[0]
     return ", ".join(f"seed {seed} {value}" for seed, value in sorted(of_seeds.items()))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def _lying(name: str, records: Sequence[Record], figures: Sequence[Quantity], is
 
 def _mean(values: Sequence[float | None]) -> float | None:
     there = [float(value) for value in values if value is not None]
-    return sum(there) / len(there) if there and len(there) == len(values) else None
+    return fmean(there) if there and len(there) == len(values) else None
 
 
 def _noise(evidence: Evidence, figure: Quantity) -> float:

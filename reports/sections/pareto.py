@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,8 +92,8 @@ def pareto_in_short(results: Results) -> str:
     known = true_scores([point.values for point in points])
     expected = ""
     if known is not None:
-        there = sum(known.on_front[place] for place, point in enumerate(points) if point in chosen)
-        expected = f" ({float(there):.1f} of {'it' if len(chosen) == 1 else 'them'} can be expected on the true one)"
+        there = math.fsum(known.on_front[place] for place, point in enumerate(points) if point in chosen)
+        expected = f" ({there:.1f} of {'it' if len(chosen) == 1 else 'them'} can be expected on the true one)"
     return (
         f"Of {count(len(points), 'recipe')} with {'a value' if what[0] == 'v' else 'a score'} for every goal, "
         f"{len(chosen)} {'is' if len(chosen) == 1 else 'are'} on the measured Pareto front of "
@@ -182,7 +183,7 @@ def _chance(points: Sequence[Point], chosen: Sequence[Point], off: Sequence[Poin
     on_front = [known.on_front[place] for place, point in enumerate(points) if point in chosen]
     one = len(chosen) == 1
     said = (
-        f"The measured front has {count(len(chosen), 'recipe')}; {float(sum(on_front)):.1f} of "
+        f"The measured front has {count(len(chosen), 'recipe')}; {math.fsum(on_front):.1f} of "
         f"{'it' if one else 'them'} can be expected to belong to the front that very many seeds would show. The "
         "probability of each is computed from the spread between seeds, on the same development items: spreads that "
         "are alike are pooled, and means are drawn together by the noise in them; `?` marks a recipe on the measured "

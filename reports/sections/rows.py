@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 
 from reports.evidence import Board, Evidence, Standing
 from reports.ledger import mean_measured
@@ -141,4 +142,4 @@ def _hours(results: Results, recipe_hash: str) -> float | None:
     """Of a trial: the mean over seeds."""
     found = [record.cost.get("seconds") for record in results.of_hash(recipe_hash)]
     values = [float(value) / 3600 for value in found if value is not None]
-    return sum(values) / len(values) if values else None
+    return fmean(values) if values else None

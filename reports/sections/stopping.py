@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -116,9 +117,9 @@ def _ends(results: Results, record: Record) -> list[float | None]:
 
 def saving(found: Stopped, whole: bool = True) -> str:
     """What the explored trials took, beside what they would have taken."""
-    spent = sum(_seconds(record) for record in [*found.through, *found.stopped])
+    spent = math.fsum(_seconds(record) for record in [*found.through, *found.stopped])
     scoring = fmean([_scoring(record) for record in found.through]) if found.through else 0.0
-    full = sum(_seconds(record) for record in found.through) + sum(
+    full = math.fsum(_seconds(record) for record in found.through) + math.fsum(
         float(record.training["seconds"]) * record.training["planned_steps"] / max(record.training["steps"], 1)
         + scoring
         for record in found.stopped

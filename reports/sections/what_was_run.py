@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, count, number, table, text, verbatim
@@ -82,7 +84,7 @@ def _assignments(values: Mapping[str, Value]) -> str:
 
 def _cost(records: Sequence[Record]) -> str:
     def hours(name: str) -> float:
-        return sum(float(record.cost.get(name) or 0) for record in records) / 3600
+        return math.fsum(float(record.cost.get(name) or 0) for record in records) / 3600
 
     peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)
     said = (
@@ -97,7 +99,7 @@ def _workers_time(records: Sequence[Record]) -> str:
     spent: Counter[str] = Counter()
     for record in records:
         spent.update({what: float(seconds or 0) for what, seconds in record.cost.get("crew", {}).items()})
-    total = spent.total()
+    total = math.fsum(spent.values())
     if not total:
         return ""
     words = {
@@ -119,7 +121,7 @@ def _training_time(results: Results) -> str:
 
     def seconds(label: str) -> float | None:
         values = [float(value) for r in results.of_row(label) if (value := r.cost.get("train_seconds"))]
-        return sum(values) / len(values) if values else None
+        return fmean(values) if values else None
 
     base = next((row for row in results.space.rows if row.label == results.space.baseline), None)
     if base is None or base.minutes is None:

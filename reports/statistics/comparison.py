@@ -170,6 +170,7 @@ def wary_freedom(total: Any, variances: Sequence[Any], freedoms: Sequence[Any]) 
     looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each part counts as
     WARY / freedom larger when the degrees are taken; coverage is then within 92 and 97 %.
     """
+    variances = [np.asarray(part) for part in variances]
     wary = [part * (1 + WARY / freedom) for part, freedom in zip(variances, freedoms, strict=True)]
     doubt = sum(part**2 / freedom for part, freedom in zip(wary, freedoms, strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):

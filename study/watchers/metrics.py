@@ -4,6 +4,7 @@ their names.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -115,10 +116,10 @@ class Metrics(Watcher):
         for goal, score in self.best.items():
             self.gauges["ses_best_score"].set(score, {"goal": goal})
         paces = [pace for pace in self.paces.values() if pace is not None]
-        self.gauges["ses_steps_per_second"].set(sum(pace.steps for pace in paces))
-        self.gauges["ses_tokens_per_second"].set(sum(pace.tokens for pace in paces))
+        self.gauges["ses_steps_per_second"].set(math.fsum(pace.steps for pace in paces))
+        self.gauges["ses_tokens_per_second"].set(math.fsum(pace.tokens for pace in paces))
         for what, seconds in self.crew.items():
             self.gauges["ses_crew_seconds"].set(seconds, {"what": what})
-        spent = sum(self.crew.values())
+        spent = math.fsum(self.crew.values())
         if spent:
             self.gauges["ses_busy_share"].set(self.crew["busy"] / spent)

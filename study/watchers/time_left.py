@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -136,7 +137,7 @@ class TimeLeft:
             return Forecast()
         usual = {recipe: fmean(values) for recipe, values in wholes.items()}
         mean = fmean(usual.values())
-        work = self._work + sum(max(0.0, now - group.began - group.booked) for group, _ in groups.values())
+        work = self._work + math.fsum(max(0.0, now - group.began - group.booked) for group, _ in groups.values())
         factor = self._held / work if work and self._held else 1.0
         elsewhere = max(0.0, 1 - factor) * mean  # so long a trial is scored when the next one has its place
         places = max(1, self.peak if self.ended >= self.at_once else self.at_once)
@@ -174,7 +175,7 @@ class TimeLeft:
         """Seconds that its trials still need that have not ended."""
         training = group.training_left(now)
         if training is None or group.last is None:
-            return max(0.0, sum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
+            return max(0.0, math.fsum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
         scoring = now - max(group.last[0], group.scored) if group.last[1] >= group.steps else 0.0
         return training + max(0.0, self._evaluation(group) * len(recipes) - scoring)
 

@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trainables.encoders.pooling import POOLINGS
@@ -96,7 +97,7 @@ def means(result: Evaluation, names: Sequence[str]) -> dict[str, float | None]:
     for name in names:
         values = [result.tasks[task][TASKS[task].metric] for task in groups()[name]]
         there = [value for value in values if isinstance(value, float)]
-        found[name] = sum(there) / len(there) if len(there) == len(values) else None
+        found[name] = fmean(there) if len(there) == len(values) else None
     return found
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trainables.errors import UserError
@@ -220,7 +221,7 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
             else:
                 found[f"{name}.dev_spearman_cosine"] = 100 * spearman(embedded.cosine(part), part.labels)
     values = [value for value in found.values() if value is not None]
-    found["score"] = sum(values) / len(values) if values else None
+    found["score"] = fmean(values) if values else None
     return found
 
 

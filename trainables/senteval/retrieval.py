@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -54,7 +55,7 @@ def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tup
             loss.backward()
             optimiser.step()
         epochs += 1
-        score = sum(_recalls(model, *parts["dev"])[0].values())
+        score = math.fsum(_recalls(model, *parts["dev"])[0].values())
         if score > best_score:
             best_score, best = score, {name: value.clone() for name, value in model.state_dict().items()}
         else:
@@ -63,7 +64,7 @@ def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tup
     recalls, ranks, medians = _recalls(model, *parts["test"])
     numbers: Numbers = {
         "dev_recall": best_score / 6,
-        "test_recall": sum(recalls.values()) / 6,
+        "test_recall": math.fsum(recalls.values()) / 6,
         **{f"test_{name}": value for name, value in {**recalls, **medians}.items()},
         "examples": [len(parts["dev"][0]), len(parts["test"][0])],
     }

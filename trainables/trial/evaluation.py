@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeVar
 
 import numpy as np
@@ -70,7 +71,7 @@ class Evaluator:
             names = [f"{task}.{measure.number}" for task in tasks if task in measure.tasks]
             values = [value for name in names if (value := scores.get(name)) is not None]
             if values:
-                found[measure.name] = sum(values) / len(values)
+                found[measure.name] = fmean(values)
         return found
 
 
