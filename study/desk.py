@@ -8,7 +8,7 @@ Who calls what:
 
     the study       post, settled, judge, halt, release, watch_machines
     a driver        assign, event, lost, abandon, dismiss
-    a crew          sits, take, tell, hold, finish, stumbled, verdict, orders
+    a crew          sits, take, tell, hand_over, finish, stumbled, verdict, orders
 """
 
 from __future__ import annotations
@@ -91,10 +91,7 @@ class Desk:
     async def settled(self, keys: Iterable[str]) -> None:
         """These trials are kept or have failed: the study has written it."""
         async with self._changed:
-            self._settled.update(keys)
-            for crew in self._crews.values():
-                self._close(crew, keys)
-            self._changed.notify_all()
+            self._settle(keys)
 
     async def judge(self, key: str, rung: int, going_on: bool) -> None:
         """The scheduler's verdict on a trial at a rung."""
@@ -242,23 +239,31 @@ class Desk:
                 crew.training = message["step"] < message["steps"]
             elif message["kind"] == "rung":
                 crew.events.put_nowait(message)
-            elif message["kind"] == "unscored":
-                self._settled.add(message["key"])  # its scores are made elsewhere: no crew begins it again
-                self._close(crew, [message["key"]])
             self._changed.notify_all()
 
-    async def hold(self, content: Any) -> list[Any]:
-        """A reference to it. The desk owns what it stands for, so it outlives the crew. In a list, since Ray would pass
-        on the content of a bare one. It waits while `HELD` others wait for their scores (`release`)."""
+    async def hand_over(self, key: str, content: Any) -> None:
+        """Take a trial's embeddings, for the study to have them scored: from now on it is no crew's, and the study is
+        told of it whatever becomes of the one that called. Waits while `HELD` others wait for their scores
+        (`release`)."""
         import ray
 
         async with self._changed:
+            if key in self._settled:  # by a crew that was thought dead
+                return
+            self._settle([key])
             await self._changed.wait_for(lambda: self._held < HELD)
             self._held += 1
-        return [await asyncio.to_thread(ray.put, content)]
+        try:  # the desk owns it, so it outlives the crew; in a list, since Ray would pass on what a bare one stands for
+            message = {"kind": "unscored", "content": [await asyncio.to_thread(ray.put, content)]}
+        except Exception as error:
+            message = {"kind": "failed", "reason": f"its embeddings were not kept: {error}", "details": ""}
+        async with self._changed:
+            self._held -= message["kind"] == "failed"
+            self._post({"key": key, **message})
+            self._changed.notify_all()
 
     async def release(self) -> None:
-        """One that was held has its scores, or has failed."""
+        """One that was handed over has its scores, or has failed."""
         async with self._changed:
             self._held -= 1
             self._changed.notify_all()
@@ -338,6 +343,12 @@ class Desk:
             self._post({"kind": "failed", "key": key, "reason": reason, "details": ""})
         crew.finished = True
         self._close(crew, [])  # where nothing is open, nothing will be settled any more
+
+    def _settle(self, keys: Iterable[str]) -> None:
+        self._settled.update(keys)
+        for crew in self._crews.values():
+            self._close(crew, keys)
+        self._changed.notify_all()
 
     def _close(self, crew: _Crew, keys: Iterable[str]) -> None:
         """These are no longer the crew's; with the last one, and its workers done, its driver is free."""

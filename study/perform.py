@@ -98,9 +98,7 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             crew = me.timesheet.take()
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
-                    # The desk owns it, so that it outlives this crew.
-                    held = ray.get(me.desk.hold.remote((trial, outcome, crew, folder.exists())))
-                    me.tell("unscored", key=trial.key, content=held)
+                    ray.get(me.desk.hand_over.remote(trial.key, (trial, outcome, crew, folder.exists())))
                 else:
                     me.tell("record", **told(record_of(trial, recipe, outcome, crew, folder.exists()), outcome))
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)

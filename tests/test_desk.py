@@ -25,6 +25,17 @@ def record(key: str) -> dict[str, Any]:
     return {"kind": "record", "key": key}
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Ray's memory, and without threads, so that things happen in the same order each time."""
+
+    async def at_once(function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+    monkeypatch.setattr("ray.put", lambda content: content)
+    monkeypatch.setattr("asyncio.to_thread", at_once)
+
+
 def play(scene: Scene, folder: Path) -> None:
     """What waits for ever fails."""
 
@@ -161,7 +172,7 @@ def test_a_trial_that_was_handed_over_is_no_crews_any_more(tmp_path: Path) -> No
     async def scene(desk: Desk) -> None:
         await desk.assign("a", task("p", "p-0", "p-1"))
         await desk.take("a", 0, "life", "node", -1)
-        await desk.tell("a", {"kind": "unscored", "key": "p-0", "content": []})
+        await desk.hand_over("p-0", "embeddings")
         await desk.lost("a", "killed")
         await desk.assign("b", task("p", "p-0", "p-1"))
         taken = await desk.take("b", 0, "life", "node", -1)
@@ -265,19 +276,21 @@ class Cluster:
         self.outcomes: Counter[str] = Counter()
         self.kept: set[str] = set()
         self.names = (f"crew {number}" for number in itertools.count())
-        self.scoring: set[asyncio.Task[None]] = set()
+        self.apart: set[asyncio.Task[None]] = set()
+        """Scores that are made, and calls of crews that may die meanwhile."""
 
     async def study(self) -> None:
         while True:
             for message in await self.desk.post():
                 if message["kind"] == "unscored":
-                    self.scoring.add(asyncio.create_task(self.score(message["key"])))
+                    self.apart.add(asyncio.create_task(self.score(message["key"])))
                 elif message["kind"] in ("record", "failed"):
                     await self.settle(message["key"])
 
     async def score(self, key: str) -> None:
         await self.pause()
         await self.settle(key)
+        await self.desk.release()
 
     async def settle(self, key: str) -> None:
         if key not in self.kept:  # as the keeper does
@@ -316,8 +329,14 @@ class Cluster:
                 await self.pause()
                 for trial in taken["trials"]:
                     if trial["key"] not in taken["done"]:
-                        kind = self.random.choice(["record", "unscored"])
-                        await self.desk.tell(name, {"kind": kind, "key": trial["key"], "content": []})
+                        key = trial["key"]
+                        given = self.random.random() < 0.5
+                        call = self.desk.hand_over(key, "embeddings") if given else self.desk.tell(name, record(key))
+                        told = asyncio.create_task(call)
+                        self.apart.add(told)
+                        await self.pause()
+                        self.die()  # the desk goes on with what a dead one asked for
+                        await told
                         await self.pause()
                         self.die()
                 error = self.random.random() < self.mortality
@@ -338,15 +357,24 @@ class Cluster:
 
 @pytest.mark.parametrize("mortality", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_driver_waits_for_ever_and_each_trial_has_one_outcome(seed: int, mortality: float, tmp_path: Path) -> None:
+def test_no_driver_waits_for_ever_and_each_trial_has_one_outcome(
+    seed: int, mortality: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And all room for embeddings is free in the end."""
+    monkeypatch.setattr("study.desk.HELD", 2)
+
     async def scene(desk: Desk) -> None:
         cluster = Cluster(desk, Random(seed), mortality)
         tasks = [task(f"t{n}", *(f"t{n}-{member}" for member in range(1 + n % 3))) for n in range(12)]
         study = asyncio.create_task(cluster.study())
         await asyncio.gather(*(cluster.driver(tasks[start::3]) for start in range(3)))
-        await asyncio.gather(*cluster.scoring)
+        each = {trial["key"]: 1 for item in tasks for trial in item["trials"]}
+        while cluster.outcomes.keys() < each.keys() or not all(call.done() for call in cluster.apart):
+            await asyncio.sleep(0)
         study.cancel()
-        assert cluster.outcomes == {trial["key"]: 1 for item in tasks for trial in item["trials"]}
+        assert cluster.outcomes == each
+        for number in range(2):
+            await desk.hand_over(f"later {number}", "embeddings")
 
     play(scene, tmp_path)
 
@@ -441,16 +469,62 @@ def test_a_dead_worker_s_calls_take_nothing_from_the_living(tmp_path: Path) -> N
     play(scene, tmp_path)
 
 
-def test_only_so_many_wait_for_their_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ray
+def unscored(told: list[dict[str, Any]]) -> list[str]:
+    return [message["key"] for message in told if message["kind"] == "unscored"]
 
-    monkeypatch.setattr(ray, "put", lambda content: content)
 
+def test_only_so_many_wait_for_their_scores(tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         for number in range(HELD):
-            assert await desk.hold(number) == [number]
-        waiting = await waits(desk.hold("one more"))
+            await desk.hand_over(f"t{number}", number)
+        assert await desk.post() == [
+            {"kind": "unscored", "key": f"t{number}", "content": [number]} for number in range(HELD)
+        ]
+        waiting = await waits(desk.hand_over("one more", "embeddings"))
         await desk.release()
-        assert await waiting == ["one more"]
+        await waiting
+        assert unscored(await desk.post()) == ["one more"]
+
+    play(scene, tmp_path)
+
+
+def test_groups_that_die_leave_no_room_taken(tmp_path: Path) -> None:
+    """What they gave is scored all the same, and nobody begins it again, not even while it waits for room."""
+
+    async def scene(desk: Desk) -> None:
+        for number in range(2 * HELD):
+            name, key = f"crew {number}", f"t{number}"
+            await desk.assign(name, task(key))
+            await desk.take(name, 0, "life", "node", -1)
+            asyncio.create_task(desk.hand_over(key, "embeddings"))  # noqa: RUF006
+            await asyncio.sleep(0)
+            await desk.lost(name, "killed")
+            await desk.assign(f"next {number}", task(key))
+            assert await desk.event(f"next {number}") == {"kind": "done"}
+        given: list[str] = []
+        while len(given) < 2 * HELD:
+            told = unscored(await desk.post())
+            given += told
+            for _ in told:
+                await desk.release()
+        assert given == [f"t{number}" for number in range(2 * HELD)]
+        for number in range(HELD):
+            await desk.hand_over(f"later {number}", "embeddings")
+
+    play(scene, tmp_path)
+
+
+def test_embeddings_that_nobody_can_keep_fail_their_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(content: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("ray.put", full)
+
+    async def scene(desk: Desk) -> None:
+        for number in range(HELD + 1):
+            await desk.hand_over(f"t{number}", "embeddings")
+        assert await failed(desk) == [
+            (f"t{number}", "its embeddings were not kept: no room") for number in range(HELD + 1)
+        ]
 
     play(scene, tmp_path)
