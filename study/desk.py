@@ -14,7 +14,8 @@ Who calls what:
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+import itertools
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +73,8 @@ class Desk:
         self._reasons: dict[str, str] = {}  # why the last attempt ended
         self._died: set[str] = set()  # crews whose task another one has
         self._settled: set[str] = set()  # trials that no crew has to do with any more
-        self._posted: list[dict[str, Any]] = []
+        self._posted: deque[tuple[int, dict[str, Any]]] = deque()
+        self._numbers = itertools.count()
         self._verdicts: dict[tuple[str, int], bool] = {}
         self._changed = asyncio.Condition()
         self._halted = False
@@ -81,12 +83,14 @@ class Desk:
 
     # --- the study
 
-    async def post(self) -> list[dict[str, Any]]:
-        """What crews have told since the last call, at least one thing."""
+    async def post(self, heard: int) -> list[tuple[int, dict[str, Any]]]:
+        """What crews have told after the first `heard` messages, at least one, each with its number. An answer may be
+        lost with whoever waited for it, so a message stays here until the study says that it was heard."""
         async with self._changed:
+            while self._posted and self._posted[0][0] < heard:
+                self._posted.popleft()
             await self._changed.wait_for(lambda: self._posted)
-            told, self._posted = self._posted, []
-        return told
+            return [*self._posted]
 
     async def settled(self, keys: Iterable[str]) -> None:
         """These trials are kept or have failed: the study has written it."""
@@ -333,7 +337,8 @@ class Desk:
         return self._attempts[key] <= ATTEMPTS
 
     def _post(self, message: dict[str, Any]) -> None:
-        self._posted.append(message)
+        self._posted.append((next(self._numbers), message))
+        self._changed.notify_all()
 
     def _lose(self, crew: _Crew, reason: str) -> None:
         crew.events.put_nowait({"kind": "lost", "reason": reason, "taken": crew.taken})
