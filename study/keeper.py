@@ -186,6 +186,8 @@ class Keeper(tune.Callback):
                 self._scoring[message["key"]] = score_apart.remote(message["content"])
         elif kind == "failed":
             self._fail(message["key"], message["reason"], message["details"])
+        elif kind == "full":
+            raise UserError(message["reason"])
 
     def _scored(self, reference: Any, key: str) -> None:
         try:

@@ -30,6 +30,7 @@ from study.spec import POPULATIONS, TRAIN, SourceFile, TrialSpec, to_config
 from study.watchers.audience import Audience
 from study.watchers.watcher import WATCHERS, Watcher, WatcherEntry
 from tests import watched
+from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
@@ -399,6 +400,19 @@ def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatc
     stage.tell(result(second))
     assert len(tried) == 1
     stage.keeper.finish()  # waits for nothing any more
+
+
+def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
+    """At the first trial that finds it; none has failed, so the same command goes on with them."""
+    first, second = spec(0), spec(1)
+    stage.begin(first)
+    stage.begin(second)
+    stage.tell({"kind": "full", "reason": "the disk of /tmp is full"}, failure(second))
+    assert isinstance(stage.keeper.problem, UserError)
+    assert str(stage.keeper.problem) == "the disk of /tmp is full"
+    assert StopFor(stage.keeper).stop_all()
+    assert read_failures(stage.place.folder) == []
+    assert stage.settled == {}
 
 
 class Broken(Watcher):
