@@ -8,13 +8,14 @@ Who calls what:
 
     the study       post, settled, judge, halt, release, watch_machines
     a driver        assign, event, lost, abandon, dismiss
-    a crew          sits, take, tell, hold, finish, stumbled, verdict, orders
+    a crew          sits, take, tell, hand_over, finish, stumbled, verdict, orders
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+import itertools
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +73,8 @@ class Desk:
         self._reasons: dict[str, str] = {}  # why the last attempt ended
         self._died: set[str] = set()  # crews whose task another one has
         self._settled: set[str] = set()  # trials that no crew has to do with any more
-        self._posted: list[dict[str, Any]] = []
+        self._posted: deque[tuple[int, dict[str, Any]]] = deque()
+        self._numbers = itertools.count()
         self._verdicts: dict[tuple[str, int], bool] = {}
         self._changed = asyncio.Condition()
         self._halted = False
@@ -81,20 +83,19 @@ class Desk:
 
     # --- the study
 
-    async def post(self) -> list[dict[str, Any]]:
-        """What crews have told since the last call, at least one thing."""
+    async def post(self, heard: int) -> list[tuple[int, dict[str, Any]]]:
+        """What crews have told after the first `heard` messages, at least one, each with its number. An answer may be
+        lost with whoever waited for it, so a message stays here until the study says that it was heard."""
         async with self._changed:
+            while self._posted and self._posted[0][0] < heard:
+                self._posted.popleft()
             await self._changed.wait_for(lambda: self._posted)
-            told, self._posted = self._posted, []
-        return told
+            return [*self._posted]
 
     async def settled(self, keys: Iterable[str]) -> None:
         """These trials are kept or have failed: the study has written it."""
         async with self._changed:
-            self._settled.update(keys)
-            for crew in self._crews.values():
-                self._close(crew, keys)
-            self._changed.notify_all()
+            self._settle(keys)
 
     async def judge(self, key: str, rung: int, going_on: bool) -> None:
         """The scheduler's verdict on a trial at a rung."""
@@ -242,23 +243,31 @@ class Desk:
                 crew.training = message["step"] < message["steps"]
             elif message["kind"] == "rung":
                 crew.events.put_nowait(message)
-            elif message["kind"] == "unscored":
-                self._settled.add(message["key"])  # its scores are made elsewhere: no crew begins it again
-                self._close(crew, [message["key"]])
             self._changed.notify_all()
 
-    async def hold(self, content: Any) -> list[Any]:
-        """A reference to it. The desk owns what it stands for, so it outlives the crew. In a list, since Ray would pass
-        on the content of a bare one. It waits while `HELD` others wait for their scores (`release`)."""
+    async def hand_over(self, key: str, content: Any) -> None:
+        """Take a trial's embeddings, for the study to have them scored: from now on it is no crew's, and the study is
+        told of it whatever becomes of the one that called. Waits while `HELD` others wait for their scores
+        (`release`)."""
         import ray
 
         async with self._changed:
+            if key in self._settled:  # by a crew that was thought dead
+                return
+            self._settle([key])
             await self._changed.wait_for(lambda: self._held < HELD)
             self._held += 1
-        return [await asyncio.to_thread(ray.put, content)]
+        try:  # the desk owns it, so it outlives the crew; in a list, since Ray would pass on what a bare one stands for
+            message = {"kind": "unscored", "content": [await asyncio.to_thread(ray.put, content)]}
+        except Exception as error:
+            message = {"kind": "failed", "reason": f"its embeddings were not kept: {error}", "details": ""}
+        async with self._changed:
+            self._held -= message["kind"] == "failed"
+            self._post({"key": key, **message})
+            self._changed.notify_all()
 
     async def release(self) -> None:
-        """One that was held has its scores, or has failed."""
+        """One that was handed over has its scores, or has failed."""
         async with self._changed:
             self._held -= 1
             self._changed.notify_all()
@@ -328,7 +337,8 @@ class Desk:
         return self._attempts[key] <= ATTEMPTS
 
     def _post(self, message: dict[str, Any]) -> None:
-        self._posted.append(message)
+        self._posted.append((next(self._numbers), message))
+        self._changed.notify_all()
 
     def _lose(self, crew: _Crew, reason: str) -> None:
         crew.events.put_nowait({"kind": "lost", "reason": reason, "taken": crew.taken})
@@ -338,6 +348,12 @@ class Desk:
             self._post({"kind": "failed", "key": key, "reason": reason, "details": ""})
         crew.finished = True
         self._close(crew, [])  # where nothing is open, nothing will be settled any more
+
+    def _settle(self, keys: Iterable[str]) -> None:
+        self._settled.update(keys)
+        for crew in self._crews.values():
+            self._close(crew, keys)
+        self._changed.notify_all()
 
     def _close(self, crew: _Crew, keys: Iterable[str]) -> None:
         """These are no longer the crew's; with the last one, and its workers done, its driver is free."""

@@ -54,11 +54,11 @@ class Keeper(tune.Callback):
         self.failed = 0
         self.problem: BaseException | None = None
         """What ends the study, such as a full disk."""
-        self._told = desk.post.remote()
-        self._inbox: deque[dict[str, Any]] = deque()
-        """What was told and is not dealt with yet; a person may stop the study in the midst of one."""
+        self._heard = 0
+        """Messages that are dealt with. A person may stop the study in the midst of one, which then comes again."""
+        self._told = desk.post.remote(self._heard)
         self._failures = {path.stem for path in (place.folder / FAILURES).glob("*.json")}
-        self._scoring: dict[Any, str] = {}
+        self._scoring: dict[str, Any] = {}  # by trial, the task that makes its scores
         self._orphans: deque[str] = deque()
         self._pushed = time.monotonic()
         self._remover = ThreadPoolExecutor(1, "removals")
@@ -123,20 +123,23 @@ class Keeper(tune.Callback):
         if self.problem is not None:
             return False
         try:
-            while self._inbox or ray.wait([self._told], timeout=wait)[0]:
-                if not self._inbox:
-                    self._inbox.extend(ray.get(self._told))
-                    self._told = self.desk.post.remote()
-                self._receive(self._inbox[0])
-                self._inbox.popleft()
+            while ray.wait([self._told], timeout=wait)[0]:
+                for number, message in ray.get(self._told):
+                    if number >= self._heard:
+                        self._receive(message)
+                        self._heard = number + 1
+                self._told = self.desk.post.remote(self._heard)
             while self._removals and self._removals[0].done():
                 self._removals.popleft().result()
             while self._orphans:
                 self._fail(
                     self._orphans.popleft(), "Ray Tune could not run it; see the log in Ray's session folder", ""
                 )
-            for reference in _ready(list(self._scoring)):
-                self._scored(reference, self._scoring.pop(reference))
+            ready = set(_ready(list(self._scoring.values())))
+            for key in [key for key, reference in self._scoring.items() if reference in ready]:
+                self._scored(self._scoring[key], key)
+                del self._scoring[key]
+                self.desk.release.remote()
             self.audience.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
                 self.place.push_changed()
@@ -155,10 +158,10 @@ class Keeper(tune.Callback):
         """Have the crews write a last checkpoint, and keep what they told until then."""
         halted = self.desk.halt.remote(HALT_SECONDS)
         deadline = time.monotonic() + HALT_SECONDS + 5
-        while time.monotonic() < deadline and (self._scoring or not _ready([halted])):
-            self.drain()
-            time.sleep(0.05)
-        self.drain(wait=1.0)
+        done: list[Any] = []
+        while self.problem is None and time.monotonic() < deadline and (self._scoring or not done):
+            done = _ready([halted])
+            self.drain(wait=1.0 if done else 0.05)  # what was told before the halt may still be on its way
 
     # --- what is told
 
@@ -180,9 +183,12 @@ class Keeper(tune.Callback):
         elif kind == "record":
             self._keep(message)
         elif kind == "unscored":
-            self._scoring[score_apart.remote(message["content"])] = message["key"]
+            if message["key"] not in self._scoring:
+                self._scoring[message["key"]] = score_apart.remote(message["content"])
         elif kind == "failed":
             self._fail(message["key"], message["reason"], message["details"])
+        elif kind == "full":
+            raise UserError(message["reason"])
 
     def _scored(self, reference: Any, key: str) -> None:
         try:
@@ -192,7 +198,6 @@ class Keeper(tune.Callback):
             self._fail(key, f"its scores were not made: {cause}", str(error))
         else:
             self._keep(message)
-        self.desk.release.remote()
 
     def _keep(self, message: dict[str, Any]) -> None:
         key = message["key"]

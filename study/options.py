@@ -108,7 +108,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--search",
         choices=get_args(Search),
         default="paper",
-        help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper)",
+        help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper; a study that "
+        "was searched goes on with its search, unless --only names rows)",
     )
     what.add_argument(
         "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with the least seeds"

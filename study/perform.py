@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import shutil
+import socket
 import tempfile
 import time
 import traceback
@@ -12,6 +15,7 @@ from typing import Any
 
 import ray
 import torch
+from safetensors import SafetensorError
 
 from reports.ledger import MODELS
 from study.checkpoints import Checkpoints
@@ -33,6 +37,8 @@ EMBEDDINGS = "embeddings"
 """What trials over frozen encoders compute once for all, in the cache folder of each machine."""
 POINTS, SECONDS = 100, 5.0
 """How often in a training its losses are told: after each hundredth part of the steps, and so many seconds."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a full disk, and of one on which a person may have no more."""
 RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
 """A crew is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
@@ -41,7 +47,7 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
     """Run the task and tell the desk what becomes of its trials, and whether this process should be renewed after it.
 
     An error is the trial's own: it is told, and the crew goes on. With several workers the others may be waiting for
-    the one that failed, so there it is raised too, and Train starts them all again.
+    the one that failed, so there it is raised too, and Train starts them all again. A full disk ends the study.
     """
     reason, details = None, ""
     torch.set_num_threads(max(1, int(task["trials"][0]["per_worker"]["CPU"])))
@@ -52,6 +58,9 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
     except Interrupted:
         pass  # its checkpoint is kept; the same command goes on from it
     except BaseException as error:  # a plugin's objective may raise anything, and call `sys.exit()`
+        if _is_full_disk(error):  # the next trials would fail by it, too, each after its whole training
+            me.tell("full", reason=_full_disk())
+            return
         reason = redacted(_reason(error))
         details = "" if isinstance(error, UserError) else redacted(traceback.format_exc())
         if me.count > 1:
@@ -98,9 +107,7 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             crew = me.timesheet.take()
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
-                    # The desk owns it, so that it outlives this crew.
-                    held = ray.get(me.desk.hold.remote((trial, outcome, crew, folder.exists())))
-                    me.tell("unscored", key=trial.key, content=held)
+                    ray.get(me.desk.hand_over.remote(trial.key, (trial, outcome, crew, folder.exists())))
                 else:
                     me.tell("record", **told(record_of(trial, recipe, outcome, crew, folder.exists()), outcome))
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
@@ -180,6 +187,29 @@ def _reason(error: BaseException) -> str:
             "workers"
         )
     return f"{type(error).__name__}: {words_of(error)}"
+
+
+def _is_full_disk(error: BaseException | None) -> bool:
+    """Whether it tells, or comes of one that tells, of a full disk of this machine. What comes by Ray is of the disk
+    of the results, of which the study's own process tells."""
+    if error is None or isinstance(error, ray.exceptions.RayTaskError):
+        return False
+    before = error.__cause__ or error.__context__
+    if isinstance(error, OSError) and error.errno in FULL:
+        return not isinstance(before, ray.exceptions.RayTaskError)
+    if isinstance(error, SafetensorError):  # the number stands in its text alone
+        return any(f"(os error {number})" in str(error) for number in FULL)
+    return _is_full_disk(before)
+
+
+def _full_disk() -> str:
+    """The sentence that ends the study."""
+    places = [place for place in (Path(tempfile.gettempdir()), default_cache()) if place.exists()]
+    fullest = min(places, key=lambda place: shutil.disk_usage(place).free)
+    return (
+        f"the disk of {fullest} on the machine {socket.gethostname()} is full, and every trial needs room there; make "
+        "room, or set TMPDIR to another folder for temporary files, and run the same command again"
+    )
 
 
 def _device_works() -> bool:

@@ -121,6 +121,12 @@ class Plan:
         folder = (Path.home() if inside_copy() else Path()) / place.folder
         return dataclasses.replace(place, folder=folder.absolute())
 
+    def asking(self, request: Request) -> Plan:
+        """The same study, of another request."""
+        plan = dataclasses.replace(self, draft=dataclasses.replace(self.draft, request=request))
+        vars(plan)["place"] = self.place  # of a URL: this process has its one working copy
+        return plan
+
     @property
     def results(self) -> Path:
         """The study's folder, absolute; of a URL the working copy."""

@@ -50,10 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
     check_plan(plan)
-    from study.study import TERMINATED, check_results, run_study, set_aside, stop_on_sigterm
+    from study.study import TERMINATED, check_results, continued, run_study, set_aside, stop_on_sigterm
 
     plan.place.bring()
     check_results(plan)
+    plan = continued(plan)
     for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0)]:
         print(f"warning: {warning}", flush=True)
     for note in notes(plan):

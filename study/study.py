@@ -37,6 +37,7 @@ from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
+from trainables.training.rungs import parse_rungs
 
 if TYPE_CHECKING:
     from study.searcher import StudySearcher
@@ -183,6 +184,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         seeds = sorted({*before.seeds, *info.seeds})
         most = max(before.most_seeds or 0, info.most_seeds or 0) or None
         search = info.search if info.search != "paper" else before.search
+        trials = max(before.trials or 0, info.trials or 0) or None
         info = dataclasses.replace(
             info,
             created_at=before.created_at,
@@ -192,6 +194,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             seeds=seeds,
             most_seeds=most,
             search=search,
+            trials=trials,
             notes=list(dict.fromkeys([*before.notes, *info.notes])),
             stopping=info.stopping or before.stopping,
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
@@ -246,6 +249,25 @@ def check_results(plan: Plan) -> None:
             _check_search(plan, before)
     elif results.is_dir() and any(not is_unfinished(path.name) and path.name != LOCK for path in results.iterdir()):
         raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
+
+
+def continued(plan: Plan) -> Plan:
+    """With the search of the study that the results hold, where the command says nothing of one: its explored recipes
+    stay part of it. `--only` is of rows alone."""
+    asked = plan.request
+    if asked.search != "paper" or asked.only or not (plan.results / STUDY).is_file():
+        return plan
+    before = StudyInfo.load(plan.results)
+    if before.search == "paper":
+        return plan
+    print(f"the study in {plan.place.shown} goes on with its search ({before.search})", flush=True)
+    request = dataclasses.replace(
+        asked, search=before.search, trials=before.trials or len(before.explored) or asked.trials
+    )
+    scheduler, rungs = (before.stopping.get(name) for name in ("scheduler", "rungs"))
+    if scheduler and rungs:
+        request = dataclasses.replace(request, scheduler=scheduler, rungs=parse_rungs(rungs))
+    return plan.asking(request)
 
 
 def set_aside(plan: Plan) -> list[str]:

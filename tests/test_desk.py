@@ -14,7 +14,19 @@ import pytest
 
 from study.desk import ATTEMPTS, HALT, HELD, Desk
 
-Scene = Callable[[Desk], Coroutine[Any, Any, None]]
+
+class Heard(Desk):
+    """A desk whose study hears what it posts."""
+
+    heard = 0
+
+    async def news(self) -> list[dict[str, Any]]:
+        told = await self.post(self.heard)
+        self.heard = told[-1][0] + 1
+        return [message for _, message in told]
+
+
+Scene = Callable[[Heard], Coroutine[Any, Any, None]]
 
 
 def task(key: str, *members: str, done: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -25,11 +37,22 @@ def record(key: str) -> dict[str, Any]:
     return {"kind": "record", "key": key}
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Ray's memory, and without threads, so that things happen in the same order each time."""
+
+    async def at_once(function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+    monkeypatch.setattr("ray.put", lambda content: content)
+    monkeypatch.setattr("asyncio.to_thread", at_once)
+
+
 def play(scene: Scene, folder: Path) -> None:
     """What waits for ever fails."""
 
     async def within() -> None:
-        await asyncio.wait_for(scene(Desk(folder)), 20)
+        await asyncio.wait_for(scene(Heard(folder)), 20)
 
     asyncio.run(within())
 
@@ -43,12 +66,12 @@ async def waits(call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     return waiting
 
 
-async def failed(desk: Desk) -> list[tuple[str, str]]:
-    return [(told["key"], told["reason"]) for told in await desk.post() if told["kind"] == "failed"]
+async def failed(desk: Heard) -> list[tuple[str, str]]:
+    return [(told["key"], told["reason"]) for told in await desk.news() if told["kind"] == "failed"]
 
 
 def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         taking, other = (
             await waits(desk.take("a", 0, "life", "node", -1)),
             await waits(desk.take("b", 0, "life", "node", -1)),
@@ -56,11 +79,11 @@ def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
         await desk.assign("a", task("t"))
         taken = await taking
         assert (taken["key"], taken["number"], taken["done"]) == ("t", 0, [])
-        assert await desk.post() == [{"kind": "started", "keys": ["t"]}]
+        assert await desk.news() == [{"kind": "started", "keys": ["t"]}]
         await desk.tell("a", record("t"))
         await desk.finish("a", 0)
         event = await waits(desk.event("a"))  # the driver is free only once the record is kept
-        assert await desk.post() == [record("t")]
+        assert await desk.news() == [record("t")]
         await desk.settled(["t"])
         assert await event == {"kind": "done"}
         again = await waits(desk.take("a", 0, "life", "node", 0))
@@ -73,19 +96,35 @@ def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
     play(scene, tmp_path)
 
 
+def test_what_nobody_heard_is_told_again(tmp_path: Path) -> None:
+    """The answer is lost where a person stops the study as it comes."""
+
+    async def scene(desk: Heard) -> None:
+        lost = await waits(desk.post(0))
+        for key in ("t", "u"):
+            await desk.tell("a", record(key))
+        assert await lost == await desk.post(0) == [(0, record("t")), (1, record("u"))]
+        assert await desk.post(1) == [(1, record("u"))]
+        later = await waits(desk.post(2))
+        await desk.tell("a", record("v"))
+        assert await later == [(2, record("v"))]
+
+    play(scene, tmp_path)
+
+
 def test_all_workers_of_a_crew_take_the_same_task(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("t"))
         taken = [await desk.take("a", rank, "life", f"node {rank}", -1) for rank in (2, 0, 1)]
         assert taken[0] == taken[1] == taken[2]
-        assert await desk.post() == [{"kind": "started", "keys": ["t"]}]  # said once
+        assert await desk.news() == [{"kind": "started", "keys": ["t"]}]  # said once
         await waits(desk.take("a", 1, "life", "node 1", 0))
 
     play(scene, tmp_path)
 
 
 def test_a_crew_that_died_takes_its_task_again_without_what_is_settled(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
         first = await desk.take("a", 0, "life", "node", -1)
         assert first is not None
@@ -95,14 +134,14 @@ def test_a_crew_that_died_takes_its_task_again_without_what_is_settled(tmp_path:
         again = await desk.take("a", 0, "life", "node", -1)  # its workers have been started anew
         assert again is not None
         assert again["done"] == ["p-0", "p-1"]
-        started = [told["keys"] for told in await desk.post() if told["kind"] == "started"]
+        started = [told["keys"] for told in await desk.news() if told["kind"] == "started"]
         assert started == [["p-1", "p-2"], ["p-2"]]
 
     play(scene, tmp_path)
 
 
 def test_after_so_many_attempts_a_trial_fails_with_the_last_reason(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         for attempt in range(ATTEMPTS):
             await desk.assign(f"crew {attempt}", task("t"))
             assert await desk.take(f"crew {attempt}", 0, "life", "node", -1) is not None
@@ -120,7 +159,7 @@ def test_after_so_many_attempts_a_trial_fails_with_the_last_reason(tmp_path: Pat
 def test_workers_that_are_started_too_often_for_a_trial_go_on_with_the_next(tmp_path: Path) -> None:
     """Train starts them anew under the crew's old name."""
 
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("t"))
         for _ in range(ATTEMPTS):
             assert await desk.take("a", 0, "life", "node", -1) is not None
@@ -142,7 +181,7 @@ def test_workers_that_are_started_too_often_for_a_trial_go_on_with_the_next(tmp_
 def test_a_crew_that_always_dies_after_its_record_does_not_hold_its_driver(tmp_path: Path) -> None:
     """Nothing is left to fail, so nothing will be settled any more."""
 
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         for attempt in range(ATTEMPTS):
             await desk.assign(f"crew {attempt}", task("t"))
             await desk.take(f"crew {attempt}", 0, "life", "node", -1)
@@ -158,16 +197,16 @@ def test_a_crew_that_always_dies_after_its_record_does_not_hold_its_driver(tmp_p
 def test_a_trial_that_was_handed_over_is_no_crews_any_more(tmp_path: Path) -> None:
     """Its scores are being made elsewhere: a crew that dies afterwards neither runs it again nor makes it fail."""
 
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("p", "p-0", "p-1"))
         await desk.take("a", 0, "life", "node", -1)
-        await desk.tell("a", {"kind": "unscored", "key": "p-0", "content": []})
+        await desk.hand_over("p-0", "embeddings")
         await desk.lost("a", "killed")
         await desk.assign("b", task("p", "p-0", "p-1"))
         taken = await desk.take("b", 0, "life", "node", -1)
         assert taken is not None
         assert taken["done"] == ["p-0"]
-        await desk.post()
+        await desk.news()
         await desk.finish("b", 0, "no such file")
         assert await failed(desk) == [("p-1", "no such file")]
 
@@ -175,7 +214,7 @@ def test_a_trial_that_was_handed_over_is_no_crews_any_more(tmp_path: Path) -> No
 
 
 def test_a_verdict_is_waited_for(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("t"))
         await desk.tell("a", {"kind": "rung", "key": "t", "number": 1, "scores": {"sts": 40.0}})
         assert (await desk.event("a"))["scores"] == {"sts": 40.0}
@@ -191,7 +230,7 @@ def test_a_verdict_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_halt_waits_for_those_that_train(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         for name in ("a", "b"):
             await desk.assign(name, task(name))
             await desk.take(name, 0, "life", "node", -1)
@@ -210,7 +249,7 @@ def test_a_halt_waits_for_those_that_train(tmp_path: Path) -> None:
 
 
 def test_a_halt_ends_after_its_seconds(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("a"))
         await desk.tell("a", {"kind": "step", "keys": ["a"], "step": 1, "steps": 9})
         await desk.halt(0.01)
@@ -219,7 +258,7 @@ def test_a_halt_ends_after_its_seconds(tmp_path: Path) -> None:
 
 
 def test_an_error_fails_what_is_open_once(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
         await desk.take("a", 0, "life", "node", -1)
         await desk.settled(["p-1"])
@@ -234,7 +273,7 @@ def test_an_error_fails_what_is_open_once(tmp_path: Path) -> None:
 
 
 def test_done_is_said_once_also_where_things_are_told_twice(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("t"))
         await desk.take("a", 0, "life", "node", -1)
         for _ in range(2):
@@ -248,7 +287,7 @@ def test_done_is_said_once_also_where_things_are_told_twice(tmp_path: Path) -> N
 
 
 def test_what_cannot_be_begun_is_abandoned(tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("p", "p-0", "p-1"))
         await desk.settled(["p-0"])
         await desk.abandon("a", "its workers did not start")
@@ -260,24 +299,26 @@ def test_what_cannot_be_begun_is_abandoned(tmp_path: Path) -> None:
 class Cluster:
     """A study, its drivers and their crews, where any worker may die between any two things that it does."""
 
-    def __init__(self, desk: Desk, random: Random, mortality: float) -> None:
+    def __init__(self, desk: Heard, random: Random, mortality: float) -> None:
         self.desk, self.random, self.mortality = desk, random, mortality
         self.outcomes: Counter[str] = Counter()
         self.kept: set[str] = set()
         self.names = (f"crew {number}" for number in itertools.count())
-        self.scoring: set[asyncio.Task[None]] = set()
+        self.apart: set[asyncio.Task[None]] = set()
+        """Scores that are made, and calls of crews that may die meanwhile."""
 
     async def study(self) -> None:
         while True:
-            for message in await self.desk.post():
+            for message in await self.desk.news():
                 if message["kind"] == "unscored":
-                    self.scoring.add(asyncio.create_task(self.score(message["key"])))
+                    self.apart.add(asyncio.create_task(self.score(message["key"])))
                 elif message["kind"] in ("record", "failed"):
                     await self.settle(message["key"])
 
     async def score(self, key: str) -> None:
         await self.pause()
         await self.settle(key)
+        await self.desk.release()
 
     async def settle(self, key: str) -> None:
         if key not in self.kept:  # as the keeper does
@@ -316,8 +357,14 @@ class Cluster:
                 await self.pause()
                 for trial in taken["trials"]:
                     if trial["key"] not in taken["done"]:
-                        kind = self.random.choice(["record", "unscored"])
-                        await self.desk.tell(name, {"kind": kind, "key": trial["key"], "content": []})
+                        key = trial["key"]
+                        given = self.random.random() < 0.5
+                        call = self.desk.hand_over(key, "embeddings") if given else self.desk.tell(name, record(key))
+                        told = asyncio.create_task(call)
+                        self.apart.add(told)
+                        await self.pause()
+                        self.die()  # the desk goes on with what a dead one asked for
+                        await told
                         await self.pause()
                         self.die()
                 error = self.random.random() < self.mortality
@@ -338,15 +385,24 @@ class Cluster:
 
 @pytest.mark.parametrize("mortality", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_driver_waits_for_ever_and_each_trial_has_one_outcome(seed: int, mortality: float, tmp_path: Path) -> None:
-    async def scene(desk: Desk) -> None:
+def test_no_driver_waits_for_ever_and_each_trial_has_one_outcome(
+    seed: int, mortality: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And all room for embeddings is free in the end."""
+    monkeypatch.setattr("study.desk.HELD", 2)
+
+    async def scene(desk: Heard) -> None:
         cluster = Cluster(desk, Random(seed), mortality)
         tasks = [task(f"t{n}", *(f"t{n}-{member}" for member in range(1 + n % 3))) for n in range(12)]
         study = asyncio.create_task(cluster.study())
         await asyncio.gather(*(cluster.driver(tasks[start::3]) for start in range(3)))
-        await asyncio.gather(*cluster.scoring)
+        each = {trial["key"]: 1 for item in tasks for trial in item["trials"]}
+        while cluster.outcomes.keys() < each.keys() or not all(call.done() for call in cluster.apart):
+            await asyncio.sleep(0)
         study.cancel()
-        assert cluster.outcomes == {trial["key"]: 1 for item in tasks for trial in item["trials"]}
+        assert cluster.outcomes == each
+        for number in range(2):
+            await desk.hand_over(f"later {number}", "embeddings")
 
     play(scene, tmp_path)
 
@@ -355,7 +411,7 @@ def test_a_crew_that_ends_is_given_nothing_more(tmp_path: Path) -> None:
     """It is renewed, or dead while its driver does not know yet: the task goes to another crew at once, and that counts
     neither as an attempt nor as the reason of a failure."""
 
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("t"))
         await desk.take("a", 0, "life", "node", -1)
         await desk.finish("a", 0, renew=True)
@@ -377,7 +433,7 @@ def test_the_places_of_a_dead_driver_s_crew_are_given_back(tmp_path: Path, monke
     given: list[str] = []
     monkeypatch.setattr("study.desk.give_back", given.append)
 
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         for crew, key in (("a", "t"), ("b", "u")):
             await desk.sits(crew, f"places of {crew}")
             await desk.assign(crew, task(key))
@@ -408,7 +464,7 @@ def test_the_places_of_a_dead_driver_s_crew_are_given_back(tmp_path: Path, monke
 def test_a_trial_that_was_kept_is_not_begun_again(tmp_path: Path) -> None:
     """Its driver died before it knew; the new one is free at once."""
 
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         await desk.assign("a", task("t"))
         await desk.take("a", 0, "life", "node", -1)
         await desk.tell("a", {"kind": "record", "key": "t"})
@@ -424,7 +480,7 @@ def test_a_trial_that_was_kept_is_not_begun_again(tmp_path: Path) -> None:
 def test_a_dead_worker_s_calls_take_nothing_from_the_living(tmp_path: Path) -> None:
     """Train starts workers anew under the crew's old name; what the dead one waited for still waits at the desk."""
 
-    async def scene(desk: Desk) -> None:
+    async def scene(desk: Heard) -> None:
         dead = await waits(desk.take("a", 0, "first life", "node", -1))
         deaf = await waits(desk.orders("a", 0))
         living = await waits(desk.take("a", 0, "second life", "node", -1))
@@ -441,16 +497,62 @@ def test_a_dead_worker_s_calls_take_nothing_from_the_living(tmp_path: Path) -> N
     play(scene, tmp_path)
 
 
-def test_only_so_many_wait_for_their_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ray
+def unscored(told: list[dict[str, Any]]) -> list[str]:
+    return [message["key"] for message in told if message["kind"] == "unscored"]
 
-    monkeypatch.setattr(ray, "put", lambda content: content)
 
-    async def scene(desk: Desk) -> None:
+def test_only_so_many_wait_for_their_scores(tmp_path: Path) -> None:
+    async def scene(desk: Heard) -> None:
         for number in range(HELD):
-            assert await desk.hold(number) == [number]
-        waiting = await waits(desk.hold("one more"))
+            await desk.hand_over(f"t{number}", number)
+        assert await desk.news() == [
+            {"kind": "unscored", "key": f"t{number}", "content": [number]} for number in range(HELD)
+        ]
+        waiting = await waits(desk.hand_over("one more", "embeddings"))
         await desk.release()
-        assert await waiting == ["one more"]
+        await waiting
+        assert unscored(await desk.news()) == ["one more"]
+
+    play(scene, tmp_path)
+
+
+def test_groups_that_die_leave_no_room_taken(tmp_path: Path) -> None:
+    """What they gave is scored all the same, and nobody begins it again, not even while it waits for room."""
+
+    async def scene(desk: Heard) -> None:
+        for number in range(2 * HELD):
+            name, key = f"crew {number}", f"t{number}"
+            await desk.assign(name, task(key))
+            await desk.take(name, 0, "life", "node", -1)
+            asyncio.create_task(desk.hand_over(key, "embeddings"))  # noqa: RUF006
+            await asyncio.sleep(0)
+            await desk.lost(name, "killed")
+            await desk.assign(f"next {number}", task(key))
+            assert await desk.event(f"next {number}") == {"kind": "done"}
+        given: list[str] = []
+        while len(given) < 2 * HELD:
+            told = unscored(await desk.news())
+            given += told
+            for _ in told:
+                await desk.release()
+        assert given == [f"t{number}" for number in range(2 * HELD)]
+        for number in range(HELD):
+            await desk.hand_over(f"later {number}", "embeddings")
+
+    play(scene, tmp_path)
+
+
+def test_embeddings_that_nobody_can_keep_fail_their_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(content: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("ray.put", full)
+
+    async def scene(desk: Heard) -> None:
+        for number in range(HELD + 1):
+            await desk.hand_over(f"t{number}", "embeddings")
+        assert await failed(desk) == [
+            (f"t{number}", "its embeddings were not kept: no room") for number in range(HELD + 1)
+        ]
 
     play(scene, tmp_path)

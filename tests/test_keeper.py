@@ -7,12 +7,14 @@ import dataclasses
 import errno
 import gc
 import io
+import itertools
 import json
+import sys
 import tracemalloc
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from study.spec import POPULATIONS, TRAIN, SourceFile, TrialSpec, to_config
 from study.watchers.audience import Audience
 from study.watchers.watcher import WATCHERS, Watcher, WatcherEntry
 from tests import watched
+from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
@@ -50,23 +53,36 @@ class Remote:
         self.remote = call
 
 
+class News(Reference):
+    """What is told from the message of that number on."""
+
+    def __init__(self, told: dict[int, dict[str, Any]], heard: int) -> None:
+        self.told, self.heard = told, heard
+        for number in [number for number in told if number < heard]:
+            del told[number]
+
+    @property
+    def ready(self) -> bool:  # type: ignore[override]
+        return bool(self.value)
+
+    @property
+    def value(self) -> Any:  # type: ignore[override]
+        return [(number, message) for number, message in self.told.items() if number >= self.heard]
+
+
 class FakeDesk:
     def __init__(self) -> None:
-        self.waiting = Reference([], ready=False)
+        self.told: dict[int, dict[str, Any]] = {}
+        self.numbers = itertools.count()
         self.told_settled: list[str] = []
         self.halted = Reference(ready=False)
-        self.post = Remote(self._post)
+        self.post = Remote(lambda heard: News(self.told, heard))
         self.settled = Remote(lambda keys: Reference(self.told_settled.extend(keys)))
         self.halt = Remote(lambda seconds: self.halted)
         self.release = Remote(lambda: Reference(True))
 
-    def _post(self) -> Reference:
-        self.waiting = Reference([], ready=False)
-        return self.waiting
-
     def tell(self, *messages: dict[str, Any]) -> None:
-        self.waiting.value.extend(messages)
-        self.waiting.ready = True
+        self.told |= {next(self.numbers): message for message in messages}
 
 
 class FakeRay:
@@ -386,6 +402,19 @@ def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatc
     stage.keeper.finish()  # waits for nothing any more
 
 
+def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
+    """At the first trial that finds it; none has failed, so the same command goes on with them."""
+    first, second = spec(0), spec(1)
+    stage.begin(first)
+    stage.begin(second)
+    stage.tell({"kind": "full", "reason": "the disk of /tmp is full"}, failure(second))
+    assert isinstance(stage.keeper.problem, UserError)
+    assert str(stage.keeper.problem) == "the disk of /tmp is full"
+    assert StopFor(stage.keeper).stop_all()
+    assert read_failures(stage.place.folder) == []
+    assert stage.settled == {}
+
+
 class Broken(Watcher):
     def tick(self) -> None:
         raise ValueError("no\nnetwork")
@@ -444,6 +473,82 @@ def test_what_is_told_until_the_halt_is_kept(stage: Stage, monkeypatch: pytest.M
     trial = spec()
     stage.begin(trial)
     stage.desk.tell(result(trial))
+    stage.desk.halted.ready = True
+    stage.keeper.halt()
+    assert stage.settled[trial.key] is not None
+
+
+class Stopped:
+    """A person who presses ctrl-C at the so many-th line of the keeper's code, counted in lines that run."""
+
+    def __init__(self, line: int) -> None:
+        self.left = line
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_a_stop_at_any_line_loses_no_score_that_was_handed_over(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Reference] = []
+    soon = True
+
+    def score(content: list[TrialSpec]) -> Reference:
+        made.append(Reference(result(content[0]), ready=not soon))
+        return made[-1]
+
+    def come() -> None:
+        for reference in made:
+            reference.ready = True
+
+    monkeypatch.setattr(module, "score_apart", Remote(score))
+    monkeypatch.setattr("os.fsync", lambda handle: None)  # it takes most of the time
+    stage.desk.halted.ready = True
+    for line in itertools.count(1):
+        handed, kept = spec(2 * line), spec(2 * line + 1)
+        stage.begin(handed, kept, key=f"both {line}")
+        stage.desk.tell({"kind": "unscored", "key": handed.key, "content": [handed]}, result(kept))
+        stopped, soon = Stopped(line), True
+        sys.settrace(stopped)
+        try:
+            stage.keeper.drain()
+            come()
+            stage.keeper.drain()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        soon = False
+        come()
+        stage.keeper.halt()
+        assert all((stage.place.folder / LEDGER / f"{trial.key}.json").is_file() for trial in (handed, kept)), line
+        if stopped.left > 0:
+            break
+    assert line > 50
+
+
+def test_what_is_handed_over_in_the_last_moment_is_waited_for(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The halt is over, and what a crew told before it comes after: the score is made and kept."""
+    trial = spec()
+    stage.begin(trial)
+    scores = Reference(result(trial), ready=False)
+    monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
+    waits = []
+
+    def wait(references: list[Reference], num_returns: int = 1, timeout: float = 0) -> tuple[list[Reference], Any]:
+        waits.append(references)
+        if len(waits) == 2:
+            stage.desk.tell({"kind": "unscored", "key": trial.key, "content": [trial.key]})
+        scores.ready = len(waits) > 20
+        return FakeRay.wait(references)
+
+    monkeypatch.setattr(module, "ray", SimpleNamespace(exceptions=FakeRay.exceptions, get=FakeRay.get, wait=wait))
     stage.desk.halted.ready = True
     stage.keeper.halt()
     assert stage.settled[trial.key] is not None

@@ -12,7 +12,7 @@ import pytest
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, Record, trial_key
+from reports.ledger import Ledger, Record, StudyInfo, trial_key
 from study.cluster import Cluster, allot
 from study.journal import explored_recipe
 from study.options import parse
@@ -21,9 +21,10 @@ from study.preview import preview
 from study.samplers import SAMPLERS
 from study.searcher import StudySearcher, files_key
 from study.spec import POPULATIONS, TrialSpec, to_config
-from study.study import prepare_results, save_info
+from study.study import continued, prepare_results, save_info
 from trainables.files import write_whole
 from trainables.recipe import Recipe
+from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
 
 
@@ -136,6 +137,59 @@ def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> Non
     assert not {c["key"] for c in first} & {c["key"] for c in more}
     _, ledger, searcher = make(tmp_path, *arguments, "4", "--seeds", "2")
     assert {config["trials"][0]["seed"] for config in run_all(searcher, ledger)} == {1}
+
+
+def again(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
+    """As `study/run.py` begins in a folder that holds a study."""
+    plan = continued(make(results, *arguments)[0])
+    ledger = Ledger(results / "ledger")
+    info = prepare_results(plan, "")
+    searcher = searcher_of(plan, ledger)
+    save_info(plan, info, searcher.explored, ledger)
+    return plan, ledger, searcher
+
+
+def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again(tmp_path: Path) -> None:
+    """Its explored recipes are in the plan, get further seeds, and are run to their end; what was asked for stays in
+    the report. `--only` is of rows alone."""
+    plan, ledger, searcher = again(
+        tmp_path, *("--space", "scl_tau", "--search", "optuna", "--trials", "5", "--scheduler", "asha", "--rungs", "4")
+    )
+    rows = len(searcher.queue)
+    run_all(searcher, ledger, limit=rows + 2)  # killed after two of five recipes
+    save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
+
+    plan, ledger, searcher = again(tmp_path, "--space", "scl_tau")
+    assert f"{rows + 5} trials ({rows} rows, 5 recipes from Optuna, 1 seed), {rows + 2} of them done" in preview(
+        plan, Cluster(False, ()), allot(Cluster(False, ({"CPU": 2.0},)), plan.request)
+    )
+    assert [plan.rungs, plan.request.scheduler] == [RungPlan("share", (0.25, 0.5, 0.75), (STS,)), "asha"]
+    assert len(run_all(searcher, ledger)) == 3
+    save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
+
+    _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
+    more = run_all(searcher, ledger)
+    assert {config["trials"][0]["seed"] for config in more} == {1}
+    assert len(more) == rows + 5
+    label = next(iter(plan.rows))
+    _, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "3", "--only", label)
+    assert [trial.name for trial in searcher.waiting()] == [label]
+    info = StudyInfo.load(tmp_path)
+    assert (info.search, info.trials, len(info.explored)) == ("optuna", 5, 5)
+
+
+def test_a_study_goes_on_with_its_grid(tmp_path: Path) -> None:
+    _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--search", "grid")
+    points = len(run_all(searcher, ledger))
+    plan, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
+    assert plan.request.search == "grid"
+    assert searcher.remaining == points
+
+
+def test_a_study_of_rows_stays_one(tmp_path: Path) -> None:
+    again(tmp_path, "--space", "scl_tau")
+    plan, _, _ = again(tmp_path, "--space", "scl_tau")
+    assert (plan.request.search, plan.explored) == ("paper", 0)
 
 
 def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
