@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
+from reports.markdown import count
 from reports.more_seeds import in_words, more_seeds
 from reports.quantity import Quantity, quantity
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
@@ -313,7 +314,7 @@ class Evidence:
     def _seeds_needed(
         self, standings: Sequence[Standing], figure: Quantity, base: str | None
     ) -> tuple[int | None, str, tuple[str, ...]]:
-        """How many more seeds, in words, and for which rows."""
+        """How many more seeds, in words, and for which rows; none are spent on proving that a row is worse."""
         open_ones = [standing for standing in standings if standing.verdict.startswith("undecided")]
         if base is None or not open_ones:
             return None, "", ()
@@ -322,7 +323,12 @@ class Evidence:
             standing.name: self.more_seeds(standing.recipe_hash, base, figure, 0.0, SURE / judged)
             for standing in open_ones
         }
-        return in_words(more, "gain")
+        lower = [item.name for item in open_ones if item.gain and item.gain.gain <= 0 and more[item.name] is not None]
+        seeds, words, names = in_words({name: needed for name, needed in more.items() if name not in lower}, "gain")
+        if not lower:
+            return seeds, words, names
+        loss = f"{count(len(lower), 'row')} measured no higher than the baseline, and a loss is not worth proving."
+        return seeds, f"{words.rstrip('.')}; {loss}" if words else loss, names
 
     def more_seeds(
         self, first_hash: str, second_hash: str, figure: Quantity, bound: float, alpha: float

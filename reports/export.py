@@ -21,6 +21,7 @@ from reports.ledger import LEDGER, MODELS, Record
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
 from reports.names import to_write
 from reports.results import Results
+from reports.sections.words import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, meant
 from trainables.fidelity import resolve
@@ -185,8 +186,8 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[st
     for task, metric, value in _tests(record):
         found = results.predictions.effects(record, task, metric)
         half = None if found is None else NORMAL * float(np.linalg.norm(found[0].astype(np.float64)))
-        interval = DASH if half is None else f"{value - half:.2f} to {value + half:.2f}"
-        lines.append([text(task), code(metric), number(value), interval])
+        ends = DASH if half is None else f"{value - half:.2f} to {value + half:.2f}"
+        lines.append([text(task), code(metric), number(value), ends])
     tried = count(len(results.of_hash(record.recipe_hash)), "seed")
     yield (
         f"It is {what} of the study {code(results.space.name)}, seed {record.seed}: of {tried} the one with the best "
@@ -202,15 +203,15 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[st
         if sample is None:
             continue
         gain = evidence.compare(record.recipe_hash, base, figure) if base and base != record.recipe_hash else None
-        interval = "" if gain is None or gain.low is None else f" [{signed(gain.low)}, {signed(gain.high)}]"
         spread = "" if sample.std is None else f" ± {sample.std:.2f}"
         one_seed |= gain is not None and gain.one_seed
-        gained = DASH if gain is None else signed(gain.gain) + interval
+        gained = interval(gain) if row else signed(gain.gain) if gain else DASH
         lines.append([text(figure.name), f"{sample.count}", number(sample.mean) + spread, gained])
     if lines:
-        yield "The row over its seeds, and its gain over the study's baseline with its 95 % interval:"
+        over = f"The {'row' if row else 'recipe'} over its seeds, and its gain over the study's baseline"
+        yield f"{over} with its 95 % interval:" if row else f"{over}. No verdict on the gain: {CHOSEN}."
         yield table(["Figure", "seeds", "mean", f"gain over {text(results.space.baseline or 'no row')}"], lines)
-    if one_seed:
+    if one_seed and row:
         yield (
             "A recipe here has one seed only, so these intervals are over test items alone: they speak of two models, "
             "and nothing is decided about the recipes."

@@ -19,6 +19,7 @@ from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
+from trainables.fidelity import resolve
 from trainables.recipe import SCENES, Recipe, Value, keys
 
 FEW = 3
@@ -94,6 +95,11 @@ class Results:
     def _asked(self) -> dict[str, Recipe]:
         """By recipe hash what its trials were asked for."""
         return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
+
+    @cached_property
+    def followed(self) -> dict[str, Recipe]:
+        """By recipe hash what its trials did: as asked for, and what `objective.fidelity` sets written out."""
+        return {key: resolve(recipe) for key, recipe in self._asked.items()}
 
     @cached_property
     def fixed(self) -> set[str]:

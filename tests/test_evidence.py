@@ -143,6 +143,19 @@ def test_more_seeds_settle_what_is_undecided():
     assert found.count("above") >= 5
 
 
+@pytest.mark.parametrize(("gains", "wanted"), [({BEST: -0.4}, ()), ({BEST: 0.4, OTHER: -0.4}, (BEST,))])
+def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], wanted: tuple[str, ...]):
+    loud = dataclasses.replace(STS, rows=(BASELINE, *gains), gains=gains, items=400, seed_spread=0.3)
+    for seed in range(8):
+        board = Evidence.of(loud.study(seed)).boards[0]
+        lower = {
+            item.name for item in board.standings if item.verdict == "undecided" and item.gain and item.gain.gain < 0
+        }
+        assert not lower & {*board.settled}
+        assert ("measured no higher" in board.settles) == bool(lower)
+        assert board.seeds_needed is None or board.settled == wanted
+
+
 @pytest.mark.parametrize(
     ("more", "seeds", "said"),
     [

@@ -327,6 +327,8 @@ class TestExport:
         dataclasses.replace(info, row_hashes=hashes, explored=[best.recipe_hash]).save(results.folder)
         card = (export(results.folder, best.recipe_hash, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
         assert f"It is the explored recipe `{best.recipe_hash}`" in card
+        assert "No verdict on the gain" in card
+        assert not re.search(r"[+-]\d+\.\d\d \[[+-]", card)
         assert "No paper prints figures of this row." in card
 
     def test_a_row_without_a_model_says_how_to_keep_one(self, kept: tuple[Results, Record], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from reports.guards.words import listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, number, text, verbatim
 from reports.results import Results
+from trainables.recipe import Recipe
 
 STEPS_APART, TOKENS_APART = 0.05, 0.10
 """By what share of the larger number two trained rows may differ."""
@@ -55,7 +56,7 @@ def data(results: Results) -> list[Flag]:
         results, "data", "trials were scored on different SentEval data", "their scores are of different tests",
         senteval, always_kept=True,
     )  # fmt: skip
-    for asked in _groups(results, lambda recipe: tuple((k, recipe.get(k)) for k in sorted(recipe) if _of_corpus(k))):
+    for asked in _groups(results, lambda recipe: tuple((k, v) for k, v in recipe.flat().items() if _of_corpus(k))):
         trained = {key: records for key, records in asked.items() if key in results.trained}
         flags += _unequal(
             results, "data", "training data differ that the recipes call the same", "a difference may come from them",
@@ -67,7 +68,7 @@ def data(results: Results) -> list[Flag]:
 def encoder(results: Results) -> list[Flag]:
     """The weights before training, of recipes that name the same encoder; other names are meant, and said."""
     flags = []
-    groups = _groups(results, lambda recipe: tuple(recipe.get(f"encoder.{key}") for key in ("kind", "name", "layers")))
+    groups = _groups(results, lambda recipe: (recipe.encoder.kind, recipe.encoder.name, recipe.encoder.layers))
     known = any(map(_weights, results.records))
     for named in _groups(results, _of_encoder) if known else [results.recipes]:
         flags += _unequal(
@@ -216,21 +217,20 @@ def _by_seed(recipes: Mapping[str, list[Record]], of: Callable[[Record], Conditi
     return {recipe: {record.seed: of(record) for record in records} for recipe, records in recipes.items()}
 
 
-def _groups(results: Results, same: Callable[[Mapping[str, Any]], object]) -> list[dict[str, list[Record]]]:
-    """The recipes of the study, those together for which `same` is equal."""
+def _groups(results: Results, same: Callable[[Recipe], object]) -> list[dict[str, list[Record]]]:
+    """The recipes of the study, those together for which `same` is equal; `same` is given them as they are followed."""
     found: dict[object, dict[str, list[Record]]] = {}
     for recipe, records in results.recipes.items():
-        found.setdefault(same(records[0].recipe), {})[recipe] = records
+        found.setdefault(same(results.followed[recipe]), {})[recipe] = records
     return list(found.values())
 
 
-def _of_encoder(recipe: Mapping[str, Any]) -> tuple[object, ...]:
+def _of_encoder(recipe: Recipe) -> tuple[object, ...]:
     """What an encoder's fingerprint follows from besides its weights: `trainables.encoders.contract.BaseEncoder`."""
-    counted = recipe.get("pooling.padding") == "count" or recipe.get("objective.fidelity") == "released"
     on_top = ("encoder.adapter", "encoder.lora_")
-    asked = [(k, recipe[k]) for k in sorted(recipe) if k.startswith("encoder.") and not k.startswith(on_top)]
-    pooled = recipe.get("pooling.mode"), recipe.get("evaluation.precision")
-    return (*asked, *pooled, counted and bool(recipe.get("optimisation.epochs")))
+    asked = [(k, v) for k, v in recipe.flat().items() if k.startswith("encoder.") and not k.startswith(on_top)]
+    pooled = recipe.pooling.mode, recipe.evaluation.precision
+    return (*asked, *pooled, recipe.trains and recipe.pooling.padding == "count")
 
 
 def _of_corpus(key: str) -> bool:

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from reports.costs import word
-from reports.evidence import SURE, Evidence
+from reports.evidence import Evidence
 from reports.ledger import Record
-from reports.markdown import code, count, number, spread, table, text
+from reports.markdown import code, count, number, signed, spread, table, text
 from reports.plots.search_course import search_picture
 from reports.racing import of_results
 from reports.results import Results
 from reports.sections.importance import write_importance
-from reports.sections.words import changes, interval
-from reports.statistics import Measured, holm
+from reports.sections.words import CHOSEN, changes
+from reports.statistics import Measured
 from reports.true_scores import Scored, true_scores
 
 SHOWN = 10
@@ -139,29 +139,18 @@ def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> s
 
 
 def _against(results: Results, best: Candidate, best_row: Candidate | None) -> str:
-    """Whether it is better than the best row, on test sets, which had no say in choosing either."""
+    """How far it lies from the best row on the test sets; no verdict, since its seeds chose it."""
     if best_row is None:
         return f"None of the space's rows has a {word(results.goals[0])} to compare it with."
     label = code(results.labels[best_row.recipe_hash])
-    said = [f"The space's best row by the same score is {label} ({spread(best_row.selection)})."]
+    said = f"The space's best row by the same score is {label} ({spread(best_row.selection)})."
     evidence = Evidence.of(results)
     pair = (best.recipe_hash, best_row.recipe_hash)
     gains = [(figure, gain) for figure in evidence.figures if (gain := evidence.compare(*pair, figure)) is not None]
-    blocked = [evidence.between(*pair, figure) for figure, _ in gains]
-    adjusted = holm([None if flags else gain.p for (_, gain), flags in zip(gains, blocked, strict=True)])
-    for (figure, gain), flags, p in zip(gains, blocked, adjusted, strict=True):
-        if gain.one_seed:
-            verdict = "undecided: one seed"
-        elif flags:
-            verdict = f"no verdict ({', '.join(dict.fromkeys(flag.guard for flag in flags))})"
-        elif p is None or p > SURE:
-            verdict = "undecided"
-        else:
-            verdict = "better" if gain.gain > 0 else "worse"
-        said.append(f"{text(figure.name)} {interval(gain)}: {verdict}")
     if not gains:
-        return said[0] + " No test figure is there to compare the two by."
-    return f"{said[0]} On the test sets, which had no say in the choice, it is against that row: {'; '.join(said[1:])}."
+        return f"{said} No test figure is there to compare the two by."
+    apart = "; ".join(f"{text(figure.name)} {signed(gain.gain)}" for figure, gain in gains)
+    return f"{said} On the test sets the recipe differs from that row by: {apart}. **No verdict:** {CHOSEN}."
 
 
 def _ranking(results: Results, candidates: list[Candidate]) -> str:

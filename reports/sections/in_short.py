@@ -384,6 +384,8 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     outside = [
         board for board in sets if any(item.name == row and item.in_best_set is False for item in board.standings)
     ]
+    if not row:
+        said += " The search chose it by this score, which is likely too high, and so are its test scores."
     if row and outside:
         said += f" It is not in the best set on {' and '.join(map(_name, outside))}: it was chosen by another figure."
     if any(name.startswith("dev_") for board in boards for _, name in board.quantity.weights):

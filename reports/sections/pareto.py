@@ -15,7 +15,7 @@ from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, spread, table, text
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.results import Results
-from reports.sections.words import changes
+from reports.sections.words import CHOSEN, changes
 from reports.statistics import Measured
 from reports.statistics.fronts import on_front
 from reports.true_scores import Scored, TrueScores, true_scores
@@ -168,8 +168,8 @@ def _said(results: Results, goals: Sequence[Goal], points: Sequence[Point]) -> s
         f"Goals: {named}. {count(tried, 'recipe')} were tried; "
         f"{len(points)} have a {'value' if costs else 'score'} for {every} ({rows} of the space's rows, "
         f"{len(points) - rows} explored){f', {short} were stopped early or have not finished' if short else ''}. "
-        f"The front was chosen on development parts{' and costs' * costs} only: the test averages beside it had no "
-        f"say. Being the best of {len(points)}, its development scores are optimistic."
+        f"The front was chosen on development parts{' and costs' * costs} only. Being the best of {len(points)}, its "
+        f"development scores are optimistic, and the test averages beside them are, too: {CHOSEN}."
     )
 
 

@@ -15,6 +15,12 @@ FEWEST = 4
 CLOSE = 0.5
 """From this tau on an order looks like another, though few rows may not prove it."""
 
+CHOSEN = (
+    "the seeds that are compared here also chose the recipe, and a seed that is lucky on development data is mostly "
+    "lucky on test data, too, so the figures flatter it; only seeds that it was not chosen by could judge it"
+)
+"""Why there is no verdict on a recipe that a search chose, to stand within a sentence."""
+
 
 def interval(gain: Comparison | None) -> str:
     """`+2.83 [+1.20, +4.46]`: a difference with its 95 % interval; only the difference where that is unknown."""
