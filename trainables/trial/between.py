@@ -11,7 +11,6 @@ What a process may keep, since no trial can change it, is in `trainables.kept`.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import os
 import random
@@ -29,6 +28,7 @@ from torch.nn.modules import module
 from torch.optim import optimizer
 
 from trainables.kept import KEPT
+from trainables.trial.peak import give_back
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Between:
         torch.autocast_increment_nesting()
         torch.clear_autocast_cache()
         gc.collect()
-        _give_back()
+        give_back()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
         if self._after_first is None:
@@ -112,14 +112,6 @@ def _resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _give_back() -> None:
-    """Have the C library return freed memory to the system. glibc alone can be asked; left to itself it keeps half a
-    gigabyte of a trial's, in pieces that the next trial's do not fit into."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def _forget_locals(error: BaseException) -> None:

@@ -18,8 +18,8 @@ from trainables.recipe import Recipe
 from trainables.senteval import Evaluation, import_late
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
 from trainables.trial.measure import Clock, after_scoring, gpus_of
-from trainables.trial.peak import Peak
 from trainables.trial.overlap import overlap
+from trainables.trial.peak import Peak
 from trainables.trial.result import TrialResult, Unscored
 
 
@@ -66,8 +66,10 @@ def finish(
 
 
 def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) -> TrialResult:
-    """Fit the classifiers and score a trial. `gpus` are held meanwhile, and their seconds counted; `peak` is the trial's
-    own. Without it this may be another process: what that takes counts, unless the trial's memory is a GPU's.
+    """Fit the classifiers and score a trial. `gpus` are held meanwhile, and their seconds counted.
+
+    `peak` is the trial's own. Without it this may be another process: what that takes counts, unless the trial's memory
+    is a GPU's.
 
     Raises `UserError` where the evaluation data is no longer that of the embeddings.
     """

@@ -30,7 +30,7 @@ from trainables.trial.build import base_fingerprint, build_encoder, build_model,
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, measured
-from trainables.trial.peak import Peak, forget_peak
+from trainables.trial.peak import Peak
 from trainables.trial.places import sampler_request
 from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
@@ -75,12 +75,10 @@ def run_population(
     train(members, _Watch(members, reporter or Reporter()), resume)
     resumed = max(0.0, members[0].progress.seconds - (time.perf_counter() - training_began) / len(members))
     share = (time.perf_counter() - began) / len(members)
-    peak.keep()
     for number, (member, description, evaluator) in enumerate(zip(members, descriptions, evaluators, strict=True)):
         if done(number):
             yield None
             continue
-        forget_peak()  # of the evaluation of the member before
         clock = Clock(already=share, resumed=resumed, peak=peak)
         encoder = describe_encoder(recipes[number], fingerprints[number], member.model.encoder, member.model)
         data = {"encoder": encoder, "corpus": dict(description)}
