@@ -84,7 +84,7 @@ def _measure(asked: argparse.Namespace, size: int, chunk: Chunk, wire: Connectio
     from trainables.training.gradients import GradientSum
     from trainables.training.memory import available_bytes, held_bytes
     from trainables.trial.build import build_encoder, build_model
-    from trainables.trial.measure import forget_peak
+    from trainables.trial.peak import forget_peak
 
     torch.set_num_threads(asked.threads)
     recipe = resolve(

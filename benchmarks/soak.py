@@ -6,11 +6,15 @@ it shares with others is counted once) and its open files; and how many processe
 
 A slope is the growth per 1,000 trials with a 95 % interval; the first trials, in which caches fill, are left out. The
 command fails where a slope is above its bound. What may grow is said in `BOUNDS`, and why.
+
+After it come trials with an encoder of MiniLM's shape and varied batch sizes, one after the other in one process
+(`benchmarks._real_trials`).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -32,6 +36,10 @@ ROWS = 18
 WARM_UP = 0.1
 """Share of the trials after which a process is looked at, counted from the first that it was seen at."""
 MEMORY, FILES, PROCESSES, DISK = "memory, MB", "open files", "processes", "disk, MB"
+REAL, REAL_TRIALS = "trials of MiniLM's shape in one process", 40
+"""Trials with an encoder of real size, beside those of some milliseconds, and how many."""
+MB_A_TRIAL = 10.0
+"""The most that such a process may grow by, each trial."""
 BOUNDS = {
     (MEMORY, "study's process"): 60.0,  # Tune keeps each trial, and Optuna starts half-way
     (MEMORY, "driver with its crew"): 20.0,
@@ -39,6 +47,7 @@ BOUNDS = {
     (MEMORY, "Ray's control service (GCS)"): 60.0,  # it keeps the last 10,000 tasks
     (DISK, "results"): 40.0,  # a trial: a record, a curve, and here 1,500 predictions
     (DISK, "Ray's own files"): 20.0,  # its logs
+    (MEMORY, REAL): 1000 * MB_A_TRIAL,
 }
 """Of each measure and what it is of: the most that it may grow by in 1,000 trials."""
 OTHERS = {MEMORY: 20.0, FILES: 5.0, PROCESSES: 2.0, DISK: 20.0}
@@ -72,9 +81,9 @@ def main(arguments: Sequence[str]) -> None:
             _engine.run_quietly(command, Path(scratch) / "log.txt", watch=watch)
         except UserError as error:
             problem = error
-    minutes = (time.monotonic() - began) / 60
+        minutes = (time.monotonic() - began) / 60
+        found = [*watch.findings(WARM_UP * watch.trials), _real_trials(Path(scratch))]
     print(f"{watch.trials:,} trials in {minutes:.1f} minutes, looked at {watch.looks:,} times\n")
-    found = list(watch.findings(WARM_UP * watch.trials))
     print("| what | of | median | slope per 1,000 trials (95 %) | bound | |\n|---|---|---|---|---|---|")
     for finding in found:
         print(finding.line())
@@ -163,6 +172,15 @@ class Watch:
                 grouped.setdefault((what, of), []).append(late)
         for (what, of), many in sorted(grouped.items()):
             yield Finding(what, of, median(value for series in many for _, value in series), slope(many))
+
+
+def _real_trials(scratch: Path) -> Finding:
+    """What a process of real trials has after each but the first, which imports and reads what the others use, too."""
+    from benchmarks._engine import run_quietly
+
+    command = [sys.executable, "-m", "benchmarks._real_trials", str(scratch / "encoder"), str(REAL_TRIALS)]
+    after = [trial["after"] for trial in json.loads(run_quietly(command, scratch / "real.txt"))]
+    return Finding(MEMORY, REAL, median(after), slope([list(enumerate(after))[1:]]))
 
 
 def on_disk(folder: Path) -> float:

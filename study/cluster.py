@@ -36,6 +36,9 @@ ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 DEVICES = Path("/dev")
 GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
 """A Linux with a GPU that torch can use has one of them: NVIDIA's cards and boards, AMD's cards, Windows's Linux."""
+HIDE_GPUS = "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
+"""Ray's switch: where it is 1, who asks for no GPU sees none. Ray's default shows them all, so that scores that are made
+apart would be computed on the GPU that another trial trains on."""
 WAITING_SECONDS = 300.0
 """A study that waits for nodes says so again after this."""
 
@@ -401,9 +404,11 @@ def _local_gpus() -> int:
     return torch.cuda.device_count()
 
 
-def _runtime_env() -> dict[str, list[str]]:
-    """How a joined cluster's workers find our packages: a job's working directory has them; else they are sent."""
-    return {} if inside_copy() else {"py_modules": [str(ROOT / name) for name in PACKAGES]}
+def _runtime_env() -> dict[str, Any]:
+    """How a joined cluster's workers find our packages: a job's working directory has them; else they are sent. What
+    is set in this process reaches a Ray that it starts, but not these."""
+    found = {"env_vars": {HIDE_GPUS: "1"}}
+    return found if inside_copy() else found | {"py_modules": [str(ROOT / name) for name in PACKAGES]}
 
 
 def _quieten() -> None:
@@ -414,6 +419,6 @@ def _quieten() -> None:
     os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "inf")  # the ledger is the truth; Tune's own state is not needed
     os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "10000")  # a trial has dozens, of some KB each
     os.environ.setdefault("RAY_worker_maximum_startup_concurrency", "16")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault(HIDE_GPUS, "1")
     os.environ.setdefault("RAY_TRAIN_ENABLE_WORKER_STRUCTURED_LOGGING", "0")
     os.environ.setdefault("RAY_TRAIN_ENABLE_CONTROLLER_STRUCTURED_LOGGING", "0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import functools
 import shutil
@@ -86,7 +87,7 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             recipes,
             [trial.seed for trial in trials],
             model_folders=folders,
-            workers=_workers(me),
+            workers=_workers(me, trials[0].per_worker.get("GPU", 0.0)),
             reporter=reporter,
             resume=checkpoints.fetch(Path(scratch)),
             shared=default_cache() / EMBEDDINGS,
@@ -167,8 +168,9 @@ def _spent(growth: Growth, number: int) -> bool:
     )
 
 
-def _workers(me: Member) -> Workers:
-    return _joined() if me.count > 1 else Workers()
+def _workers(me: Member, gpus: float) -> Workers:
+    """`gpus`: of each, perhaps a share of one."""
+    return dataclasses.replace(_joined() if me.count > 1 else Workers(), gpus=gpus)
 
 
 @functools.cache

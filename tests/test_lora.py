@@ -436,6 +436,7 @@ class TestPopulation:
         calm = self.run(recipes, tmp_path / "calm")
         wild = self.run([recipes[0], recipes[1].override({"optimisation.learning_rate": 1e30}), recipes[2]], tmp_path)
         assert (wild[1].stopped or "").startswith("diverged: the loss is nan at step")
+        assert 0 < wild[1].training["steps"] < wild[0].training["steps"]
         for number in (0, 2):
             assert wild[number].training["last_loss"] == calm[number].training["last_loss"]
 

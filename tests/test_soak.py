@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -127,9 +128,12 @@ def test_a_process_that_ends_stays_what_it_was(tmp_path: Path, monkeypatch: pyte
 
 def test_it_fails_where_something_grows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """With a study that is only looked at in the mind."""
-    growth = {"value": 0.0}
+    growth = {"value": 0.0, "real": 0.0}
 
-    def run_quietly(command: list[str], log: Path, watch: Watch) -> str:
+    def run_quietly(command: list[str], log: Path, watch: Watch | None = None) -> str:
+        if watch is None:
+            assert "benchmarks._real_trials" in command
+            return json.dumps([{"after": 400 + 100 * (n == 0) + growth["real"] * n + n % 3} for n in range(40)])
         watch.trials, watch.kinds[7] = 2000, "desk"
         watch.seen[MEMORY, 7] = readings(growth["value"])
         return ""
@@ -140,4 +144,7 @@ def test_it_fails_where_something_grows(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "| memory, MB | desk | " in capsys.readouterr().out
     growth["value"] = 100.0
     with pytest.raises(SystemExit, match="grows with the trials: memory, MB of desk"):
+        soak.main([])
+    growth.update(value=0.0, real=11.0)
+    with pytest.raises(SystemExit, match="memory, MB of trials of MiniLM's shape in one process"):
         soak.main([])

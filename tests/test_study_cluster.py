@@ -436,6 +436,23 @@ allotment = allot(cluster, request)
 print("at first", cluster.gpus, cluster.limits["GPU"], allotment.concurrent, flush=True)
 grown = wait_for_room(cluster, allotment)
 print("then", grown.gpus, len(grown.nodes), flush=True)
+
+import os
+import ray
+
+def visible():
+    return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+class Actor:
+    def visible(self):
+        return visible()
+
+for gpus in (0, 0.5, 1):
+    options = {"num_cpus": 0.5, "num_gpus": gpus}
+    actor = ray.remote(Actor).options(**options).remote()
+    found = ray.get(ray.remote(visible).options(**options).remote()) if gpus < 1 else "-"
+    print(gpus, "GPUs:", found, ray.get(actor.visible.remote()), flush=True)
+    del actor
 """
 
 
@@ -484,6 +501,7 @@ def growing(tmp_path: Path) -> Iterator[dict[str, str]]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token"),
         "RAY_FAKE_CLUSTER": "1",
+        "CUDA_VISIBLE_DEVICES": "6,7",  # of the machine that it pretends to be
         "RAY_worker_niceness": "0",
         "AUTOSCALER_UPDATE_INTERVAL_S": "1",
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -516,4 +534,6 @@ def test_a_head_without_a_gpu_asks_its_autoscaler_for_one_and_waits(growing: dic
     assert lines[0] == "at first 0.0 2.0 2"
     assert lines[1].startswith("waiting for 1 worker of 1 CPU and 1 GPU each: the cluster (1 node, 1 CPUs, no GPU)")
     assert "its autoscaler was asked for more" in lines[1]
-    assert lines[-1] in ("then 1.0 2", "then 2.0 3")
+    assert lines[-4] in ("then 1.0 2", "then 2.0 3")
+    # Who asks for no GPU sees none, and who asks for one, or a share, sees that alone.
+    assert [line.replace("7", "6") for line in lines[-3:]] == ["0 GPUs:  ", "0.5 GPUs: 6 6", "1 GPUs: - 6"]

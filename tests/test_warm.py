@@ -32,7 +32,6 @@ from trainables.recipe import CorpusConfig, EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import content_hash
 from trainables.senteval.read import kept_task
 from trainables.senteval.tasks import TASKS
-from trainables.trial import TrialResult
 from trainables.trial.between import SETTINGS, Between
 from trainables.trial.places import senteval_folder
 from trainables.trial.run import run_trial, run_trials
@@ -302,17 +301,6 @@ class TestGrowth:
         held.clear()
         between.leave_clean()
         assert between.grown().cuda == 0
-
-    def test_a_peak_is_a_trials_own(self):
-        if not Path("/proc/self/clear_refs").exists():
-            pytest.skip("only Linux forgets a peak")
-        small = run_trial(FEW.override({"optimisation.epochs": 0}), 1)
-        assert isinstance(small, TrialResult)
-        torch.ones(400 * 2**18)  # 400 MiB, gone at once
-        again = run_trial(FEW.override({"optimisation.epochs": 0}), 1)
-        assert isinstance(again, TrialResult)
-        if not torch.cuda.is_available():
-            assert again.cost["peak_memory_mb"] < small.cost["peak_memory_mb"] + 200
 
 
 class TestWhatIsKept:

@@ -8,7 +8,7 @@ What papers make of the scores (averages, goals of a search) stands beside the p
 is imported before `evaluate` or `development` runs.
 """
 
-from trainables.senteval.evaluation import Evaluation, check_data, development, evaluate, fingerprint
+from trainables.senteval.evaluation import Evaluation, check_data, development, evaluate, fingerprint, import_late
 from trainables.senteval.tasks import GROUPS, TASKS, Task, groups, task_names
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "evaluate",
     "fingerprint",
     "groups",
+    "import_late",
     "task_names",
 ]

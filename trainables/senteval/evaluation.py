@@ -123,6 +123,16 @@ def embed(encode: Encode, data: str | Path, tasks: Sequence[str]) -> Embeddings:
     return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin)
 
 
+def import_late(tasks: Sequence[str]) -> None:
+    """Import what scoring these tasks imports late, a second and a hundred megabytes: a process that measures what a
+    trial takes does so before."""
+    import trainables.senteval.geometry
+    import trainables.senteval.score  # noqa: F401
+
+    if any(SCORERS[TASKS[name].kind].target == "classes" for name in task_names(tasks)):
+        import sklearn.model_selection  # noqa: F401
+
+
 def score_embeddings(
     embeddings: Embeddings,
     data: str | Path,

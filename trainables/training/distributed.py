@@ -40,6 +40,8 @@ class Workers:
 
     rank: int = 0
     count: int = 1
+    gpus: float = 1.0
+    """How many GPUs, or what share of one, each of them holds where it trains on GPUs."""
     awaited: Awaited = field(default_factory=Awaited, compare=False, repr=False)
     """The backward pass of `gather` is an exchange, too, and all workers must have all exchanges in one order."""
     hosts: dist.ProcessGroup | None = field(default=None, compare=False, repr=False)

@@ -34,6 +34,11 @@ MOMENTUM = 0.9
 class TrainingDivergedError(Exception):
     """The loss is no longer a number."""
 
+    def __init__(self, message: str, progress: Progress) -> None:
+        """`progress`: until then, with all its seconds."""
+        super().__init__(message)
+        self.progress = progress
+
 
 class Interrupted(Exception):  # noqa: N818 - it is no error
     """A checkpoint was taken, and the training goes on from it in another process."""
@@ -239,11 +244,11 @@ class _Account:
         if step is None:
             return
         loss, asked, *read = step.told.read()
-        if not math.isfinite(loss):
-            raise TrainingDivergedError(f"the loss is {loss} at step {step.number - 1}")
         progress = self.progress
-        progress.step, progress.last_loss = step.number, loss
         progress.seconds = time.perf_counter() - self._began
+        if not math.isfinite(loss):
+            raise TrainingDivergedError(f"the loss is {loss} at step {step.number - 1}", progress)
+        progress.step, progress.last_loss = step.number, loss
         late = iter(read)
         counts = {name: _number(count, late) for name, count in step.counts.items()}
         progress.add(loss=loss, **step.sums, **counts)

@@ -28,6 +28,7 @@ from torch.nn.modules import module
 from torch.optim import optimizer
 
 from trainables.kept import KEPT
+from trainables.trial.peak import give_back
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Between:
         torch.autocast_increment_nesting()
         torch.clear_autocast_cache()
         gc.collect()
+        give_back()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
         if self._after_first is None:

@@ -15,10 +15,11 @@ from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
 from trainables.errors import unforeseen
 from trainables.recipe import Recipe
-from trainables.senteval import Evaluation
+from trainables.senteval import Evaluation, import_late
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
 from trainables.trial.measure import Clock, after_scoring, gpus_of
 from trainables.trial.overlap import overlap
+from trainables.trial.peak import Peak
 from trainables.trial.result import TrialResult, Unscored
 
 
@@ -58,19 +59,25 @@ def finish(
     unscored = Unscored(recipe.flat(), seed, embeddings, cosines, training, cost, known, model)
     if hand_over:
         return unscored
-    result = score(unscored, gpus=gpus_of(evaluator.workers))
+    result = score(unscored, gpus=gpus_of(evaluator.workers), peak=clock.peak)
     if model is not None and result.card is not None:
         write_card(model, result.card)
     return result
 
 
-def score(unscored: Unscored, *, gpus: int = 0) -> TrialResult:
+def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) -> TrialResult:
     """Fit the classifiers and score a trial. `gpus` are held meanwhile, and their seconds counted.
+
+    `peak` is the trial's own. Without it this may be another process: what that takes counts, unless the trial's memory
+    is a GPU's.
 
     Raises `UserError` where the evaluation data is no longer that of the embeddings.
     """
     began = time.perf_counter()
     recipe = Recipe.from_flat(unscored.recipe)
+    if peak is None and not unscored.cost["gpu_seconds"]:
+        import_late(recipe.evaluation.tasks)
+        peak = Peak()
     evaluation = score_senteval(recipe.evaluation, unscored.embeddings)
     data = {**unscored.data, **describe_senteval(recipe.evaluation, evaluation)}
     data |= _overlap(recipe, evaluation, data)
@@ -81,7 +88,7 @@ def score(unscored: Unscored, *, gpus: int = 0) -> TrialResult:
         predictions={**evaluation.kept, **unscored.predictions},
         geometry=evaluation.geometry,
         training=unscored.training,
-        cost=after_scoring(unscored.cost, seconds, gpus),
+        cost=after_scoring(unscored.cost, seconds, gpus, peak.taken() if peak else None),
         data=data,
         card=None if unscored.model is None else card,
     )

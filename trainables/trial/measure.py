@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
-import resource
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
+from trainables.trial.peak import Peak
 
 COUNTED = ("loss", "pairs", "sentences", "tokens", "anchors", "positives", "negatives", "batches_without_anchor")
 """What the loop, and `counts_of` for most objectives, add up over the batches."""
 
 
 class Clock:
-    """The seconds of a trial: those until training ended, and those of the evaluation after it."""
+    """The seconds of a trial: those until training ended, and those of the evaluation after it; and its memory."""
 
-    def __init__(self, already: float = 0.0, resumed: float = 0.0) -> None:
+    def __init__(self, already: float = 0.0, resumed: float = 0.0, peak: Peak | None = None) -> None:
         """`already`: seconds that training has taken in this process, if it ended just now; `resumed`: seconds that it
-        took in an earlier process."""
+        took in an earlier process; `peak`: of its memory, else counted from now on."""
         self.trained = time.perf_counter()
         self.began = self.trained - already
         self.resumed = resumed
+        self.peak = peak or Peak()
 
     def training_ended(self) -> None:
         self.trained = time.perf_counter()
 
     def cost(self, workers: Workers) -> dict[str, Any]:
-        """What the trial has cost until now: seconds, GPU seconds, and peak memory in MiB.
+        """What the trial has cost until now: seconds, GPU seconds, and peak memory in MiB (`Peak`).
 
         `evaluation_seconds` are all after the training; of these `evaluating_seconds` passed after the last embedding,
         and need no GPU: there are none yet (`after_scoring`).
         """
         now = time.perf_counter()
-        gpu = torch.cuda.is_available()
-        memory = torch.cuda.max_memory_allocated() if gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         seconds = now - self.began + self.resumed
         return {
             "seconds": seconds,
@@ -46,30 +43,29 @@ class Clock:
             "evaluation_seconds": now - self.trained,
             "evaluating_seconds": 0.0,
             "gpu_seconds": seconds * gpus_of(workers),
-            "peak_memory_mb": memory / 2**20,
+            "peak_memory_mb": self.peak.taken(),
             "workers": workers.count,
             "threads": torch.get_num_threads(),
         }
 
 
-def after_scoring(cost: dict[str, Any], seconds: float, gpus: int) -> dict[str, Any]:
-    """The cost with so many seconds of scoring, while the trial held that many GPUs."""
-    added = dict.fromkeys(("seconds", "evaluation_seconds", "evaluating_seconds"), seconds)
-    added["gpu_seconds"] = seconds * gpus
-    return {name: value + added.get(name, 0) for name, value in cost.items()}
+def after_scoring(
+    cost: dict[str, Any], seconds: float, gpus: float = 0.0, memory: float | None = None
+) -> dict[str, Any]:
+    """The cost with so many seconds of scoring, while the trial held that many GPUs and took so many MiB; None: it took
+    none of the memory that is counted."""
+    found = dict(cost)
+    for name in ("seconds", "evaluation_seconds", "evaluating_seconds", "gpu_seconds"):
+        if name in found:
+            found[name] += seconds * (gpus if name == "gpu_seconds" else 1)
+    if memory is not None and found.get("peak_memory_mb") is not None:
+        found["peak_memory_mb"] = max(memory, found["peak_memory_mb"])
+    return found
 
 
-def gpus_of(workers: Workers) -> int:
+def gpus_of(workers: Workers) -> float:
     """How many GPUs a trial's workers hold."""
-    return workers.count if torch.cuda.is_available() else 0
-
-
-def forget_peak() -> None:
-    """Peak memory is that from now on: an earlier trial of this process may have taken more."""
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-    with contextlib.suppress(OSError):  # only Linux can; elsewhere it stays the peak of the process
-        Path("/proc/self/clear_refs").write_text("5")
+    return workers.count * workers.gpus if torch.cuda.is_available() else 0.0
 
 
 def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[str, Any]:

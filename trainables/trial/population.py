@@ -20,6 +20,7 @@ from trainables.encoders.lora import LoraEncoder
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import PoolingConfig, Recipe
+from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import total_steps
 from trainables.training.pace import Pace
@@ -28,7 +29,8 @@ from trainables.training.turns import train_in_turns
 from trainables.trial.build import base_fingerprint, build_encoder, build_model, describe_encoder
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
-from trainables.trial.measure import Clock, forget_peak, measured
+from trainables.trial.measure import Clock, measured
+from trainables.trial.peak import Peak
 from trainables.trial.places import sampler_request
 from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
@@ -44,6 +46,7 @@ def run_population(
     seeds: Sequence[int],
     *,
     model_folders: Sequence[Path | None],
+    workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
@@ -58,9 +61,10 @@ def run_population(
     and for the cost: a member counts an even share of the training. A member that diverges is stopped, the others go
     on. The other arguments are those of `run_trial`, as is `Interrupted`.
     """
-    forget_peak()
-    began = time.perf_counter()
-    workers = Workers()
+    for recipe in recipes:
+        import_late(recipe.evaluation.tasks)
+    peak, began = Peak(), time.perf_counter()
+    workers = workers or Workers()
     members, descriptions = build_members(recipes, seeds, shared)
     evaluators = [Evaluator(recipe.evaluation, workers) for recipe in recipes]
     for member, evaluator in zip(members, evaluators, strict=True):
@@ -75,11 +79,13 @@ def run_population(
         if done(number):
             yield None
             continue
-        clock = Clock(already=share, resumed=resumed)
+        clock = Clock(already=share, resumed=resumed, peak=peak)
         encoder = describe_encoder(recipes[number], fingerprints[number], member.model.encoder, member.model)
         data = {"encoder": encoder, "corpus": dict(description)}
+        training = measured(member.progress, resumed, population=len(members))
         if member.diverged:
-            yield TrialResult(f"diverged: {member.diverged}", cost=clock.cost(workers), data=data)
+            stopped = f"diverged: {member.diverged}"
+            yield TrialResult(stopped, training=training, cost=clock.cost(workers), data=data)
             continue
         yield finish(
             resolve(recipes[number]),
@@ -87,7 +93,7 @@ def run_population(
             member.model.encoder,
             evaluator,
             clock,
-            training=measured(member.progress, resumed, population=len(members)),
+            training=training,
             data=data,
             model=save_model(member.model.encoder, model_folders[number]),
             hand_over=hand_over,

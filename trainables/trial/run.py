@@ -12,6 +12,7 @@ from typing import Any
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
+from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import TrainingDivergedError, total_steps, train
 from trainables.training.population_training import embed_ahead
@@ -25,7 +26,7 @@ from trainables.trial.build import (
 )
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.finish import finish, save_model
-from trainables.trial.measure import Clock, forget_peak, measured
+from trainables.trial.measure import Clock, measured
 from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
@@ -54,6 +55,7 @@ def run_trials(
             recipes,
             seeds,
             model_folders=model_folders,
+            workers=workers,
             reporter=reporter,
             resume=resume,
             shared=shared,
@@ -91,7 +93,7 @@ def run_trial(
     `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.finish.score`.
     Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
-    forget_peak()
+    import_late(recipe.evaluation.tasks)
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     recipe = resolve(recipe)
     base = build_encoder(recipe, seed, shared)
@@ -126,11 +128,13 @@ def _train(
     if isinstance(model.encoder, AdaptedEncoder):
         embed_ahead(model.encoder, sampler, steps)
     rungs.reporter.begin(steps)
+    stopped = None
     try:
         progress = train(model, sampler, config, seed, rungs, workers, resume)
     except TrainingDivergedError as error:
-        return {}, f"diverged: {error}"
-    more: dict[str, Any] = {} if rungs.stopped or progress.kept is None else {"kept": progress.kept}
+        progress, stopped = error.progress, f"diverged: {error}"
+    stopped = stopped or rungs.stopped
+    more: dict[str, Any] = {} if stopped or progress.kept is None else {"kept": progress.kept}
     if progress.rungs:
         more |= {"planned_steps": steps, "rungs": progress.rungs}
-    return measured(progress, rungs.resumed_seconds(progress.seconds), **more), rungs.stopped
+    return measured(progress, rungs.resumed_seconds(progress.seconds), **more), stopped
