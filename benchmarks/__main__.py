@@ -1,4 +1,4 @@
-"""The measurements that docs/performance.md quotes: `python -m benchmarks NAME`.
+"""The measurements that docs/performance.md quotes: `python -m benchmarks NAME`, from a checkout.
 
 A benchmark is a module in this folder with a docstring and `main(arguments) -> None`; adding one adds a file.
 """
@@ -40,10 +40,5 @@ def benchmarks() -> dict[str, str]:
     return summaries
 
 
-def command() -> int:
-    """What the console script `ses-benchmark` runs."""
-    return answer_user_errors(main)
-
-
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(answer_user_errors(main))

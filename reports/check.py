@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
+from reports.commands import report_command
 from reports.formats import FORMATS
 from reports.ledger import Record
 from reports.markdown import DASH
@@ -111,7 +112,7 @@ def _over_folds(kept: Kept, folds: int) -> float | None:
 def _report(results: Path, across: Sequence[str]) -> list[str]:
     path = results / REPORT
     if not path.is_file():
-        return [f"{results} holds no {REPORT}; `python -m reports {results}` writes one."]
+        return [f"{results} holds no {REPORT}; `{report_command(results)}` writes one."]
     with linked(results) as copy:
         try:
             again = write_report(copy, across=across).read_text(encoding="utf-8")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from reports.ledger import StudyInfo
 
-SEARCH = {"--search", "--trials", "--sampler", "--scheduler", "--rungs"}
-"""Options with a value that matter to explored recipes only."""
+SEARCH = {"--search", "--trials", "--sampler", "--learn-from", "--scheduler", "--rungs"}
+"""Options that matter to explored recipes only; without the first the others are refused."""
+_OPTION = re.compile(r"--[a-z-]+(=|$)")
 
 
 def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None = None) -> str:
@@ -16,10 +19,16 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
     words = _words(info)
     if rows:
         words = _without(words, {"--only", *SEARCH})
-        words += [word for row in rows for word in ("--only", row)]
+        for row in rows:
+            words += [f"--only={row}"] if row.startswith("-") else ["--only", row]
     if seeds is not None:
         words = [*_without(words, {"--seeds"}), "--seeds", str(seeds)]
     return shlex.join(words)
+
+
+def report_command(results: Path, *options: str) -> str:
+    """The command that reports on a results folder."""
+    return shlex.join(["python", "-m", "reports", str(results), *options])
 
 
 def _words(info: StudyInfo) -> list[str]:
@@ -29,18 +38,19 @@ def _words(info: StudyInfo) -> list[str]:
     except ValueError:  # edited by hand: a quotation that does not end
         words = []
     space = info.space_file or info.space
-    return words or ["python", "study/run.py", "--space", space, "--scale", info.scale, "--seeds", str(len(info.seeds))]
+    seeds = str(max(1, len(info.seeds)))
+    return words or ["python", "study/run.py", "--space", space, "--scale", info.scale, "--seeds", seeds]
 
 
 def _without(words: Sequence[str], options: set[str]) -> list[str]:
-    """The words without these options and their values, `--only ROW` and `--only=ROW`."""
+    """The words without these options and all their values, also where a name is cut short: `--only ROW`, `--only=ROW`,
+    `--on ROW`, `--learn-from RESULTS RESULTS`."""
     kept: list[str] = []
-    skip = False
+    dropped = False
     for word in words:
-        if skip:
-            skip = False
-        elif word in options:
-            skip = True
-        elif word.split("=", 1)[0] not in options:
+        if _OPTION.match(word):
+            name = word.partition("=")[0]
+            dropped = any(option.startswith(name) for option in options)
+        if not dropped:
             kept.append(word)
     return kept

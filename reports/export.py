@@ -8,6 +8,7 @@ The folder is what `SentenceTransformer("my-model")` loads, and can be put on th
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.best_model import best_first
+from reports.commands import study_command
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, MODELS, Record
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
@@ -115,11 +117,10 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
             f"(pooling.mode={records[0].recipe['pooling.mode']}, encoder.kind={records[0].recipe['encoder.kind']}); "
             "a row with a pooling that they have, such as mean or cls, saves one"
         )
-    files = " ".join(str(folder / LEDGER / f"{record.key}.json") for record in records)
-    command = results.info.commands[0] if results.info.commands else "the study's command"
+    files = shlex.join(str(folder / LEDGER / f"{record.key}.json") for record in records)
     return (
         f"no model of the row {row!r} is left in {folder / MODELS}; every trial saves one there, so to have it again "
-        f"remove {files} and run {command}"
+        f"remove {files} and run {study_command(results.info)}"
     )
 
 

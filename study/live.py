@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from reports.commands import report_command
 from reports.live import listen
 from study.cluster import inside_job
 from study.terminal import say
@@ -22,7 +23,8 @@ def show_live(results: Path) -> Callable[[], None]:
         thread = threading.Thread(target=server.serve_forever, name="live page", daemon=True)
         thread.start()
     except Exception as error:  # whatever it is
-        say(f"no live page: {error}; the study goes on, and `python -m reports {results} --live` may serve it")
+        command = report_command(results, "--live")
+        say(f"no live page: {error}; the study goes on, and `{command}` may serve it")
         return lambda: None
     say(how_to_reach(server.address))
 

@@ -26,6 +26,7 @@ from study.cluster import inside_copy
 from study.learning import Source, read_findings
 from study.options import Request
 from study.points import grid
+from study.reach import check_reach
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import SourceFile
@@ -277,6 +278,8 @@ def check_plan(plan: Plan) -> None:
     for measure in plan.rungs.measures if plan.rungs else ():
         for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
             check_development(evaluation, measure, judged, "leave --scheduler out")
+    if plan.rungs:
+        check_reach(plan.rungs, plan.base, plan.space.domains)
 
 
 def _check_goals(plan: Plan) -> None:

@@ -298,6 +298,14 @@ class TestRefusals:
         assert "--scale" not in sentence, "it may be laptop already"
         assert "\n" not in sentence
 
+    def test_too_many_layers_of_a_model_in_the_local_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        for name in ("config.json", "model.safetensors"):
+            (tmp_path / name).write_text('{"model_type": "bert", "num_hidden_layers": 4}')
+        monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: str(tmp_path / file))
+        check_encoder(EncoderConfig(name="somebody/model", layers=4))
+        with pytest.raises(UserError, match=r"encoder\.layers is 5, but 'somebody/model' has 4 layers; ask for fewer"):
+            check_encoder(EncoderConfig(name="somebody/model", layers=5))
+
     def test_neither_folder_nor_hub_id(self):
         with pytest.raises(UserError, match="is neither a folder nor a hub id"):
             check_encoder(EncoderConfig(name="what is this?"))

@@ -135,9 +135,14 @@ class TestEveryFamily:
         if FAMILIES[family].layers is None:
             with pytest.raises(UserError, match="has layers that cannot be cut"):
                 load(folders[family], layers=1)
+            with pytest.raises(UserError, match="has layers that cannot be cut; ask for fewer, or leave it at none"):
+                check_encoder(EncoderConfig(name=str(folders[family]), layers=1))
             return
         with pytest.raises(UserError, match=r"encoder\.layers is 3, but .* has 2 layers"):
             load(folders[family], layers=3)
+        with pytest.raises(UserError, match=r"encoder\.layers is 3, but .* has 2 layers; ask for fewer"):
+            check_encoder(EncoderConfig(name=str(folders[family]), layers=3))
+        check_encoder(EncoderConfig(name=str(folders[family]), layers=2))
         whole, cut = load(folders[family], "first_last_mean"), load(folders[family], "first_last_mean", layers=1)
         assert sum(p.numel() for p in cut.parameters()) < sum(p.numel() for p in whole.parameters())
         assert not np.allclose(cut.encode(TEXTS), whole.encode(TEXTS), atol=1e-3)

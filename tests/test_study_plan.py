@@ -410,3 +410,39 @@ def test_trials_are_counted_by_what_they_are(tmp_path: Path, arguments: str, sai
     plan = plan_of("--space", space.name, "--only", space.rows[0].label, "--results", str(tmp_path), *arguments.split())
     cluster = cluster_of((2, 0))
     assert f"\n{said}" in preview(plan, cluster, allot(cluster, plan.request))
+
+
+@pytest.mark.parametrize("layers", ["3", "99"])
+def test_more_layers_than_the_encoder_has_are_refused_before_anything_runs(layers: str) -> None:
+    check_plan(plan_of("--scale", "laptop", "--set", "encoder.layers=2"))
+    with pytest.raises(UserError, match=rf"encoder\.layers is {layers}, but 'scenes-small' has 2 layers; ask for"):
+        check_plan(plan_of("--scale", "laptop", "--set", f"encoder.layers={layers}"))
+
+
+@pytest.mark.parametrize("search", ["grid", "optuna"])
+class TestRungs:
+    def plan(self, search: str, rungs: str, *more: str) -> Plan:
+        asked = ("--space", "scl_lambda", "--scale", "laptop", "--search", search, "--scheduler", "asha")
+        return plan_of(*asked, "--rungs", rungs, *more)
+
+    @pytest.mark.parametrize("rungs", ["steps:10000000", "steps:90,180", "epochs:1000", "epochs:100000000,1e9"])
+    def test_those_that_no_training_comes_to_are_refused(self, search: str, rungs: str) -> None:
+        with pytest.raises(
+            UserError, match=r"--rungs .*: no training comes to the first of them, .* has 90 steps; take"
+        ):
+            check_plan(self.plan(search, rungs))
+
+    @pytest.mark.parametrize("rungs", ["steps:89", "steps:10,10000000", "epochs:0.1", "8", "tokens:1e6"])
+    def test_others_are_not(self, search: str, rungs: str) -> None:
+        check_plan(self.plan(search, rungs))
+
+    def test_the_longest_training_counts(self, search: str, tmp_path: Path) -> None:
+        (tmp_path / "lengths.py").write_text(
+            "import dataclasses\nfrom search_spaces import Domain, spaces\n"
+            "SPACE = dataclasses.replace(spaces()['scl_lambda'], name='lengths',\n"
+            "    domains=(Domain('optimisation.max_steps', choices=(50, 200)),))\n"
+        )
+        longer = ("--space", str(tmp_path / "lengths.py"), "--set", "optimisation.epochs=100")
+        check_plan(self.plan(search, "steps:150", *longer))
+        with pytest.raises(UserError, match="has 200 steps"):
+            check_plan(self.plan(search, "steps:250", *longer))

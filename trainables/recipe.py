@@ -370,6 +370,11 @@ class OptimisationConfig:
         measures=False,
     )
 
+    def steps(self, an_epoch: int) -> int:
+        """Steps of the whole training, where a pass over the corpus has so many."""
+        steps = self.epochs * an_epoch
+        return min(steps, self.max_steps or steps)
+
 
 @dataclass(frozen=True)
 class EvaluationConfig:

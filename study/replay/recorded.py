@@ -149,7 +149,8 @@ def read_record(path: Path) -> Recorded:
         space = load_space(made.space)
     except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError, UserError) as error:
         raise UserError(
-            f"{path} is no recorded benchmark ({unforeseen(error)}); python -m benchmarks record makes one"
+            f"{path} is no recorded benchmark ({unforeseen(error)}); python -m benchmarks record makes one, from a "
+            "checkout"
         ) from None
     for domain in space.domains:
         if domain.key not in rows:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trainables.encoders.kinds import Missing
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import choices, shown
+from trainables.recipe import EncoderConfig
 from trainables.registry import Registry
 
 if TYPE_CHECKING:
@@ -71,19 +72,46 @@ FAMILIES = Registry(
     Family("qwen3", "layers", cls=False, causal=True),
 )
 """The families that `encoder.kind=transformer` takes."""
+_LAYERS = ("num_hidden_layers", "n_layers", "num_layers")
+"""What configurations call the number of layers: most, DistilBERT's and T5's."""
 
 
 def named_family(name: str) -> str | None:
     """What the config.json of a model's folder calls its family; None where there is no such folder or file, or the
     file does not say."""
-    for file in (Path(name) / "config.json", Path(name) / "0_Transformer" / "config.json"):
+    found = _configured(Path(name)).get("model_type")
+    return found if isinstance(found, str) else None
+
+
+def cuttable_layers(folder: Path) -> int | None:
+    """How many layers the model of a folder has that `encoder.layers` may cut, 0 where it cannot be cut; None where its
+    config.json does not say."""
+    config = _configured(folder)
+    family = config.get("model_type")
+    if isinstance(family, str) and family in FAMILIES and FAMILIES[family].layers is None:
+        return 0
+    return next((config[name] for name in _LAYERS if isinstance(config.get(name), int)), None)
+
+
+def unfit_layers(config: EncoderConfig, there: int) -> str | None:
+    """Why the first so many layers of a model cannot be kept, in a sentence; None where they can. `there`: as
+    `cuttable_layers` counts them."""
+    if config.layers is None or config.layers <= there:
+        return None
+    has = f"{there} layers" if there else "layers that cannot be cut"
+    return f"encoder.layers is {config.layers}, but {config.name!r} has {has}"
+
+
+def _configured(folder: Path) -> dict[str, Any]:
+    """What config.json says; nothing where there is none that can be read: loading says what is wrong with it."""
+    for file in (folder / "config.json", folder / "0_Transformer" / "config.json"):
         if file.is_file():
             try:
-                found = json.loads(file.read_text(encoding="utf-8"))["model_type"]
-            except (ValueError, TypeError, LookupError, RecursionError):  # loading says what is wrong with it
-                return None
-            return found if isinstance(found, str) else None
-    return None
+                found = json.loads(file.read_text(encoding="utf-8"))
+            except (ValueError, RecursionError):
+                return {}
+            return found if isinstance(found, dict) else {}
+    return {}
 
 
 def unknown_family(name: str, family: str) -> Missing:

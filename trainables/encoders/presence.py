@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from trainables.encoders.families import FAMILIES, named_family, unknown_family
+from trainables.encoders.families import FAMILIES, cuttable_layers, named_family, unfit_layers, unknown_family
 from trainables.encoders.kinds import Missing
 from trainables.errors import listed
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
@@ -35,10 +35,10 @@ def is_word_vectors(name: str) -> bool:
 def missing_transformer(config: EncoderConfig) -> Missing | None:
     name = config.name
     if name == SCENES_ENCODER:
-        return None
+        return _too_few_layers(config)
     if Path(name).exists():
-        return _no_model(Path(name)) or _foreign_family(name)
-    return _no_folder(name) or _missing_on_hub(name, "config.json")
+        return _no_model(Path(name)) or _foreign_family(name) or _too_few_layers(config)
+    return _no_folder(name) or _missing_on_hub(name, "config.json") or _too_few_layers(config)
 
 
 def missing_pipeline(config: EncoderConfig) -> Missing | None:
@@ -72,6 +72,25 @@ def _no_folder(name: str) -> Missing | None:
     if not name.startswith((".", "/", "~")):
         return None
     return f"no encoder at {name!r}", f"name a model folder, a hub id, or {SCENES_ENCODER!r}"
+
+
+def _too_few_layers(config: EncoderConfig) -> Missing | None:
+    """What is still to be fetched from the hub says it when it is loaded."""
+    if config.layers is None:
+        return None
+    if config.name == SCENES_ENCODER:
+        from trainables.encoders.builtin import LAYERS
+
+        there: int | None = LAYERS
+    elif Path(config.name).exists():
+        there = cuttable_layers(Path(config.name))
+    else:
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(config.name, "config.json")
+        there = cuttable_layers(Path(cached).parent) if isinstance(cached, str) else None
+    unfit = None if there is None else unfit_layers(config, there)
+    return (unfit, "ask for fewer, or leave it at none") if unfit else None
 
 
 def _plain(name: str) -> Missing:

@@ -11,7 +11,15 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 
 from trainables.encoders.builtin import build
 from trainables.encoders.contract import BaseEncoder, TokenEncoder
-from trainables.encoders.families import FAMILIES, family_of, layer_list, longest_input, unfit_pooling, unknown_family
+from trainables.encoders.families import (
+    FAMILIES,
+    family_of,
+    layer_list,
+    longest_input,
+    unfit_layers,
+    unfit_pooling,
+    unknown_family,
+)
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_folder
 from trainables.encoders.mlm_head import MLMHead
@@ -138,9 +146,9 @@ def _give_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
 def _keep_layers(backbone: PreTrainedModel, config: EncoderConfig) -> None:
     assert config.layers is not None
     stack = layer_list(backbone)
-    if stack is None or config.layers > len(stack):
-        has = f"{len(stack)} layers" if stack is not None else "layers that cannot be cut"
-        raise UserError(f"encoder.layers is {config.layers}, but {config.name!r} has {has}")
+    unfit = unfit_layers(config, len(stack) if stack is not None else 0)
+    if stack is None or unfit:
+        raise UserError(str(unfit))
     del stack[config.layers :]
     backbone.config.num_hidden_layers = config.layers  # each configuration maps it to its own name
     if getattr(backbone.config, "layer_types", None):  # of models that mix near and far attention

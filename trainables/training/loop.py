@@ -75,8 +75,7 @@ class Watcher:
 
 def total_steps(sampler: Sampler, config: OptimisationConfig) -> int:
     """Steps of the whole training."""
-    steps = config.epochs * sampler.steps_per_epoch
-    return min(steps, config.max_steps or steps)
+    return config.steps(sampler.steps_per_epoch)
 
 
 def learning_rate(step: int, steps: int, config: OptimisationConfig) -> float:

@@ -11,6 +11,8 @@ from typing import Literal, cast, get_args
 from trainables.errors import UserError
 
 Unit = Literal["share", "steps", "tokens", "epochs"]
+MOST_PARTS = 1000
+"""Of equal size, that `--rungs` may cut a training into; a slip of the finger has more."""
 MEASURES = ("dev_spearman_cosine", "dev_accuracy", "seconds")
 """The development numbers that can be had while a training goes on."""
 
@@ -84,10 +86,12 @@ def parse_rungs(text: str) -> RungPlan:
     try:
         if not colon:
             parts = int(text)
+            if parts > MOST_PARTS:
+                raise ValueError
             return RungPlan("share", tuple(number / parts for number in range(1, parts)))
         return RungPlan(cast(Unit, unit), tuple(map(float, amounts.split(","))))
     except (ValueError, UserError):
         raise UserError(
-            f"--rungs {text!r} is neither a number of equal parts from 2 on, such as 8, nor rising amounts, such as "
-            "share:0.125,0.25,0.5 (below 1), steps:100,300, epochs:0.5,1 or tokens:1e6,3e6"
+            f"--rungs {text!r} is neither a number of equal parts from 2 to {MOST_PARTS:,}, such as 8, nor rising "
+            "amounts, such as share:0.125,0.25,0.5 (below 1), steps:100,300, epochs:0.5,1 or tokens:1e6,3e6"
         ) from None

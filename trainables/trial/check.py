@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from trainables.corpora.layouts import check_layout, check_sentences, layout_remarks
+from trainables.corpora.layouts import LAYOUTS, check_layout, check_sentences, layout_remarks, make_sampler
+from trainables.corpora.nli import stamps
 from trainables.encoders.check import check_encoder, check_trainable
 from trainables.errors import UserError
 from trainables.fidelity import resolve
@@ -13,7 +14,7 @@ from trainables.objectives import check_objective
 from trainables.recipe import SCENES, EvaluationConfig, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
-from trainables.training.rungs import MEASURES, STS, Measure
+from trainables.training.rungs import MEASURES, STS, Measure, RungPlan
 from trainables.trial.places import sampler_request, senteval_folder
 
 
@@ -72,6 +73,18 @@ def check_development(evaluation: EvaluationConfig, measure: Measure, judged: st
         check_data(senteval_folder(evaluation), asked)
     except UserError as error:
         raise UserError(f"{judged}: {error}; add its files, or {otherwise}") from None
+
+
+def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
+    """Whether a training comes to its first rung before its last step, and how many steps it has. None where that is
+    known only to a worker: a corpus that is still to be fetched, spans of tokens, and rungs after so many tokens."""
+    layout, corpus = LAYOUTS[recipe.corpus.layout], recipe.corpus
+    if layout.tokens or rungs.unit == "tokens" or (layout.reads == "corpus.nli" and stamps(corpus.nli) is None):
+        return None
+    sampler, _ = make_sampler(layout.name, sampler_request(resolve(recipe), seed=0))
+    steps = recipe.optimisation.steps(sampler.steps_per_epoch)
+    reached = rungs.in_steps(sampler.steps_per_epoch).reached(steps - 1, steps, tokens=0)
+    return reached > 0, steps
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:
