@@ -29,8 +29,8 @@ EXAMPLES = """examples:
                                                     with a section of your own
   python -m reports results/x --live                the page of a running study, on this machine only
   python -m reports s3://bucket/x                   the same at any URL that a study wrote to
-  python -m reports results/x --check               scores against predictions, the report against the folder; exit
-                                                    code 1 if a number differs
+  python -m reports results/x --check               scores against predictions, the report and its pictures against
+                                                    the folder; exit code 1 if a number differs
   python -m reports diff results/x results/y        what differs between two studies
   python -m reports export results/x 'my row' model a model for sentence-transformers, with its card
 """
@@ -65,7 +65,8 @@ def _report(arguments: Sequence[str]) -> int:
         action="append",
         default=[],
         metavar="GUARD",
-        help="judge also where this guard says that two rows cannot be compared; may be repeated",
+        help="judge also where this guard says that two rows cannot be compared; may be repeated; --check takes the "
+        "guards from the report",
     )
     parser.add_argument(
         "--sentences",
@@ -83,18 +84,24 @@ def _report(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--live", action="store_true", help="serve the page on this machine while the study runs")
     parser.add_argument(
-        "--check", action="store_true", help="compute scores again from predictions, and the report from both"
+        "--check",
+        action="store_true",
+        help="compute scores again from predictions, and from both all that the report is: texts, the page, tables, "
+        "pictures and trials.csv",
     )
     asked = parser.parse_args(arguments)
     if asked.live and asked.check:
         raise UserError("--live and --check do not go together; give one of them")
+    from reports.guards import GUARDS
     from trainables.plugins import load_plugin
 
     for plugin in asked.plugin:
         load_plugin(plugin)
     place = _brought(asked.results)
     if asked.check:
-        return _check(place, asked.across)
+        for name in asked.across:  # the report says itself across what it was judged
+            GUARDS[name]
+        return _check(place, asked.sentences)
     if asked.live:
         from reports.live import serve
 
@@ -124,14 +131,17 @@ def _brought(results: str) -> Place:
     return place
 
 
-def _check(place: Place, across: Sequence[str]) -> int:
+def _check(place: Place, sentences: Path | None) -> int:
     from reports.check import check
 
-    problems = check(place.folder, across)
+    problems = check(place.folder, sentences)
     for problem in problems:
         print(problem)
     if not problems:
-        print(f"{place.shown}: the scores are those of the kept predictions, and the report is what the folder gives")
+        print(
+            f"{place.shown}: the scores are those of the kept predictions, and the report is what the folder gives, "
+            "with its pictures and tables"
+        )
     return 1 if problems else 0
 
 

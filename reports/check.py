@@ -3,14 +3,17 @@
     problems = check(Path("results/scl_ablation"))     # an empty list: all is right
 
 Every number of the ledger that predictions and right answers give is computed again. Then the report is written anew in
-a temporary folder and compared with `report.md` number by number. Development scores of classifiers, retrieval, and
-trials without predictions cannot be computed again: of these only the report is checked.
+a temporary folder, in each of the forms that the folder holds, and compared number by number: texts, the page, tables,
+pictures and `trials.csv`. Development scores of classifiers, retrieval, kinds of tasks that do not say how their
+numbers follow from predictions (`Scorer.again`), and trials without predictions cannot be computed again: of these only
+what is written is checked.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
@@ -18,11 +21,13 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
+from reports import markup
 from reports.commands import report_command
-from reports.formats import FORMATS
+from reports.formats import FORMATS, Format
+from reports.guards import GUARDS
 from reports.ledger import Record
 from reports.markdown import DASH
-from reports.predictions import Kept
+from reports.predictions import DEV_COSINE, Kept
 from reports.report import write_report
 from reports.results import Results
 from reports.scratch import linked
@@ -30,26 +35,34 @@ from trainables.errors import UserError
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS
 
-REPORT = FORMATS["md"].file
+REPORT_FORM = "md"
+REPORT = FORMATS[REPORT_FORM].file
 EXACT = 1e-6
 """So far, in points, two computations of one number may lie apart."""
+FULL = 15
+"""Characters from which on a number is written with all of its digits."""
 FOLDS_SEED = 1111
 """Of the outer folds of `nested_cv`, as in `trainables.senteval.score`."""
 
+_MARKUP, _TEXT = (".html", ".svg"), (".md", ".csv", ".tex", ".txt")
+_ACROSS = re.compile(r"Judged all the same, as `+ ?--across ([\w-]+)")
+"""What a report says of each guard that it was told to judge across (`reports/sections/trust.py`)."""
 _VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
 _RULE = set("|-: ")
 """What the line under a table's head is made of; its length follows from the widths of the numbers."""
 
 
-def check(results: Path, across: Sequence[str] = ()) -> list[str]:
+def check(results: Path, sentences: Path | None = None) -> list[str]:
     """Every problem in a sentence that names the place and both numbers; none where the folder holds together.
 
-    `across`: the guards that the report was told to judge across, as `write_report` takes them. Raises `UserError` for
-    a folder that is no study's, or where nothing is finished.
+    The report is written anew in the forms that the folder holds, and across the guards that it says itself it was
+    judged across. `sentences`: the SentEval folder whose sentences the page shows, as `write_report` takes it; without
+    it these sentences are not checked. Raises `UserError` for a folder that is no study's, or where nothing is
+    finished.
     """
     read = Results.load(results)
     aside = (f"The record {name} was set aside: {reason}." for name, reason in read.set_aside.items())
-    return [*aside, *_scores(read), *_report(results, across)]
+    return [*aside, *_scores(read), *_written(results, sentences)]
 
 
 # Scores
@@ -87,9 +100,9 @@ def _again(results: Results, record: Record, task: str) -> dict[str, float | Non
     if found and kept is not None and TASKS[task].kind == "nested_cv" and record.protocol in PROTOCOLS:
         found["test_accuracy"] = _over_folds(kept, PROTOCOLS[record.protocol].folds)
     dev = results.predictions.of_task(record, f"dev.{task}")
-    if dev is not None:
+    if dev is not None and DEV_COSINE in found:
         varies = np.ptp(dev.predicted) > 0 and np.ptp(dev.gold) > 0
-        found["dev_spearman_cosine"] = 100 * float(spearmanr(dev.predicted, dev.gold).statistic) if varies else 0.0
+        found[DEV_COSINE] = 100 * float(spearmanr(dev.predicted, dev.gold).statistic) if varies else 0.0
     return found
 
 
@@ -106,23 +119,59 @@ def _over_folds(kept: Kept, folds: int) -> float | None:
     return float(100 * np.mean([hits[test].mean() for test in tests]))
 
 
-# The report
+# What was written
 
 
-def _report(results: Path, across: Sequence[str]) -> list[str]:
+def _written(results: Path, sentences: Path | None) -> list[str]:
+    """Every file that writing the report makes, beside the one that stands in the folder."""
     path = results / REPORT
     if not path.is_file():
         return [f"{results} holds no {REPORT}; `{report_command(results)}` writes one."]
+    across = _ACROSS.findall(path.read_text(encoding="utf-8", errors="replace"))
+    forms = [
+        REPORT_FORM,
+        *(form.name for form in FORMATS.values() if form.name != REPORT_FORM and _is_in(form, results)),
+    ]
     with linked(results) as copy:
         try:
-            again = write_report(copy, across=across).read_text(encoding="utf-8")
+            write_report(
+                copy, forms, across=[name for name in dict.fromkeys(across) if name in GUARDS], sentences=sentences
+            )
         except UserError as error:
             return [f"{REPORT} cannot be written again: {error}."]
-    return list(differences(path.read_text(encoding="utf-8"), again))
+        made = sorted(file for item in copy.iterdir() if not item.is_symlink() for file in _files(item))
+        return [problem for file in made for problem in _file(results, copy, file, sentences is not None)]
 
 
-def differences(there: str, again: str) -> Iterator[str]:
-    """Where a report that stands in a folder differs from the one that the folder gives, in sentences."""
+def _is_in(form: Format, results: Path) -> bool:
+    return (results / form.file).exists()
+
+
+def _files(item: Path) -> list[Path]:
+    return [file for file in item.rglob("*") if file.is_file()] if item.is_dir() else [item]
+
+
+def _file(results: Path, copy: Path, made: Path, sentences: bool) -> Iterator[str]:
+    name = made.relative_to(copy).as_posix()
+    path = results / name
+    if not path.is_file():
+        yield f"{results} holds no {name}, which its report is written with."
+        return
+    there, again = path.read_bytes(), made.read_bytes()
+    if there == again:
+        return
+    if made.suffix not in (*_MARKUP, *_TEXT):
+        yield f"{name} is not the file that the folder gives."
+        return
+    texts = there.decode(errors="replace"), again.decode()
+    if made.suffix in _MARKUP:
+        yield from (f"{problem}." for problem in markup.differences(*texts, name, sentences))
+    else:
+        yield from differences(*texts, name)
+
+
+def differences(there: str, again: str, name: str = REPORT) -> Iterator[str]:
+    """Where a text that stands in a folder differs from the one that the folder gives, in sentences."""
     old, new = there.splitlines(), again.splitlines()
     places = list(_places(old))
     lines = SequenceMatcher(None, [_words(line) for line in old], [_words(line) for line in new], autojunk=False)
@@ -130,14 +179,14 @@ def differences(there: str, again: str) -> Iterator[str]:
         for number, (first, second) in enumerate(zip_longest(old[low:high], new[new_low:new_high]), low):
             if first is None:
                 if second.strip():
-                    yield f"{REPORT} lacks a line that the folder gives: {_short(second)}"
+                    yield f"{name} lacks a line that the folder gives: {_short(second)}"
             elif second is None:
                 if first.strip():
-                    yield f"{_at(places, number)} has a line that the folder does not give: {_short(first)}"
+                    yield f"{_at(name, places, number)} has a line that the folder does not give: {_short(first)}"
             elif kind == "replace":
-                yield f"{_at(places, number)} says {_short(first)}, but the folder gives {_short(second)}"
+                yield f"{_at(name, places, number)} says {_short(first)}, but the folder gives {_short(second)}"
             else:
-                yield from _numbers(_at(places, number), first, second)
+                yield from _numbers(_at(name, places, number), first, second)
 
 
 def _numbers(place: str, first: str, second: str) -> Iterator[str]:
@@ -145,8 +194,16 @@ def _numbers(place: str, first: str, second: str) -> Iterator[str]:
     row = _cells(first)[0] if len(_cells(first)) > 1 else ""
     where = f"{place} row {row.strip('*` ')}," if row else place
     for mine, other in zip(_VALUE.findall(first), _VALUE.findall(second), strict=True):
-        if mine != other:
+        if mine != other and not _rounded_alike(mine, other):
             yield f"{where} says {mine}, but the folder gives {other}."
+
+
+def _rounded_alike(mine: str, other: str) -> bool:
+    """Of numbers that are written in full: another machine may round the last of sixteen digits otherwise."""
+    if min(len(mine), len(other)) < FULL or DASH in (mine, other):
+        return False
+    first, second = (float(number.replace(",", "")) for number in (mine, other))
+    return math.isclose(first, second, rel_tol=1e-12)
 
 
 def _words(line: str) -> str:
@@ -164,9 +221,9 @@ def _places(lines: list[str]) -> Iterator[str]:
         yield heading
 
 
-def _at(places: list[str], number: int) -> str:
+def _at(name: str, places: list[str], number: int) -> str:
     under = f" ({places[number]})" if places[number] else ""
-    return f"{REPORT}, line {number + 1}{under},"
+    return f"{name}, line {number + 1}{under},"
 
 
 def _cells(line: str) -> list[str]:

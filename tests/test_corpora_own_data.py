@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 
 import pytest
 
+import trainables.lines
 from trainables.corpora.layouts import SamplerRequest, check_layout, layout_remarks, make_sampler
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
 from trainables.errors import UserError
 from trainables.labels import LABELS
+from trainables.lines import bounded_lines
 from trainables.recipe import CorpusConfig, Recipe, SpansConfig
 
 ROWS = [
@@ -365,3 +368,18 @@ def test_saved_splits_without_train(tmp_path: Path):
     datasets.DatasetDict(dev=dataset(ROWS)).save_to_disk(str(tmp_path / "mine"))
     with pytest.raises(UserError, match="holds no split 'train'"):
         check_nli(str(tmp_path / "mine"))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_cut_alike_however_long_the_file_is(end: str, monkeypatch: pytest.MonkeyPatch):
+    """A file without line feeds comes as one long line, and is cut piece by piece."""
+    monkeypatch.setattr(trainables.lines, "LONGEST_LINE", 8)
+    texts = ["a", "", "bcd", "efghij", "k" * 6, "", *("lm" for _ in range(20))]
+
+    def lines(texts: list[str], last: str = "") -> list[tuple[int, bytes]]:
+        return list(bounded_lines(io.BytesIO(end.join([*texts, last]).encode()), lambda *said: UserError(said[1])))
+
+    assert [(number, line.decode().rstrip(end)) for number, line in lines(texts)] == list(enumerate(texts, 1))
+    assert lines(texts, "no end")[-1] == (len(texts) + 1, b"no end")
+    with pytest.raises(UserError, match="longer than"):
+        lines([*texts, "n" * 30, *texts])

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 
 from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, load_encoder
+from trainables.encoders.own_modules import left_out
 from trainables.encoders.passes import full_passes, length_buckets
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.project import build_projection
@@ -23,7 +24,7 @@ from trainables.encoders.projection import PROJECTIONS
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig, Recipe
 
 # Each pooling for one sentence alone, from the states of all layers, (layers + 1) x (tokens, dim).
 ALONE = {
@@ -94,6 +95,9 @@ class TestEveryPooling:
         wanted = encoder.encode(SENTENCES)
         back = load_encoder(config, PoolingConfig(mode), device="cpu")  # type: ignore[arg-type]
         np.testing.assert_allclose(back.encode(SENTENCES), wanted, atol=1e-6)
+        recipe = Recipe().override({"encoder.name": str(folder), "pooling.mode": mode})
+        assert left_out(recipe) == []
+        assert left_out(recipe.override({"encoder.kind": "pipeline", "pooling.mode": "mean"})) == []
         own = load_encoder(config, device="cpu")
         assert own.dim == encoder.dim
         np.testing.assert_allclose(own.encode(SENTENCES), wanted, atol=1e-6)

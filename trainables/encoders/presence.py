@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -135,6 +136,19 @@ def _missing_on_hub(name: str, wanted: str) -> Missing | None:
         _unreachable.append(type(error).__name__)
         return _unreached(name), elsewhere
     return _plain(name) if wanted == "modules.json" and wanted not in files else None
+
+
+@functools.cache
+def from_hub(name: str, file: str) -> Path | None:
+    """A small file of a model on the hub, fetched if need be; None where the model has none, or the hub is not
+    reached."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
+
+    try:
+        return None if _unreachable else Path(hf_hub_download(name, file))
+    except (EntryNotFoundError, HfHubHTTPError, HFValidationError):  # the first also where the hub is not reached
+        return None
 
 
 def _unreached(name: str) -> str:

@@ -23,6 +23,7 @@ from trainables.encoders.families import (
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_folder
 from trainables.encoders.mlm_head import MLMHead
+from trainables.encoders.own_modules import own_modules
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.precision import DTYPES, resolve_precision
@@ -36,10 +37,10 @@ from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 def load_transformer(request: EncoderRequest) -> BaseEncoder:
     """From the hub, a folder, or made on the spot; with the first `config.layers` layers only.
 
-    Where no pooling is asked for, a folder of sentence-transformers keeps its own pipeline. A head for masked language
+    Where no pooling is asked for, a model of sentence-transformers keeps its own pipeline. A head for masked language
     modelling changes no embedding.
     """
-    if request.pooling is None and (Path(request.config.name) / "modules.json").is_file():
+    if request.pooling is None and own_modules(request.config.name):
         return load_pipeline(request)
     return _with_pooling(request, request.pooling or PoolingConfig("mean"))
 

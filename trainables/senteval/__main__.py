@@ -10,10 +10,11 @@ import json
 import sys
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from trainables.encoders.own_modules import own_modules, pooling_mode, setting
 from trainables.encoders.pooling import POOLINGS
-from trainables.errors import UserError, answer_user_errors, checked_arguments, choices, shown
+from trainables.errors import UserError, answer_user_errors, checked_arguments, choices
 from trainables.files import expanded, write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES, EncoderConfig, EvaluationConfig, PoolingConfig, Recipe
@@ -22,7 +23,6 @@ from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
 from trainables.senteval.scorers import Numbers
 from trainables.senteval.tasks import TASKS, groups, task_names
-from trainables.typed import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,32 +151,16 @@ def _plain_pooling(name: str | None) -> PoolingConfig | None:
     Such a model needs no pipeline of its own. A last normalisation is left out: cosine does not see it, and
     SentEval's classifiers are fitted on embeddings as they are, of which the length is a part.
     """
-    folder = Path(name or "")
-    said = [module for module in _read_json(folder / "modules.json", []) if isinstance(module, dict)]
-    modules = [str(module.get("type")).rpartition(".")[2] for module in said]
-    if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+    if name is None or own_modules(name) not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return None
-    pooling = _read_json(folder / "1_Pooling" / "config.json", {})
-    on = [key.removeprefix("pooling_mode_") for key, value in pooling.items() if value is True and "_mode_" in key]
-    known = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
-    mode = known.get(on[0]) if len(on) == 1 else pooling.get("pooling_mode")
-    return Recipe().override({"pooling.mode": mode}).pooling if mode in list(known.values()) else None
+    mode = pooling_mode(name, "1_Pooling")
+    return Recipe().override({"pooling.mode": mode}).pooling if mode in ("mean", "cls", "max") else None
 
 
 def _length(name: str) -> int:
     """The sentence length, in tokens, that a sentence-transformers folder asks for, else 256."""
-    asked = _read_json(Path(name) / "sentence_bert_config.json", {}).get("max_seq_length")
+    asked = setting(name, "sentence_bert_config.json", {}).get("max_seq_length")
     return asked if isinstance(asked, int) and asked > 0 else 256
-
-
-def _read_json(path: Path, missing: Any) -> Any:  # JSON is of any type
-    try:
-        found = parse_json(path.read_bytes()) if path.is_file() else missing
-    except ValueError as error:
-        raise UserError(f"{path} is no part of a sentence-transformers model ({error})") from None
-    if not isinstance(found, type(missing)):
-        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(found)})")
-    return found
 
 
 def _check(data: Path, names: Sequence[str]) -> None:

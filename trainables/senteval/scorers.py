@@ -41,9 +41,14 @@ class Scorer:
     """What it needs the examples to be labelled with."""
     unfitted: tuple[str, ...] = ()
     """Those of the numbers that no classifier or regressor is fitted for, so that the protocol cannot move them."""
+    again: tuple[str, ...] = ()
+    """Those of the numbers that `reports/predictions.py` can compute again from what was predicted, by their names: the
+    accuracy and the correlations over all test examples. A number that is something else, a mean over folds, say, is
+    not named here; `nested_cv`, whose folds are known, is."""
 
 
 _ACCURACY = ("dev_accuracy", "test_accuracy")
+_TEST = ("test_accuracy",)
 _COSINES = tuple(f"{name}_{way}" for name in ("spearman", "pearson") for way in ("all", "mean", "wmean"))
 _WAYS = ("i2t", "t2i")
 
@@ -54,6 +59,7 @@ SCORERS: Registry[Scorer] = Registry(
         "trainables.senteval.score:nested_cv",
         numbers=_ACCURACY,
         metric="test_accuracy",
+        again=_TEST,
         splits=("all",),
         target="classes",
     ),
@@ -62,6 +68,7 @@ SCORERS: Registry[Scorer] = Registry(
         "trainables.senteval.score:kfold",
         numbers=_ACCURACY,
         metric="test_accuracy",
+        again=_TEST,
         splits=("train", "test"),
         target="classes",
     ),
@@ -70,6 +77,7 @@ SCORERS: Registry[Scorer] = Registry(
         "trainables.senteval.score:split",
         numbers=_ACCURACY,
         metric="test_accuracy",
+        again=_TEST,
         splits=THREE,
         target="classes",
     ),
@@ -81,6 +89,7 @@ SCORERS: Registry[Scorer] = Registry(
         splits=(),
         target="scores",
         unfitted=_COSINES,
+        again=_COSINES,
     ),
     Scorer(
         "relatedness",
@@ -96,6 +105,12 @@ SCORERS: Registry[Scorer] = Registry(
         splits=THREE,
         target="scores",
         unfitted=("dev_spearman_cosine", "test_spearman_cosine"),
+        again=(
+            "dev_spearman_cosine",
+            "test_spearman_cosine",
+            "test_spearman_regressor",
+            "test_pearson_regressor",
+        ),
     ),
     Scorer(
         "retrieval",

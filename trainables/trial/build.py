@@ -15,6 +15,7 @@ from trainables.encoders import load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
 from trainables.encoders.lora import LoraEncoder
+from trainables.encoders.own_modules import left_out
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.recipe import Recipe
@@ -97,10 +98,12 @@ def describe_encoder(
     recipe: Recipe, fingerprint: str, encoder: Encoder, model: StudyModel | None = None
 ) -> dict[str, Any]:
     """The encoder for the trial's record; `fresh`: names of the parameters that no checkpoint gave, those of the model
-    around it included."""
+    around it included; `left_out`: the modules of the model that it starts from which are no part of it."""
     around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
     fresh = [*getattr(encoder, "fresh", ()), *around]
-    return {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh}
+    gone = left_out(recipe)
+    lost = {"left_out": ", ".join(gone)} if gone else {}
+    return {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh, **lost}
 
 
 def postprocessed(recipe: Recipe, encoder: Encoder) -> Encoder:

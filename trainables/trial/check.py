@@ -8,6 +8,7 @@ from itertools import chain
 from trainables.corpora.layouts import LAYOUTS, check_layout, check_sentences, layout_remarks, make_sampler
 from trainables.corpora.nli import stamps
 from trainables.encoders.check import check_encoder, check_trainable
+from trainables.encoders.own_modules import left_out
 from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.objectives import check_objective
@@ -88,10 +89,20 @@ def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:
-    """Sentences that a person should read about the training data before a study; for recipes that were checked."""
+    """Sentences that a person should read about encoders and training data before a study; for recipes that were
+    checked."""
+    encoders = (_of_encoder(recipe) for recipe in recipes)
     said = (
         layout_remarks(recipe.corpus.layout, sampler_request(resolve(recipe), seed=0))
         for recipe in recipes
         if recipe.trains
     )
-    return list(dict.fromkeys(chain.from_iterable(said)))
+    return list(dict.fromkeys(chain.from_iterable([*encoders, *said])))
+
+
+def _of_encoder(recipe: Recipe) -> list[str]:
+    gone, name = left_out(recipe), recipe.encoder.name
+    said = (
+        f"encoder.name={name!r}: its modules {', '.join(gone)} are part neither of what is scored nor of what is saved"
+    )
+    return [f"{said}; pooling.mode={recipe.pooling.mode} follows its transformer"] if gone else []

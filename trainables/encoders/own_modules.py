@@ -1,0 +1,74 @@
+"""What a model of sentence-transformers is made of, as its files of settings say; no library is loaded.
+
+left_out(recipe)      # ["2_Normalize"]: what its encoder does not take over from the model that it starts from
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trainables.encoders import presence
+from trainables.encoders.kinds import ENCODERS
+from trainables.errors import UserError, shown
+from trainables.recipe import SCENES_ENCODER, Recipe
+from trainables.typed import parse_json
+
+MODULES = "modules.json"
+_MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
+"""Poolings of ours that their files name otherwise."""
+_BEFORE = {"MultiVectorMask": "mean_without_cls", "WeightedLayerPooling": "first_last_mean"}
+"""Modules that make a mean one of our poolings (`stock.py`)."""
+
+
+def left_out(recipe: Recipe) -> list[str]:
+    """The modules that come after the model's transformer, but for a pooling that is the recipe's own. Empty where the
+    encoder is a plain transformer, or runs through all its modules."""
+    found: list[str] = []
+    if not ENCODERS[recipe.encoder.kind].pools:
+        return found
+    name, before = recipe.encoder.name, None
+    for module in _modules(name):
+        kind, path = str(module.get("type")).rpartition(".")[2], str(module.get("path"))
+        before = _BEFORE.get(kind, before)
+        mode = (before or pooling_mode(name, path)) if kind == "Pooling" else _BEFORE.get(kind)
+        if kind != "Transformer" and mode != recipe.pooling.mode:
+            found.append(f"{path} ({mode})" if mode else path)
+    return found
+
+
+def own_modules(name: str) -> list[str]:
+    """The kinds of its modules in order, as `Transformer` and `Pooling`; none of a plain transformer."""
+    return [str(module.get("type")).rpartition(".")[2] for module in _modules(name)]
+
+
+def pooling_mode(name: str, folder: str) -> str | None:
+    """What a module of poolings takes, by our name where we have one; None for several at once."""
+    said = setting(name, f"{folder}/config.json", {})
+    on = [key.removeprefix("pooling_mode_") for key, value in said.items() if value is True and "_mode_" in key]
+    mode = on[0] if len(on) == 1 else said.get("pooling_mode")
+    return _MODES.get(mode, mode) if isinstance(mode, str) else None
+
+
+def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
+    """What a file of settings holds, or `missing`; `UserError` for one that is broken, or of another type."""
+    path = _place(name, file)
+    try:
+        found = parse_json(path.read_bytes()) if path is not None else missing
+    except ValueError as error:
+        raise UserError(f"{path} is no part of a sentence-transformers model ({error})") from None
+    if not isinstance(found, type(missing)):
+        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(found)})")
+    return found
+
+
+def _modules(name: str) -> list[dict[str, Any]]:
+    return [module for module in setting(name, MODULES, []) if isinstance(module, dict)]
+
+
+def _place(name: str, file: str) -> Path | None:
+    """Where a model's file is; None where it has none, or the hub cannot be asked."""
+    if name == SCENES_ENCODER or Path(name).exists():
+        path = Path(name) / file
+        return path if path.is_file() else None
+    return presence.from_hub(name, file)
