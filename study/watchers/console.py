@@ -155,7 +155,7 @@ class Console(Course):
         forecast = self.forecast()
         begun = self.running or self.ended or self.orphans
         parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
-        parts += [f"{len(self.orphans)} waiting for a new crew"] if self.orphans else []
+        parts += [f"{len(self.orphans)} waiting for {_crew(*self.orphans.values())}"] if self.orphans else []
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
         if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not self.orphans):
             guess = "" if self.statuses else "rough guess, "
@@ -224,6 +224,12 @@ def _state(run: Run, align: bool = False) -> list[str]:
     if run.attempt > 1:
         parts.append(f"again ({run.attempt})")
     return parts
+
+
+def _crew(trial: TrialSpec, *others: TrialSpec) -> str:
+    """`a new crew (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
+    each = " and ".join(f"{number:g} {name}" for name, number in trial.per_worker.items())
+    return f"a new crew ({count(trial.workers, 'worker')} of {each}{' each' if trial.workers > 1 else ''})"
 
 
 def _fit(name: str, width: int) -> str:

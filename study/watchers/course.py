@@ -43,8 +43,8 @@ class Course(Watcher):
         """Of all records, those of earlier runs included, by trial."""
         self.running: dict[str, Run] = {}
         """By trial, in the order of their begin."""
-        self.orphans: set[str] = set()
-        """Trials whose crew died, until another one begins them."""
+        self.orphans: dict[str, TrialSpec] = {}
+        """By trial, those whose crew died, until another one begins them."""
         self.ended = 0
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
@@ -78,7 +78,7 @@ class Course(Watcher):
         for trial in new:
             self._times.know_hardware(trial.hardware)
             self.running.pop(trial.key, None)
-            self.orphans.discard(trial.key)
+            self.orphans.pop(trial.key, None)
             attempt = self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
             self.running[trial.key] = Run(trial, group, attempt)
         self._changed()
@@ -87,7 +87,7 @@ class Course(Watcher):
         self._pass_time()
         for trial in trials:
             if self.running.pop(trial.key, None) is not None:
-                self.orphans.add(trial.key)
+                self.orphans[trial.key] = trial
         self._changed()
 
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
@@ -105,7 +105,7 @@ class Course(Watcher):
         self._pass_time()
         self.ended += 1
         self.statuses[trial.key] = record.status
-        self.orphans.discard(trial.key)
+        self.orphans.pop(trial.key, None)
         run = self.running.pop(trial.key, None)
         self._times.finished(record, run.group if run else None, time.monotonic())
         self._changed()
@@ -114,7 +114,7 @@ class Course(Watcher):
         self._pass_time()
         self.ended += 1
         self.failed_now += 1
-        self.orphans.discard(trial.key)
+        self.orphans.pop(trial.key, None)
         run = self.running.pop(trial.key, None)
         if run is not None:
             self._times.failed(run.group, time.monotonic())
