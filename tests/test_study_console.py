@@ -19,6 +19,7 @@ import pytest
 
 from reports.ledger import Record
 from search_spaces import load_space
+from study.budget import Budget
 from study.watchers import console
 from study.watchers.console import Console, clock_time, describe, passed, rate
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate, spec_of
@@ -328,6 +329,21 @@ def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.Captur
     study.now += 12
     shown.tick()
     assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
+
+
+def test_trials_that_no_limit_has_room_for_are_said_and_not_waited_for(
+    begin: Begin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, shown = begin()
+    study.budget = Budget({"worker_hours": 75 / 3600})
+    (first,) = study.start(shown)
+    study.now += 30
+    study.finish(shown, first, record_of(first, 20, 10))
+    study.start(shown)
+    capsys.readouterr()
+    study.now += 10
+    shown.tick()
+    assert "[1/4] 1 running, 2 beyond the limits, about 20 s left (until" in capsys.readouterr().out
 
 
 def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(

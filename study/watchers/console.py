@@ -98,7 +98,7 @@ class Console(Course):
         if self.ended == 1:
             self._say(legend(self.shown))
         seconds = self.forecast().seconds
-        left = "" if seconds is None or self.ended >= self.total else f", about {duration(seconds)} left"
+        left = "" if seconds is None or not (self.running or self.coming) else f", about {duration(seconds)} left"
         name = printable(trial.name)
         name += " " * (self._name_width - cell_len(name))
         self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {passed(self.seconds)}{left})")
@@ -157,6 +157,8 @@ class Console(Course):
         parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
         parts += [f"{len(self.orphans)} waiting for {_crew(*self.orphans.values())}"] if self.orphans else []
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
+        left_out = self.queued - self.coming
+        parts += [f"{left_out:,} beyond the limits"] if left_out else []
         if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not self.orphans):
             guess = "" if self.statuses else "rough guess, "
             parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")

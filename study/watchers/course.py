@@ -53,7 +53,7 @@ class Course(Watcher):
         self.began = time.monotonic()
         self._attempts: dict[str, int] = {}
         self._times = TimeLeft(records, outlook.at_once)
-        self._queued = self._total
+        self._coming = self.coming
         self._forecast: tuple[float, Forecast] | None = None
 
     @property
@@ -70,6 +70,11 @@ class Course(Watcher):
     def queued(self) -> int:
         """How many have not begun."""
         return max(0, self.outlook.remaining() - len(self.running))
+
+    @property
+    def coming(self) -> int:
+        """How many of these will begin: the study's limits may have no room for all."""
+        return int(min(self.queued, self.outlook.room()))
 
     def started(self, trials: Sequence[TrialSpec]) -> None:
         self._pass_time()
@@ -125,9 +130,9 @@ class Course(Watcher):
         now = time.monotonic()
         if self._forecast is None or now - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
-            self._queued = self.queued
+            self._coming = self.coming
             chosen = (planned.recipe.hash for planned in self.outlook.waiting())
-            waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._queued)]
+            waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
             self._forecast = now, self._times.forecast(now, running, waiting)
         at, found = self._forecast
@@ -135,8 +140,8 @@ class Course(Watcher):
 
     def _pass_time(self) -> None:
         groups = len({id(run.group) for run in self.running.values()})
-        self._times.pass_time(time.monotonic(), groups, self._queued)
+        self._times.pass_time(time.monotonic(), groups, self._coming)
 
     def _changed(self) -> None:
-        self._queued = self.queued
+        self._coming = self.coming
         self._pass_time()
