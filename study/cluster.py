@@ -134,7 +134,6 @@ def start_cluster(cluster: Cluster) -> None:
     if cluster.joined:
         return
     _keep_token_private()
-    os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # one process less for each trial
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
     node = cluster.nodes[0]

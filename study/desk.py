@@ -7,7 +7,7 @@ without polling, so that a thousand crews cost it little.
 Who calls what:
 
     the study       post, settled, judge, halt, release, watch_machines
-    a driver        assign, event, lost, abandon, dismiss
+    a driver        assign, event, lost, interrupted, abandon, dismiss
     a crew          sits, take, tell, hand_over, finish, stumbled, verdict, orders
 """
 
@@ -178,6 +178,12 @@ class Desk:
                 self._lose(crew, reason)
             self._changed.notify_all()
 
+    async def interrupted(self, name: str) -> None:
+        """Workers of the crew died or failed, and all of them are started anew once machines have room."""
+        async with self._changed:
+            if name in self._crews:
+                self._interrupt(self._crews[name])
+
     async def abandon(self, name: str, reason: str) -> None:
         """The crew's task cannot be begun; its trials have failed."""
         async with self._changed:
@@ -340,7 +346,13 @@ class Desk:
         self._posted.append((next(self._numbers), message))
         self._changed.notify_all()
 
+    def _interrupt(self, crew: _Crew) -> None:
+        if crew.taken and not crew.finished:
+            crew.training = False
+            self._post({"kind": "interrupted", "keys": sorted(crew.open)})
+
     def _lose(self, crew: _Crew, reason: str) -> None:
+        self._interrupt(crew)
         crew.events.put_nowait({"kind": "lost", "reason": reason, "taken": crew.taken})
 
     def _give_up(self, crew: _Crew, reason: str) -> None:

@@ -6,6 +6,7 @@ has the slot's GPU. Several workers are a Train worker group, and this actor onl
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
@@ -25,6 +26,9 @@ HEAD = {"node:__internal_head__": 0.001}
 can never fill the cluster and wait for workers that fit nowhere."""
 LEAVING = 30.0
 """Seconds that a crew of several may take to end."""
+RAYS_WATCHER = "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER"
+"""Ray Train's switch for its own watcher of machines that are about to go. It is off: the desk's serves crews of one
+worker too, and a crew trains until its machine is gone, where Train would start all workers anew at the deadline."""
 TRIES = 3
 """How often a crew is started anew for one task before it is given up."""
 
@@ -135,6 +139,7 @@ class Crew:
             )
         from ray.train.torch import TorchTrainer
 
+        os.environ[RAYS_WATCHER] = "0"  # Train hands it on from here, on whatever cluster
         workers = self.least if self.least == self.most else (self.least, self.most)
         return TorchTrainer(
             member,
@@ -142,5 +147,20 @@ class Crew:
             scaling_config=ray.train.ScalingConfig(
                 num_workers=workers, use_gpu="GPU" in self.per_worker, resources_per_worker=self.per_worker
             ),
-            run_config=ray.train.RunConfig(name=self.name, failure_config=ray.train.FailureConfig(max_failures=-1)),
+            run_config=ray.train.RunConfig(
+                name=self.name,
+                failure_config=ray.train.FailureConfig(max_failures=-1),
+                callbacks=[Interruptions(self.config["desk"], self.name)],
+            ),
         )
+
+
+class Interruptions(ray.train.UserCallback):
+    """Tells the desk when workers of a crew of several died or failed: Train itself starts them anew, and says so to
+    nobody, though it may wait for machines for hours."""
+
+    def __init__(self, desk: str, crew: str) -> None:
+        self.desk, self.crew = desk, crew
+
+    def after_exception(self, run_context: Any, worker_exceptions: Mapping[int, Exception]) -> None:
+        ray.get_actor(self.desk).interrupted.remote(self.crew)

@@ -169,6 +169,8 @@ class Keeper(tune.Callback):
         kind = message["kind"]
         if kind == "started":
             self.audience.started([self.specs[key] for key in message["keys"] if self._is_open(key)])
+        elif kind == "interrupted":
+            self.audience.interrupted([self.specs[key] for key in message["keys"] if self._is_open(key)])
         elif kind == "step":
             keys = message["keys"]
             for number, key in enumerate(keys):

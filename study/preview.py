@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -49,12 +50,18 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     if seconds is None:
         lines.append(f"no estimate: {source}")
     else:
-        left = makespan([seconds] * (total - ready), allotment.concurrent) + (START_SECONDS if total > ready else 0.0)
+        coming = int(min(total - ready, _room(plan, ledger, allotment, seconds)))
+        left = makespan([seconds] * coming, allotment.concurrent) + (START_SECONDS if coming else 0.0)
+        beyond = (
+            f" without {count(total - ready - coming, 'trial')} beyond the limits" if total - ready > coming else ""
+        )
         gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
         cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
         further = makespan([seconds] * perhaps, allotment.concurrent)
         longest = f", and up to {duration(further)} for further seeds" if perhaps else ""
-        lines.append(f"estimate: {duration(seconds)} per trial ({source}), {duration(left)} in all{cost}{longest}")
+        lines.append(
+            f"estimate: {duration(seconds)} per trial ({source}), {duration(left)} in all{beyond}{cost}{longest}"
+        )
     lines.append("")
     names = max((len(printable(trial.name)) for trial in fixed), default=0)
     base = plan.base.flat()
@@ -131,6 +138,16 @@ def _limits(plan: Plan, ledger: Ledger) -> list[str]:
             line += f", room for about {count(int(budget.room_of(name)), 'trial')}" if one else ""
         said.append(line)
     return said
+
+
+def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> float:
+    """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
+    budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+    workers = allotment.workers
+    cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * allotment.gpus_per_worker}
+    ones = {name: budget.guess(name) or LIMITS[name].of(cost) for name in budget.limits}
+    rooms = [max(0.0, budget.limits[name] - budget.spent(name)) / one for name, one in ones.items() if one]
+    return min(rooms, default=math.inf) + 1e-9  # rounding must not cost a trial
 
 
 def _resources(allotment: Allotment) -> str:

@@ -109,10 +109,10 @@ class StudySearcher(Searcher):
     @property
     def limited(self) -> bool:
         """Whether trials are left, and the study's limits leave room for none of them."""
-        return not self.running and self.remaining > 0 and self._room() < 1
+        return not self.running and self.remaining > 0 and self.room() < 1
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
-        if self.remaining > len(self.running) and self._room() < 1:
+        if self.remaining > len(self.running) and self.room() < 1:
             if not self.running:
                 return Searcher.FINISHED
             return self._wait()  # those that run may take less than was guessed
@@ -161,7 +161,7 @@ class StudySearcher(Searcher):
     def restore(self, checkpoint_path: str) -> None:
         """Nothing: a study is continued from the ledger."""
 
-    def _room(self) -> float:
+    def room(self) -> float:
         """How many trials the study's limits still leave room for; infinite without any."""
         following = next(self.waiting(), None)
         running = [planned.recipe.hash for planned in self.running.values()]
@@ -181,7 +181,7 @@ class StudySearcher(Searcher):
         if key is None:
             return [self.queue.popleft()]
         turns = takes_turns(self.queue[0].recipe)
-        room = self._room()
+        room = self.room()
         while not turns and len(self.queue) < min(ASKED_TOGETHER, room) and len(self.explored) < self.plan.explored:
             self._ask()
         first = self.queue.popleft()

@@ -337,7 +337,7 @@ def _tune(
     desk = open_desk(name, plan.results)
     desk.watch_machines.remote()
     courier = courier_for(plan.place.url, desk)
-    outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting)
+    outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting, searcher.room)
     audience = Audience(outlook)
     keeper = Keeper(plan.place, desk, courier, audience, searcher.settle)
 

@@ -16,6 +16,7 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger, Record
 from search_spaces import load_space
+from study.budget import Budget
 from study.plan import PlannedTrial
 from study.spec import TrialSpec
 from study.watchers.watcher import Outlook, Watcher
@@ -69,15 +70,19 @@ class Study:
         self.results, self.ledger, self.now = results, Ledger(results / LEDGER), 1000.0
         self.queue = deque(trials)
         self.begun: set[str] = set()
+        self.budget = Budget({})
         space = load_space("scl_ablation")
         plan: Any = SimpleNamespace(
             results=results, base=BASE, space=space, limits={}, races=False, first_decides=False
         )
-        self.outlook = Outlook(plan, self.ledger, at_once, self.remaining, lambda: iter(self.queue))
+        self.outlook = Outlook(plan, self.ledger, at_once, self.remaining, lambda: iter(self.queue), self.room)
         monkeypatch.setattr("time.monotonic", lambda: self.now)
 
     def remaining(self) -> int:
         return len(self.queue) + len(self.begun)
+
+    def room(self) -> float:
+        return self.budget.room([key.rpartition("-")[0] for key in self.begun])
 
     def start(self, watcher: Watcher, members: int = 1) -> list[PlannedTrial]:
         """The next ones of the queue begin, together."""
@@ -88,6 +93,7 @@ class Study:
 
     def finish(self, watcher: Watcher, trial: PlannedTrial, record: Record) -> None:
         self.ledger.write(record)
+        self.budget.add(record)
         self.begun.discard(trial.key)
         watcher.finished(spec_of(trial), record)
 
@@ -130,7 +136,7 @@ def simulate(
         heapq.heappush(events, (study.now + seconds, next(number), happens))
 
     def begin() -> None:
-        if not study.queue:
+        if not study.queue or study.room() < 1:
             return
         trials = study.start(watcher, min(machine.together, len(study.queue)))
         length = sum(map(training, trials))

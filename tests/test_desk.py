@@ -428,6 +428,33 @@ def test_a_crew_that_ends_is_given_nothing_more(tmp_path: Path) -> None:
     play(scene, tmp_path)
 
 
+def test_a_crew_whose_workers_died_runs_nothing_until_they_are_back(tmp_path: Path) -> None:
+    """They may wait for a machine for hours; meanwhile nobody is told that their trials run."""
+
+    async def scene(desk: Heard) -> None:
+        await desk.interrupted("unknown")
+        await desk.assign("a", task("t"))
+        await desk.interrupted("a")  # nobody had taken it
+        await desk.take("a", 0, "life", "node", -1)
+        await desk.tell("a", {"kind": "step", "keys": ["t"], "step": 1, "steps": 9})
+        await desk.interrupted("a")
+        await desk.halt(60)  # nothing trains
+        kinds = [told["kind"] for told in await desk.news()]
+        assert kinds == ["started", "step", "interrupted"]
+
+    async def lost(desk: Heard) -> None:
+        await desk.assign("a", task("t"))
+        await desk.take("a", 0, "life", "node", -1)
+        await desk.lost("a", "no machine")
+        assert [(told["kind"], told["keys"]) for told in await desk.news()] == [
+            ("started", ["t"]),
+            ("interrupted", ["t"]),
+        ]
+
+    play(scene, tmp_path)
+    play(lost, tmp_path)
+
+
 def test_the_places_of_a_dead_driver_s_crew_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the next crew would wait for them. Those of a crew that lives, and of one in its driver's place, stay."""
     given: list[str] = []

@@ -148,6 +148,18 @@ class TestCommandLine:
         text = preview(plan_of(tmp_path, *arguments), CLUSTER, ALLOTMENT)
         assert ": 0.1 h spent, room for about 9 trials" in text
 
+    def test_an_estimate_stops_at_the_limit(self, tmp_path: Path) -> None:
+        """72 seconds are room for four trials of 15, as they are taken to last; for one more where one took 35."""
+        plan = plan_of(tmp_path, *TAU, "--limit", "worker_hours=0.02")
+        total = len(plan.fixed_trials()) + plan.explored
+        text = preview(plan, CLUSTER, ALLOTMENT)
+        assert f"in all without {total - 4} trials beyond the limits" in text
+        recipe = plan.fixed_trials()[0].recipe
+        record = Record(dict(recipe.flat()), recipe.hash, 0, protocol="fast", cost={"seconds": 35.0})
+        Ledger(tmp_path / "ledger").write(record)
+        assert f"in all without {total - 2} trials beyond the limits" in preview(plan, CLUSTER, ALLOTMENT)
+        assert "beyond the limits" not in preview(plan_of(tmp_path, *TAU), CLUSTER, ALLOTMENT)
+
 
 def trial(recipe: str, **cost: float) -> Record:
     return Record({}, recipe, 0, cost=dict(cost))

@@ -343,6 +343,8 @@ def test_watchers_hear_of_an_actor_that_died(stage: Stage) -> None:
     trial = SimpleNamespace(config=to_config("both", [first, second], ()))
     stage.keeper.on_trial_recover(1, [trial], trial)
     assert stage.seen.events[-1] == ("interrupted", second.key)
+    stage.tell({"kind": "interrupted", "keys": [first.key, second.key]})  # of several workers the desk tells
+    assert stage.seen.events[-2:] == [("interrupted", second.key)] * 2
 
 
 @pytest.mark.parametrize("place", ["folder"], indirect=True)

@@ -251,7 +251,6 @@ class TestStarting:
 
         monkeypatch.setattr(ray, "init", init)
         monkeypatch.setenv("PYTHONPATH", "")
-        monkeypatch.setenv("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
         alone(monkeypatch, self.home)
         try:
             start_cluster(Cluster(False, ({"CPU": 2.0, "GPU": 0.0},)))

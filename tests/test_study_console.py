@@ -20,6 +20,7 @@ import pytest
 from reports.ledger import Record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
+from study.budget import Budget
 from study.watchers import console
 from study.watchers.console import Console, clock_time, describe, legend, passed, rate
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate, spec_of
@@ -341,6 +342,21 @@ def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.Captur
     assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
 
 
+def test_trials_that_no_limit_has_room_for_are_said_and_not_waited_for(
+    begin: Begin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, shown = begin()
+    study.budget = Budget({"worker_hours": 75 / 3600})
+    (first,) = study.start(shown)
+    study.now += 30
+    study.finish(shown, first, record_of(first, 20, 10))
+    study.start(shown)
+    capsys.readouterr()
+    study.now += 10
+    shown.tick()
+    assert "[1/4] 1 running, 2 beyond the limits, about 20 s left (until" in capsys.readouterr().out
+
+
 def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(
     begin: Begin, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -353,7 +369,7 @@ def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(
     study.now += 8
     shown.tick()
     said = capsys.readouterr().out
-    assert said == "[0/4] 0 running, 1 waiting for a new crew (8 s so far)\n"
+    assert said == "[0/4] 0 running, 1 waiting for a new crew (1 worker of 1 CPU) (8 s so far)\n"
     shown.started([spec_of(trial)])
     shown.step(spec_of(trial), 60, 100, {"loss": 2.5})
     study.now += 12

@@ -232,13 +232,13 @@ class Apart:
         """Names of those with a core that have joined."""
         return self._ask("").split()
 
-    def announce(self) -> None:
-        """Ray is told, as a cloud would tell it, that every machine with a core goes in an hour."""
-        assert self._ask("drain")
+    def announce(self, seconds: int = 3600) -> None:
+        """Ray is told, as a cloud would tell it, that every machine with a core goes in so many seconds."""
+        assert self._ask(str(seconds))
 
-    def _ask(self, action: str) -> str:
+    def _ask(self, leaving: str) -> str:
         """What `ASK` prints, in a process that has the cluster's token."""
-        ask = [sys.executable, "-c", ASK, f"127.0.0.1:{self.gcs}", action]
+        ask = [sys.executable, "-c", ASK, f"127.0.0.1:{self.gcs}", leaving]
         return subprocess.run(ask, env=self.environment, check=True, capture_output=True, text=True).stdout
 
     def end(self) -> None:
@@ -255,14 +255,14 @@ ASK = """
 import sys, time
 from ray._raylet import GcsClient
 from ray.core.generated import autoscaler_pb2, gcs_pb2
-address, action = sys.argv[1:]
+address, leaving = sys.argv[1:]
 gcs = GcsClient(address=address)
 for name, node in gcs.get_all_node_info(timeout=60).items():
     if node.state == gcs_pb2.GcsNodeInfo.ALIVE and node.resources_total.get("CPU"):
         print(name.hex())
-        if action == "drain":
+        if leaving:
             spot = autoscaler_pb2.DrainNodeReason.Value("DRAIN_NODE_REASON_PREEMPTION")
-            accepted, why = gcs.drain_node(name.hex(), spot, "spot", int(1000 * (time.time() + 3600)))
+            accepted, why = gcs.drain_node(name.hex(), spot, "spot", int(1000 * (time.time() + int(leaving))))
             assert accepted, why
 """
 """Lists the machines with a core; Ray's own commands for it take seconds each."""
@@ -310,6 +310,40 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
     assert list((results / "progress").glob("*.jsonl"))
     assert not list((results / "train").glob("*"))
     assert not list((results / "incoming").glob("*"))
+
+
+@pytest.mark.slow
+def test_a_crew_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(apart: Apart, tmp_path: Path) -> None:
+    """A notice brings a checkpoint, and its end restarts nobody while both machines are there. Once one is gone, the
+    console says what is waited for, until there are others."""
+    results = tmp_path / "results"
+    one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *MANY, "--set", "optimisation.max_steps=2000")
+    machine, _ = apart.add(), apart.add()
+    study = start(
+        apart.environment, tmp_path, results, *one, "--workers", "2", "--concurrent", "1", "--cpus-per-worker", "1"
+    )
+
+    def step() -> int:
+        told = Progress.load(results)
+        return max((run.step or 0 for run in told.running), default=0) if told else 0
+
+    try:
+        until(lambda: trains(results), study, "a fifth step")
+        apart.announce(seconds=8)
+        until((results / "train").exists, study, "a checkpoint after the notice", seconds=60)
+        time.sleep(12)
+        before = step()
+        until(lambda: step() > before, study, "further steps after the deadline", seconds=60)
+        assert trains(results)  # in its first attempt
+        end_head(machine)
+        need = "0 running, 1 waiting for a new crew (2 workers of 1 CPU each)"
+        until(lambda: need in said(tmp_path), study, "what is waited for")
+        apart.add(), apart.add()
+        assert ended(study, tmp_path) == 0, said(tmp_path)
+    finally:
+        study.kill()
+    (record,) = records(results).values()
+    assert record["training"]["resumed_seconds"] > 0
 
 
 def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str], tmp_path: Path) -> None:

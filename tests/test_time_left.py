@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from study.budget import Budget
 from study.plan import PlannedTrial
 from study.watchers.course import Course
 from study.watchers.time_left import Group, TimeLeft, makespan
@@ -52,6 +53,27 @@ def test_it_is_right_from_the_first_third_on(
         f"at {at:.0f} of {whole:.0f} s: {seconds}"
         for at, seconds in said
         if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > max(0.2 * (whole - at), 0.03 * whole))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("machine", [Machine(1), Machine(3)], ids=["one place", "three places"])
+def test_a_limit_ends_a_study_sooner(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for a dozen of 60 trials of about 30 s."""
+    study = Study(tmp_path, monkeypatch, planned(60), machine.places)
+    study.budget = Budget({"worker_hours": 12.5 * 30 / 3600})
+    course = Course(study.outlook)
+    said = [
+        (at, course.forecast().seconds)
+        for at in simulate(study, course, machine, drawn(18, 22, "training"), drawn(9, 11, "scoring"))
+    ]
+    whole = study.now - 1000
+    assert course.ended == 12
+    assert (course.queued, course.coming) == (48, 0)
+    wrong = [
+        f"at {at:.0f} of {whole:.0f} s: {seconds}"
+        for at, seconds in said
+        if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > 0.2 * whole)
     ]
     assert wrong == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def outlook(results: Path, space: str = "scl_tau", *arguments: str) -> Outlook:
     command = ["--space", space, "--scale", "laptop", "--results", str(results), *arguments]
     plan = decide(read_request(parse(command)), 0)
     prepare_results(plan, "2 cores")
-    return Outlook(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: ())
+    return Outlook(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: (), lambda: math.inf)
 
 
 def trial(looked: Outlook, number: int = 0, name: str | None = None) -> TrialSpec:

@@ -99,7 +99,7 @@ class Console(Course):
         if self.ended == 1:
             self._say(legend(self.goals, self.shown))
         seconds = self.forecast().seconds
-        left = "" if seconds is None or self.ended >= self.total else f", about {duration(seconds)} left"
+        left = "" if seconds is None or not (self.running or self.coming) else f", about {duration(seconds)} left"
         name = printable(trial.name)
         name += " " * (self._name_width - cell_len(name))
         self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {passed(self.seconds)}{left})")
@@ -157,8 +157,10 @@ class Console(Course):
         forecast = self.forecast()
         begun = self.running or self.ended or self.orphans
         parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
-        parts += [f"{len(self.orphans)} waiting for a new crew"] if self.orphans else []
+        parts += [f"{len(self.orphans)} waiting for {_crew(*self.orphans.values())}"] if self.orphans else []
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
+        left_out = self.queued - self.coming
+        parts += [f"{left_out:,} beyond the limits"] if left_out else []
         if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not self.orphans):
             guess = "" if self.statuses else "rough guess, "
             parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")
@@ -231,6 +233,12 @@ def _state(run: Run, align: bool = False) -> list[str]:
     if run.attempt > 1:
         parts.append(f"again ({run.attempt})")
     return parts
+
+
+def _crew(trial: TrialSpec, *others: TrialSpec) -> str:
+    """`a new crew (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
+    each = " and ".join(f"{number:g} {name}" for name, number in trial.per_worker.items())
+    return f"a new crew ({count(trial.workers, 'worker')} of {each}{' each' if trial.workers > 1 else ''})"
 
 
 def _fit(name: str, width: int) -> str:

@@ -43,8 +43,8 @@ class Course(Watcher):
         """Of all records, those of earlier runs included, by trial."""
         self.running: dict[str, Run] = {}
         """By trial, in the order of their begin."""
-        self.orphans: set[str] = set()
-        """Trials whose crew died, until another one begins them."""
+        self.orphans: dict[str, TrialSpec] = {}
+        """By trial, those whose crew died, until another one begins them."""
         self.ended = 0
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
@@ -53,7 +53,7 @@ class Course(Watcher):
         self.began = time.monotonic()
         self._attempts: dict[str, int] = {}
         self._times = TimeLeft(records, outlook.at_once)
-        self._queued = self._total
+        self._coming = self.coming
         self._forecast: tuple[float, Forecast] | None = None
 
     @property
@@ -71,6 +71,11 @@ class Course(Watcher):
         """How many have not begun."""
         return max(0, self.outlook.remaining() - len(self.running))
 
+    @property
+    def coming(self) -> int:
+        """How many of these will begin: the study's limits may have no room for all."""
+        return int(min(self.queued, self.outlook.room()))
+
     def started(self, trials: Sequence[TrialSpec]) -> None:
         self._pass_time()
         new = [trial for trial in trials if trial.key not in self.statuses]  # some of a resumed population are done
@@ -78,7 +83,7 @@ class Course(Watcher):
         for trial in new:
             self._times.know_hardware(trial.hardware)
             self.running.pop(trial.key, None)
-            self.orphans.discard(trial.key)
+            self.orphans.pop(trial.key, None)
             attempt = self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
             self.running[trial.key] = Run(trial, group, attempt)
         self._changed()
@@ -87,7 +92,7 @@ class Course(Watcher):
         self._pass_time()
         for trial in trials:
             if self.running.pop(trial.key, None) is not None:
-                self.orphans.add(trial.key)
+                self.orphans[trial.key] = trial
         self._changed()
 
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
@@ -105,7 +110,7 @@ class Course(Watcher):
         self._pass_time()
         self.ended += 1
         self.statuses[trial.key] = record.status
-        self.orphans.discard(trial.key)
+        self.orphans.pop(trial.key, None)
         run = self.running.pop(trial.key, None)
         self._times.finished(record, run.group if run else None, time.monotonic())
         self._changed()
@@ -114,7 +119,7 @@ class Course(Watcher):
         self._pass_time()
         self.ended += 1
         self.failed_now += 1
-        self.orphans.discard(trial.key)
+        self.orphans.pop(trial.key, None)
         run = self.running.pop(trial.key, None)
         if run is not None:
             self._times.failed(run.group, time.monotonic())
@@ -125,9 +130,9 @@ class Course(Watcher):
         now = time.monotonic()
         if self._forecast is None or now - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
-            self._queued = self.queued
+            self._coming = self.coming
             chosen = (planned.recipe.hash for planned in self.outlook.waiting())
-            waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._queued)]
+            waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
             self._forecast = now, self._times.forecast(now, running, waiting)
         at, found = self._forecast
@@ -135,8 +140,8 @@ class Course(Watcher):
 
     def _pass_time(self) -> None:
         groups = len({id(run.group) for run in self.running.values()})
-        self._times.pass_time(time.monotonic(), groups, self._queued)
+        self._times.pass_time(time.monotonic(), groups, self._coming)
 
     def _changed(self) -> None:
-        self._queued = self.queued
+        self._coming = self.coming
         self._pass_time()

@@ -31,6 +31,8 @@ class Outlook:
     """How many trials have no record yet, those that run included."""
     waiting: Callable[[], Iterable[PlannedTrial]]
     """Those that are next, as far as a search has chosen them."""
+    room: Callable[[], float]
+    """How many more may begin by the study's limits, as far as is known now; infinite without any."""
 
 
 class Watcher:
