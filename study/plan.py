@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.ledger import trial_key
+from reports.ledger import STUDY, StudyInfo, trial_key
 from reports.place import Place, open_place
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
@@ -35,6 +36,7 @@ from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.files import expanded
+from trainables.idle import deciding, idle
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
 from trainables.senteval import task_names
@@ -43,6 +45,14 @@ from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development
 
 LARGEST_GRID = 10_000
+OPTIONS = {
+    "corpus.nli": "--nli",
+    "corpus.columns": "--columns",
+    "corpus.labels": "--labels",
+    "corpus.documents": "--documents",
+    "evaluation.senteval": "--senteval",
+}
+"""The options that set a key of the recipe, too."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +273,7 @@ def check_plan(plan: Plan) -> None:
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
+    _check_idle(plan)
     check_recipes(recipes)
     if plan.explored or plan.races:
         _check_goals(plan)
@@ -271,6 +282,28 @@ def check_plan(plan: Plan) -> None:
     for measure in plan.rungs.measures if plan.rungs else ():
         for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
             check_development(evaluation, measure, judged, "leave --scheduler out")
+
+
+def _check_idle(plan: Plan) -> None:
+    """`UserError` for a key that was given, and that nothing in any trial reads. A study that was begun with it, by an
+    older version, goes on."""
+    begun = StudyInfo.load(plan.results).base if (plan.results / STUDY).is_file() else {}
+    base, fixed = (
+        plan.base.flat(),
+        [recipe.flat() for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None],
+    )
+    for key, value in plan.draft.overrides.items():
+        deciders = [Domain(one.key, _ends(one)) for one in plan.space.domains if one.key in deciding(key)]
+        explored = [{**base, **chosen} for chosen in grid(deciders, base)] if plan.explored else []
+        reasons = [idle(recipe, key) for recipe in (*fixed, *explored)]
+        if all(reasons) and not (key in begun and begun[key] == value):
+            option = f"--set {key}" if key in plan.draft.fixed else OPTIONS[key]
+            said = ", or ".join(str(reason) for reason, _ in Counter(reasons).most_common())
+            raise UserError(f"{option} changes nothing in this study: {said}; leave it out")
+
+
+def _ends(domain: Domain) -> tuple[Value, ...]:
+    return domain.grid_values or tuple(end for end in (domain.low, domain.high) if end is not None)
 
 
 def _check_goals(plan: Plan) -> None:
@@ -449,13 +482,7 @@ def _scale(wish: Scale | Literal["auto"], gpus: float) -> tuple[Scale, str]:
 
 
 def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
-    options = {
-        "corpus.nli": request.nli,
-        "corpus.columns": request.columns,
-        "corpus.labels": request.labels,
-        "corpus.documents": request.documents,
-        "evaluation.senteval": request.senteval,
-    }
+    options = {key: getattr(request, option.removeprefix("--")) for key, option in OPTIONS.items()}
     given = (parse_assignment(f"{key}={text}") for key, text in options.items() if text is not None)
     overrides = {**dict(given), **fixed}
     places = {item.name for item in keys().values() if item.place}

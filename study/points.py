@@ -7,17 +7,36 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from reports.distributions import contains
 from search_spaces.space import Domain
+from trainables.idle import deciding
 from trainables.recipe import Recipe, Value
 
 
-def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
-    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold. `flat`
-    is the base recipe."""
+def applying(
+    domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value], *, idle: bool = False
+) -> dict[str, Value]:
+    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold, and,
+    unless `idle` is asked for, keys that nothing in the recipe reads. `flat` is the base recipe."""
     chosen = dict(drawn)
     for domain in domains:
-        if not domain.is_asked({**flat, **chosen}):
+        recipe = {**flat, **chosen}
+        if not (domain.holds(recipe) if idle else domain.is_asked(recipe)):
             chosen.pop(domain.key, None)
     return chosen
+
+
+def in_order(domains: Sequence[Domain]) -> tuple[Domain, ...]:
+    """The domains, each after those that decide whether it is asked for."""
+    left, found = list(domains), list[Domain]()
+    while left:
+        waiting = {domain.key for domain in left}
+        following = next((domain for domain in left if not (_deciding(domain) - {domain.key}) & waiting), left[0])
+        left.remove(following)
+        found.append(following)
+    return tuple(found)
+
+
+def _deciding(domain: Domain) -> frozenset[str]:
+    return deciding(domain.key) | ({domain.when[0]} if domain.when else set())
 
 
 def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str, Value]]:
@@ -30,11 +49,12 @@ def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str,
     return [dict(chosen) for chosen in found]
 
 
-def point(recipe: Mapping[str, Value], base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:
+def point(recipe: Mapping[str, Value], base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
     """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
-    flat, chosen = base.flat(), dict[str, Value]()
+    chosen = dict[str, Value]()
+    there = {**base.flat(), **{domain.key: recipe[domain.key] for domain in domains}}
     for domain in domains:
-        if domain.is_asked({**flat, **chosen}):
+        if domain.is_asked(there):
             if not contains(domain, recipe[domain.key]):
                 return None
             chosen[domain.key] = recipe[domain.key]
