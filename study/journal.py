@@ -121,7 +121,7 @@ def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequ
     if OLDER in trial.user_attrs:
         return base.override(trial.user_attrs[OLDER])
     older = HASH not in trial.user_attrs  # then keys that nothing read were searched, and stand in the recipe
-    chosen = applying(domains, trial.params, base.flat(), idle=older)
+    chosen = applying(domains, trial.params, base.flat(), with_idle=older)
     return base.override(chosen) if NAME in trial.user_attrs else None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from search_spaces.space import Domain, Row, Scale, Space
 from study.cluster import inside_copy
 from study.learning import Source, read_findings
 from study.options import Request
-from study.points import grid
+from study.points import changes_nothing, grid
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import SourceFile
@@ -36,7 +35,6 @@ from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.files import expanded
-from trainables.idle import deciding, idle
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
 from trainables.senteval import task_names
@@ -45,14 +43,8 @@ from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development
 
 LARGEST_GRID = 10_000
-OPTIONS = {
-    "corpus.nli": "--nli",
-    "corpus.columns": "--columns",
-    "corpus.labels": "--labels",
-    "corpus.documents": "--documents",
-    "evaluation.senteval": "--senteval",
-}
-"""The options that set a key of the recipe, too."""
+OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
+"""Keys that have an option of their own, which is called as they end: `--nli`."""
 
 
 @dataclass(frozen=True)
@@ -288,22 +280,12 @@ def _check_idle(plan: Plan) -> None:
     """`UserError` for a key that was given, and that nothing in any trial reads. A study that was begun with it, by an
     older version, goes on."""
     begun = StudyInfo.load(plan.results).base if (plan.results / STUDY).is_file() else {}
-    base, fixed = (
-        plan.base.flat(),
-        [recipe.flat() for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None],
-    )
+    fixed = [recipe.flat() for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
     for key, value in plan.draft.overrides.items():
-        deciders = [Domain(one.key, _ends(one)) for one in plan.space.domains if one.key in deciding(key)]
-        explored = [{**base, **chosen} for chosen in grid(deciders, base)] if plan.explored else []
-        reasons = [idle(recipe, key) for recipe in (*fixed, *explored)]
-        if all(reasons) and not (key in begun and begun[key] == value):
-            option = f"--set {key}" if key in plan.draft.fixed else OPTIONS[key]
-            said = ", or ".join(str(reason) for reason, _ in Counter(reasons).most_common())
-            raise UserError(f"{option} changes nothing in this study: {said}; leave it out")
-
-
-def _ends(domain: Domain) -> tuple[Value, ...]:
-    return domain.grid_values or tuple(end for end in (domain.low, domain.high) if end is not None)
+        why = changes_nothing(key, fixed, plan.base.flat(), plan.space.domains if plan.explored else None)
+        if why and not (key in begun and begun[key] == value):
+            option = f"--set {key}" if key in plan.draft.fixed else f"--{key.partition('.')[2]}"
+            raise UserError(f"{option} changes nothing in this study: {why}; leave it out")
 
 
 def _check_goals(plan: Plan) -> None:
@@ -482,7 +464,7 @@ def _scale(wish: Scale | Literal["auto"], gpus: float) -> tuple[Scale, str]:
 
 
 def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
-    options = {key: getattr(request, option.removeprefix("--")) for key, option in OPTIONS.items()}
+    options = {key: getattr(request, key.partition(".")[2]) for key in OPTIONS}
     given = (parse_assignment(f"{key}={text}") for key, text in options.items() if text is not None)
     overrides = {**dict(given), **fixed}
     places = {item.name for item in keys().values() if item.place}

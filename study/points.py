@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from reports.distributions import contains
 from search_spaces.space import Domain
-from trainables.idle import deciding
+from trainables.idle import deciding, idle
 from trainables.recipe import Recipe, Value
 
 
 def applying(
-    domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value], *, idle: bool = False
+    domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value], *, with_idle: bool = False
 ) -> dict[str, Value]:
     """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold, and,
-    unless `idle` is asked for, keys that nothing in the recipe reads. `flat` is the base recipe."""
+    unless `with_idle`, keys that nothing in the recipe reads. `flat` is the base recipe."""
     chosen = dict(drawn)
     for domain in domains:
         recipe = {**flat, **chosen}
-        if not (domain.holds(recipe) if idle else domain.is_asked(recipe)):
+        if not (domain.holds(recipe) if with_idle else domain.is_asked(recipe)):
             chosen.pop(domain.key, None)
     return chosen
 
@@ -47,6 +49,25 @@ def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str,
         drawn = {domain.key: value for domain, value in zip(domains, values, strict=True)}
         found[tuple(applying(domains, drawn, flat).items())] = None
     return [dict(chosen) for chosen in found]
+
+
+def changes_nothing(
+    key: str, recipes: Sequence[Mapping[str, Value]], base: Mapping[str, Value], searched: Sequence[Domain] | None
+) -> str | None:
+    """Why nothing reads a key, neither in these flat recipes nor in any that a search over the domains may make of the
+    base, in a phrase; None where something may."""
+    deciders = [
+        dataclasses.replace(one, choices=_ends(one), low=None, high=None, log=False, when=None)
+        for one in searched or ()
+        if one.key in deciding(key)
+    ]
+    explored = [] if searched is None else [{**base, **chosen} for chosen in grid(deciders, base)]
+    reasons = [idle(recipe, key) for recipe in (*recipes, *explored)]
+    return ", or ".join(str(reason) for reason, _ in Counter(reasons).most_common()) if all(reasons) else None
+
+
+def _ends(domain: Domain) -> tuple[Value, ...]:
+    return domain.grid_values or tuple(end for end in (domain.low, domain.high) if end is not None)
 
 
 def point(recipe: Mapping[str, Value], base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:

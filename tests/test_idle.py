@@ -157,7 +157,7 @@ class TestSearch:
         base = space.base.flat()
         for values in itertools.product(*map(ends, space.domains)):
             drawn = {domain.key: value for domain, value in zip(space.domains, values, strict=True)}
-            assert applying(space.domains, drawn, base) == applying(space.domains, drawn, base, idle=True)
+            assert applying(space.domains, drawn, base) == applying(space.domains, drawn, base, with_idle=True)
 
     def test_a_recipe_of_an_older_journal_keeps_its_hash(self) -> None:
         """There the idle keys were searched, too."""
