@@ -14,7 +14,7 @@ from search_spaces.goals import GOALS
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
-from trainables.idle import idle
+from trainables.idle import deciding, idle
 from trainables.recipe import Recipe, Value, keys
 from trainables.senteval.tasks import task_names
 from trainables.typed import check_types
@@ -58,6 +58,11 @@ class Domain:
     def grid_values(self) -> tuple[Value, ...]:
         """What a grid search takes: all choices, or what `grid` lists of a range; empty where it lists nothing."""
         return self.choices or self.grid
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """The keys that decide whether it is asked for."""
+        return deciding(self.key) | ({self.when[0]} if self.when else frozenset())
 
     def holds(self, recipe: Overrides) -> bool:
         """Whether its condition holds in this flat recipe."""

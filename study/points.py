@@ -31,14 +31,10 @@ def in_order(domains: Sequence[Domain]) -> tuple[Domain, ...]:
     left, found = list(domains), list[Domain]()
     while left:
         waiting = {domain.key for domain in left}
-        following = next((domain for domain in left if not (_deciding(domain) - {domain.key}) & waiting), left[0])
+        following = next((domain for domain in left if not (domain.decided_by - {domain.key}) & waiting), left[0])
         left.remove(following)
         found.append(following)
     return tuple(found)
-
-
-def _deciding(domain: Domain) -> frozenset[str]:
-    return deciding(domain.key) | ({domain.when[0]} if domain.when else set())
 
 
 def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str, Value]]:
