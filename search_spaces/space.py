@@ -14,6 +14,7 @@ from search_spaces.goals import GOALS
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
+from trainables.idle import deciding, idle
 from trainables.recipe import Recipe, Value, keys
 from trainables.senteval.tasks import task_names
 from trainables.typed import check_types
@@ -31,7 +32,8 @@ class Domain:
     """The values that one recipe key may take in a search.
 
     Either `choices`, or a range `low` to `high` (whole numbers where both are ints; `log` for a log scale).
-    `when` makes it conditional: it is asked for only if the other key has one of the values.
+    `when` makes it conditional: it is asked for only if the other key has one of the values. A key that nothing in a
+    recipe reads is not asked for there, without any condition.
     `grid` lists the values that `--search grid` takes from a range.
     """
 
@@ -57,9 +59,19 @@ class Domain:
         """What a grid search takes: all choices, or what `grid` lists of a range; empty where it lists nothing."""
         return self.choices or self.grid
 
-    def is_asked(self, recipe: Overrides) -> bool:
-        """Whether a search asks for a value of the domain in this flat recipe."""
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """The keys that decide whether it is asked for."""
+        return deciding(self.key) | ({self.when[0]} if self.when else frozenset())
+
+    def holds(self, recipe: Overrides) -> bool:
+        """Whether its condition holds in this flat recipe."""
         return self.when is None or recipe.get(self.when[0]) in self.when[1]
+
+    def is_asked(self, recipe: Overrides) -> bool:
+        """Whether a search asks for a value of the domain in this flat recipe: its condition holds, and something there
+        reads the key (`trainables.idle`)."""
+        return self.holds(recipe) and not idle(recipe, self.key)
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ DEVICES = Path("/dev")
 GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
 """A Linux with a GPU that torch can use has one of them: NVIDIA's cards and boards, AMD's cards, Windows's Linux."""
 HIDE_GPUS = "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
-"""Ray's switch: where it is 1, who asks for no GPU sees none. Ray's default shows them all, so that scores that are made
-apart would be computed on the GPU that another trial trains on."""
+"""Ray's switch: where it is 1, who asks for no GPU sees none. Ray's default shows them all, so that scores that are
+made apart would be computed on the GPU that another trial trains on."""
 WAITING_SECONDS = 300.0
 """A study that waits for nodes says so again after this."""
 

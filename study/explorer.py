@@ -17,7 +17,7 @@ from optuna.trial import TrialState
 from reports.distributions import distribution, suggest
 from search_spaces.space import Domain
 from study.learning import Learning
-from study.points import applying, inside, means
+from study.points import applying, in_order, inside, means
 from trainables.recipe import Recipe, Value
 
 Rungs = Sequence[tuple[int, Sequence[float]]]
@@ -59,7 +59,7 @@ class Explorer:
         """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
         (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
         of the recipe. `learning` proposes some of the recipes."""
-        self.study, self.base, self.domains = study, base, domains
+        self.study, self.base, self.domains = study, base, in_order(domains)
         self.conditional, self.learning = conditional, learning
         self.flat = base.flat()
         self.groups: dict[str, _Group] = {}

@@ -25,8 +25,9 @@ from trainables.recipe import Recipe
 from trainables.typed import parse_json
 
 JOURNAL = "optuna.journal"
-NAME, ROW = "name", "row"
-"""User attributes: what people call an explored recipe, and a row's label."""
+NAME, ROW, HASH = "name", "row", "recipe_hash"
+"""User attributes: what people call an explored recipe, a row's label, and an explored recipe's hash, as in the ledger;
+journals of older versions lack it."""
 OLDER = "recipe"
 """User attribute of explored recipes in journals of older versions: the whole recipe."""
 
@@ -110,8 +111,9 @@ def _metric(goal: Goal) -> str:
     return "development score" if goal.name == "selection" else f"development {goal.name}"
 
 
-def name_explored(trial: optuna.Trial, name: str) -> None:
+def name_explored(trial: optuna.Trial, name: str, recipe: Recipe) -> None:
     """Say what people call a recipe that Optuna has asked for, once all of it is chosen."""
+    trial.set_user_attr(HASH, recipe.hash)
     trial.set_user_attr(NAME, printable(name))
 
 
@@ -119,7 +121,8 @@ def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequ
     """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
     if OLDER in trial.user_attrs:
         return base.override(trial.user_attrs[OLDER])
-    chosen = applying(domains, trial.params, base.flat())
+    older = HASH not in trial.user_attrs  # then keys that nothing read were searched, and stand in the recipe
+    chosen = applying(domains, trial.params, base.flat(), with_idle=older)
     return base.override(chosen) if NAME in trial.user_attrs else None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.ledger import trial_key
+from reports.ledger import STUDY, StudyInfo, trial_key
 from reports.place import Place, open_place
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
@@ -25,7 +25,7 @@ from search_spaces.space import Domain, Row, Scale, Space
 from study.cluster import inside_copy
 from study.learning import Source, read_findings
 from study.options import Request
-from study.points import grid
+from study.points import changes_nothing, grid
 from study.reach import check_reach
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
@@ -44,6 +44,8 @@ from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development
 
 LARGEST_GRID = 10_000
+OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
+"""Keys that have an option of their own, which is called as they end: `--nli`."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +272,7 @@ def check_plan(plan: Plan) -> None:
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
+    _check_idle(plan)
     check_recipes(recipes)
     if plan.explored or plan.races:
         _check_goals(plan)
@@ -280,6 +283,18 @@ def check_plan(plan: Plan) -> None:
             check_development(evaluation, measure, judged, "leave --scheduler out")
     if plan.rungs:
         check_reach(plan.rungs, plan.base, plan.space.domains)
+
+
+def _check_idle(plan: Plan) -> None:
+    """`UserError` for a key that was given, and that nothing in any trial reads. A study that was begun with it, by an
+    older version, goes on."""
+    begun = StudyInfo.load(plan.results).base if (plan.results / STUDY).is_file() else {}
+    fixed = [recipe.flat() for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
+    for key, value in plan.draft.overrides.items():
+        why = changes_nothing(key, fixed, plan.base.flat(), plan.space.domains if plan.explored else None)
+        if why and not (key in begun and begun[key] == value):
+            option = f"--set {key}" if key in plan.draft.fixed else f"--{key.partition('.')[2]}"
+            raise UserError(f"{option} changes nothing in this study: {why}; leave it out")
 
 
 def _check_goals(plan: Plan) -> None:
@@ -458,13 +473,7 @@ def _scale(wish: Scale | Literal["auto"], gpus: float) -> tuple[Scale, str]:
 
 
 def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
-    options = {
-        "corpus.nli": request.nli,
-        "corpus.columns": request.columns,
-        "corpus.labels": request.labels,
-        "corpus.documents": request.documents,
-        "evaluation.senteval": request.senteval,
-    }
+    options = {key: getattr(request, key.partition(".")[2]) for key in OPTIONS}
     given = (parse_assignment(f"{key}={text}") for key, text in options.items() if text is not None)
     overrides = {**dict(given), **fixed}
     places = {item.name for item in keys().values() if item.place}

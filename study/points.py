@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from reports.distributions import contains
 from search_spaces.space import Domain
+from trainables.idle import deciding, idle
 from trainables.recipe import Recipe, Value
 
 
-def applying(domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
-    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold. `flat`
-    is the base recipe."""
+def applying(
+    domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value], *, with_idle: bool = False
+) -> dict[str, Value]:
+    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold, and,
+    unless `with_idle`, keys that nothing in the recipe reads. `flat` is the base recipe."""
     chosen = dict(drawn)
     for domain in domains:
-        if not domain.is_asked({**flat, **chosen}):
+        recipe = {**flat, **chosen}
+        if not (domain.holds(recipe) if with_idle else domain.is_asked(recipe)):
             chosen.pop(domain.key, None)
     return chosen
+
+
+def in_order(domains: Sequence[Domain]) -> tuple[Domain, ...]:
+    """The domains, each after those that decide whether it is asked for."""
+    left, found = list(domains), list[Domain]()
+    while left:
+        waiting = {domain.key for domain in left}
+        following = next((domain for domain in left if not (domain.decided_by - {domain.key}) & waiting), left[0])
+        left.remove(following)
+        found.append(following)
+    return tuple(found)
 
 
 def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str, Value]]:
@@ -31,11 +48,31 @@ def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str,
     return [dict(chosen) for chosen in found]
 
 
-def point(recipe: Mapping[str, Value], base: Recipe, domains: Iterable[Domain]) -> dict[str, Value] | None:
+def changes_nothing(
+    key: str, recipes: Sequence[Mapping[str, Value]], base: Mapping[str, Value], searched: Sequence[Domain] | None
+) -> str | None:
+    """Why nothing reads a key, neither in these flat recipes nor in any that a search over the domains may make of the
+    base, in a phrase; None where something may."""
+    deciders = [
+        dataclasses.replace(one, choices=_ends(one), low=None, high=None, log=False, when=None)
+        for one in searched or ()
+        if one.key in deciding(key)
+    ]
+    explored = [] if searched is None else [{**base, **chosen} for chosen in grid(deciders, base)]
+    reasons = [idle(recipe, key) for recipe in (*recipes, *explored)]
+    return ", or ".join(str(reason) for reason, _ in Counter(reasons).most_common()) if all(reasons) else None
+
+
+def _ends(domain: Domain) -> tuple[Value, ...]:
+    return domain.grid_values or tuple(end for end in (domain.low, domain.high) if end is not None)
+
+
+def point(recipe: Mapping[str, Value], base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
     """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
-    flat, chosen = base.flat(), dict[str, Value]()
+    chosen = dict[str, Value]()
+    there = {**base.flat(), **{domain.key: recipe[domain.key] for domain in domains}}
     for domain in domains:
-        if domain.is_asked({**flat, **chosen}):
+        if domain.is_asked(there):
             if not contains(domain, recipe[domain.key]):
                 return None
             chosen[domain.key] = recipe[domain.key]

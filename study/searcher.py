@@ -257,7 +257,7 @@ class StudySearcher(Searcher):
 
     def _named(self, trial: optuna.Trial, recipe: Recipe) -> None:
         self.explored.append(recipe.hash)
-        name_explored(trial, self._name(recipe))
+        name_explored(trial, self._name(recipe), recipe)
         self.asked(self.explored)
 
     def _run(self, recipe: Recipe) -> None:

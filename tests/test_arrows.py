@@ -64,6 +64,7 @@ MAY_IMPORT = {
         "trainables.objectives.OBJECTIVES",
         "trainables.corpora.layouts",
         "trainables.fidelity",
+        "trainables.idle",
         "trainables.plugins",
         *SHARED,
     ),

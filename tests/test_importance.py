@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,12 @@ class TestConditional:
         for recipe in tried:
             recipe["head.kind"] = "none"
         assert Coded.of(self.DOMAINS, tried).keys == ("objective.weight",)
+
+
+class TestIdle(TestConditional):
+    """The same without a condition: nothing reads the size of a head that is not there."""
+
+    DOMAINS = (HEAD, replace(DIM, when=None), WEIGHT)
 
 
 def test_a_few_recipes_or_equal_scores_say_nothing():

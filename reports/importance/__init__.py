@@ -39,8 +39,8 @@ def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Va
     """
     if len(scored) < ENOUGH:
         return None
-    names = {name for domain in domains for name in (domain.key, *(domain.when or ())[:1])}
-    recipes = tuple(tuple((name, recipe[name]) for name in sorted(names)) for recipe, _ in scored)
+    names = sorted({name for domain in domains for name in (domain.key, *domain.decided_by)})
+    recipes = tuple(tuple((name, recipe[name]) for name in names if name in recipe) for recipe, _ in scored)
     return _importance(tuple(domains), recipes, tuple(float(score) for _, score in scored))
 
 

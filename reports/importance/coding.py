@@ -45,10 +45,15 @@ class Coded:
         """By column, the columns that depend on it, each with the codes under which it is asked."""
         found: dict[int, list[tuple[int, Array]]] = {}
         for child, domain in enumerate(self.domains):
-            if domain.when is not None and domain.when[0] in self.keys:
-                parent = self.keys.index(domain.when[0])
-                codes = [code(self.domains[parent], value) for value in domain.when[1]]
-                found.setdefault(parent, []).append((child, np.array(codes, dtype=np.float32)))
+            asked = self.values[:, child] != NOT_ASKED
+            for parent, other in enumerate(self.domains):
+                if domain.when is not None and other.key == domain.when[0]:
+                    codes = np.array([code(other, value) for value in domain.when[1]], dtype=np.float32)
+                elif other.choices and other.key in domain.decided_by - {domain.key} and not asked.all():
+                    codes = np.unique(self.values[asked, parent])  # as far as these recipes tell
+                else:
+                    continue
+                found.setdefault(parent, []).append((child, codes))
         return found
 
     def descends(self, child: int, parent: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
@@ -129,16 +129,17 @@ def _pairs(found: Importance) -> list[str]:
 
 def _line(results: Results, effect: Effect) -> list[str]:
     domain = next(domain for domain in results.space.domains if domain.key == effect.keys[0])
-    return [code(domain.key), _condition(domain), str(effect.recipes), *_cells(effect.share)]
+    searched = {other.key for other in results.space.domains} - {domain.key}
+    return [code(domain.key), _condition(domain, searched), str(effect.recipes), *_cells(effect.share)]
 
 
 def _cells(share: Share) -> list[str]:
     return [_percent(share.value), _interval(share), probability(share.p), "yes" if share.above else "not above noise"]
 
 
-def _condition(domain: Domain) -> str:
+def _condition(domain: Domain, searched: Set[str]) -> str:
     if domain.when is None:
-        return "always"
+        return "something reads it" if domain.decided_by & searched else "always"
     key, values = domain.when
     return f"{code(key)} is {' or '.join(map(short, values))}"
 

@@ -58,6 +58,9 @@ class Layout:
     """What a person should know of the corpus before it is trained on; asked after `check`."""
     reads: str = "corpus.nli"
     """The recipe key that names the data it reads."""
+    keys: tuple[str, ...] | None = None
+    """Keys of the sections `corpus` and `spans` that it reads; None: it may read any. A search leaves the others alone
+    (`trainables.idle`)."""
     tokens: bool = False
     """Whether it draws tokens, so that the request holds an encoder that has tokens of its own."""
     anchors_key: str | None = None
@@ -78,6 +81,9 @@ class Layout:
     """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
 
 
+_PAIRS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.limit")
+_SPANS = ("anchors", "positives", "shortest", "longest", "document", "strategy", "places")
+
 LAYOUTS = Registry(
     "layout",
     Layout(
@@ -87,6 +93,7 @@ LAYOUTS = Registry(
         nli_layouts.sentences,
         nli_layouts.check_source,
         nli_layouts.remarks,
+        keys=_PAIRS,
     ),
     Layout(
         "groups",
@@ -95,6 +102,7 @@ LAYOUTS = Registry(
         nli_layouts.sentences,
         nli_layouts.check_source,
         nli_layouts.remarks,
+        keys=(*_PAIRS, "corpus.augmentation", "corpus.paraphraser"),
         exact=True,
     ),
     Layout(
@@ -104,6 +112,7 @@ LAYOUTS = Registry(
         nli_layouts.sentences,
         nli_layouts.check_source,
         nli_layouts.remarks,
+        keys=_PAIRS,
         positives=1,
         negatives=False,
         stacks=True,
@@ -116,6 +125,7 @@ LAYOUTS = Registry(
         stsb_pairs.check_source,
         stsb_pairs.remarks,
         reads="evaluation.senteval",
+        keys=("corpus.limit",),
         positives=1,
         negatives=False,
         stacks=True,
@@ -127,6 +137,7 @@ LAYOUTS = Registry(
         nli_layouts.sentences,
         nli_layouts.check_source,
         nli_layouts.remarks,
+        keys=_PAIRS,
         positives=1,
         negatives=False,
     ),
@@ -135,6 +146,7 @@ LAYOUTS = Registry(
         spans.make_span_sampler,
         spans.check_span_sampler,
         reads="corpus.documents",
+        keys=("corpus.documents", "corpus.limit", "corpus.share", *(f"spans.{name}" for name in _SPANS)),
         tokens=True,
         anchors_key="spans.anchors",
         positives_key="spans.positives",

@@ -20,8 +20,14 @@ from trainables.registry import Registry, load
 if TYPE_CHECKING:
     from trainables.objectives.objective import Objective
 
+_TRIPLETS = "trainables.objectives.triplets"
 _NLI = ("rows", "groups")
 _PAIRED = ("pairs", "similar_pairs")
+
+_TAU = ("objective.temperature", "objective.bank")
+_TEXTS = ("objective.false_negatives",)
+_MARGIN = ("objective.margin", *_TEXTS)
+_PAIRS_OF_LIAO = ("objective.positives", "objective.negatives", "objective.anchors", *_TEXTS)
 
 _KEEP: Mapping[str, Value] = {"objective.false_negatives": "keep"}
 _LIAO: Mapping[str, Value] = {
@@ -56,19 +62,36 @@ class ObjectiveEntry:
     """Whether many trials with it can train as a population: `training/population_training.py` knows NT-Xent alone."""
     released: Mapping[str, Value] = field(default_factory=dict)
     """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
+    keys: tuple[str, ...] | None = None
+    """Keys of the section `objective` that its class reads; None: it may read any. A search leaves the others alone
+    (`trainables.idle`)."""
 
 
 OBJECTIVES = Registry(
     "objective",
     # Liao 2021. Cross-entropy needs the three labels.
-    ObjectiveEntry("scl", "trainables.objectives.scl:SCL", _NLI, bank=True, released=_LIAO),
-    ObjectiveEntry("ce", "trainables.objectives.ce:CrossEntropy", _NLI, contrasts=False, released=_LIAO),
-    ObjectiveEntry("ce_augment", "trainables.objectives.ce_augment:AugmentedCrossEntropy", _NLI, released=_LIAO),
+    ObjectiveEntry(
+        "scl",
+        "trainables.objectives.scl:SCL",
+        _NLI,
+        bank=True,
+        released=_LIAO,
+        keys=("objective.weight", *_PAIRS_OF_LIAO, *_TAU),
+    ),
+    ObjectiveEntry("ce", "trainables.objectives.ce:CrossEntropy", _NLI, contrasts=False, released=_LIAO, keys=()),
+    ObjectiveEntry(
+        "ce_augment",
+        "trainables.objectives.ce_augment:AugmentedCrossEntropy",
+        _NLI,
+        released=_LIAO,
+        keys=_PAIRS_OF_LIAO,
+    ),
     # CLSR, DeCLUTR
     ObjectiveEntry(
         "ntxent",
         "trainables.objectives.ntxent:NTXent",
         ("groups", *_PAIRED, "sentences", "spans"),
+        keys=(*_TEXTS, *_TAU),
         negatives=0,
         bank=True,
         stacks=True,
@@ -79,6 +102,7 @@ OBJECTIVES = Registry(
         "mnrl",
         "trainables.objectives.mnrl:MNRL",
         ("groups", *_PAIRED, "sentences"),
+        keys=(*_TEXTS, *_TAU),
         positives=1,
         bank=True,
         released=_KEEP,
@@ -87,6 +111,7 @@ OBJECTIVES = Registry(
         "simcse",
         "trainables.objectives.mnrl:SimCSE",
         ("groups", "sentences"),
+        keys=(*_TEXTS, *_TAU),
         positives=1,
         negatives=1,
         bank=True,
@@ -96,6 +121,7 @@ OBJECTIVES = Registry(
         "supcon",
         "trainables.objectives.supcon:SupCon",
         ("groups", *_PAIRED, "sentences", "spans"),
+        keys=(*_TEXTS, *_TAU),
         negatives=0,
         bank=True,
         released=_KEEP,
@@ -104,16 +130,18 @@ OBJECTIVES = Registry(
         "supmpn",
         "trainables.objectives.supmpn:SupMPN",
         ("groups", *_PAIRED, "sentences", "spans"),
+        keys=("objective.own_positives", *_TEXTS, *_TAU),
         bank=True,
         released={**_KEEP, "objective.own_positives": "score_zero"},
     ),
-    ObjectiveEntry("triplet", "trainables.objectives.triplets:Triplet", ("groups",), released=_KEEP),
-    ObjectiveEntry("batch_all", "trainables.objectives.triplets:BatchAll", ("groups", *_PAIRED), released=_KEEP),
-    ObjectiveEntry("batch_hard", "trainables.objectives.triplets:BatchHard", ("groups", *_PAIRED), released=_KEEP),
+    ObjectiveEntry("triplet", f"{_TRIPLETS}:Triplet", ("groups",), released=_KEEP, keys=_MARGIN),
+    ObjectiveEntry("batch_all", f"{_TRIPLETS}:BatchAll", ("groups", *_PAIRED), released=_KEEP, keys=_MARGIN),
+    ObjectiveEntry("batch_hard", f"{_TRIPLETS}:BatchHard", ("groups", *_PAIRED), released=_KEEP, keys=_MARGIN),
     ObjectiveEntry(
         "mlm",
         "trainables.objectives.mlm:MaskedLanguage",
         ("sentences", "spans"),
+        keys=(),
         mlm_only=True,
         contrasts=False,
     ),

@@ -9,6 +9,7 @@ class TestMine(ObjectiveContract):
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
@@ -16,9 +17,10 @@ from torch import Tensor
 
 from trainables.corpora.layouts import LAYOUTS
 from trainables.labels import CONTRADICTION, ENTAILMENT
-from trainables.objectives import OBJECTIVES, ObjectiveEntry, build_objective, fits
+from trainables.objectives import OBJECTIVES, ObjectiveEntry, build_objective, fits, resolve_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.recipe import ObjectiveConfig, Recipe
+from trainables.registry import load
 
 GROUPS, DIM, BANK = 6, 8, 4
 
@@ -50,6 +52,11 @@ class ObjectiveContract:
             assert found, "no gradient reaches the embeddings"
             assert all(bool(torch.isfinite(gradient).all()) for gradient in found)
 
+    def test_it_reads_no_other_keys_than_it_says(self, entry: ObjectiveEntry) -> None:
+        if entry.keys is None:
+            return
+        assert keys_read(entry, batch_for(entry)) <= {*entry.keys}
+
     @pytest.mark.parametrize("workers", [2, 3])
     def test_the_parts_of_several_workers_add_up_to_the_loss_of_one(self, entry: ObjectiveEntry, workers: int) -> None:
         objective = built(entry)
@@ -70,6 +77,26 @@ class ObjectiveContract:
         bank = torch.randn(BANK, DIM, generator=torch.Generator().manual_seed(2))
         with_bank = dataclasses.replace(batch_for(entry), bank=bank, bank_text=torch.arange(BANK) + 1000)
         assert objective(with_bank).value > objective(batch_for(entry)).value, "further negatives raise the loss"
+
+
+class Watched:
+    """A section of a recipe that remembers which of its keys were read."""
+
+    def __init__(self, section: str, config: Any) -> None:
+        self._section, self._config, self.read = section, config, set[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        self.read.add(f"{self._section}.{name}")
+        return getattr(self._config, name)
+
+
+def keys_read(entry: ObjectiveEntry, batch: EmbeddedBatch) -> set[str]:
+    """Keys of the section `objective` that an objective reads, to be built and on a batch."""
+    watched = Watched("objective", resolve_objective(ObjectiveConfig(name=entry.name)))
+    objective = load(entry.build)(watched, batch.embeddings.shape[1]).to(batch.embeddings.dtype)
+    if objective.needs_embeddings:
+        objective(batch)
+    return watched.read
 
 
 def built(entry: ObjectiveEntry, bank: int = 0) -> Objective:
