@@ -1,6 +1,8 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
-# make fuzz     set up, then broken files by the thousand for whatever reads files
-# make test     set up, then lint, types and tests, these in two processes
+# make fuzz     set up, then broken files by the thousand for whatever reads files, and properties by other examples
+# make test     set up, then lint, types and tests, these in two processes: six minutes
+# make test-long      then the tests that take longer: struck studies, simulations, a whole evaluation
+# make test-versions  reports, figures and recipes on every further Python that this machine has
 # make audit    what is known of holes in the pinned dependencies; asks pypi.org, and fails where that cannot be reached
 # make licences the licences of the dependencies, as a table
 # make soak     set up, then 2,000 short trials, whose memory, open files and disk must not grow
@@ -8,7 +10,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: study test fuzz soak setup lint types audit licences clean
+.PHONY: study test test-long test-versions fuzz soak setup lint types audit licences clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
@@ -17,6 +19,12 @@ study: $(VENV)/.installed
 # keeps no groups with the xdist of today
 test: $(VENV)/.installed-dev lint types
 	$(RUN) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+test-long: $(VENV)/.installed-dev
+	$(RUN) -m pytest -m slow --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+test-versions: $(VENV)/.installed-dev
+	.ci/versions
 
 # FUZZ_INPUTS=N makes N broken inputs for each reader
 fuzz: export FUZZ_INPUTS ?= 250

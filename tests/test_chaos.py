@@ -16,17 +16,16 @@ from benchmarks._chaos_table import page
 from benchmarks._chaos_work import STEPS, Training
 from trainables.errors import UserError
 
-SHORT = "a checkpoint damaged"
-"""It also kills the command, and with it the crews: all that one struck study can show in a test."""
-
 
 @pytest.mark.ray
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "codes"),
     [
-        (SHORT, [-9, 0]),
+        # it also kills the command, and with it the crews
+        ("a checkpoint damaged", [-9, 0]),
         # its crew of two workers leaves places behind, which nobody else gives back where Ray has no dashboard
-        pytest.param("a driver killed", [0], marks=pytest.mark.slow),
+        ("a driver killed", [0]),
     ],
 )
 def test_a_struck_study_loses_nothing(name: str, codes: list[int]) -> None:
