@@ -68,8 +68,8 @@ def _meaning(least: int, most: int, goals: int) -> str:
         f"are compared. Of those that ran to their end {_winner(goals)} with {count(most, 'seed')} leaves "
         f"the race with a probability of at most {100 * LOST:.0f} %{wild}. A race that stops by the scores makes "
         "chance look like a gain more often, so every interval and every p of a comparison here is widened: p counts "
-        f"by {looks(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is as sure as in a "
-        "study without a race."
+        f"by {looks(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is as sure as in "
+        "a study without a race."
     )
 
 
