@@ -7,7 +7,7 @@ and the items' covariance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,15 +24,22 @@ NOTHING = 1e-7
 """Points; an error is at least so large, since smaller differences are rounding."""
 
 
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p-values in the order given. None stays None and does not count."""
-    order = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
+def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = None) -> list[float | None]:
+    """Holm's adjusted p-values in the order given. None stays None and does not count.
+
+    `tests` names what each is a p of: those of one name are one test, with the largest p of them.
+    """
+    names = list(range(len(p_values)) if tests is None else tests)
+    once: dict[Hashable, float] = {}
+    for name, p in zip(names, p_values, strict=True):
+        if p is not None:
+            once[name] = max(p, once.get(name, 0.0))
+    adjusted: dict[Hashable, float] = {}
     largest = 0.0
-    for rank, (p, index) in enumerate(order):
-        largest = max(largest, min(1.0, p * (len(order) - rank)))
-        adjusted[index] = largest
-    return adjusted
+    for rank, (name, p) in enumerate(sorted(once.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, p * (len(once) - rank)))
+        adjusted[name] = largest
+    return [None if p is None else adjusted[name] for name, p in zip(names, p_values, strict=True)]
 
 
 def best_set(samples: Sequence[Sample], looks: float = 1.0) -> list[bool | None]:

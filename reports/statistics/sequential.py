@@ -219,11 +219,12 @@ def _learn(known: dict[str, tuple[Array, int]], entrants: Mapping[str, Entrant],
         return
     values = np.stack([entrants[name].values[:k] for name in trained])  # (recipes, seeds, goals)
     rest = values - values.mean(axis=1, keepdims=True)
+    once = np.sort(np.unique(values, axis=0, return_index=True)[1])  # copies would seem to be moved together
     for goal in range(values.shape[2]):
-        samples = [Sample(row, tuple(range(k))) for row in values[:, :, goal]]
-        if len(trained) > 1 and seed_effect_p(samples) <= SURE:
-            common = rest[:, :, goal].mean(axis=0)
-            rest[:, :, goal] = (rest[:, :, goal] - common) * np.sqrt(len(trained) / (len(trained) - 1))
+        samples = [Sample(row, tuple(range(k))) for row in values[once, :, goal]]
+        if len(once) > 1 and seed_effect_p(samples) <= SURE:
+            common = rest[once, :, goal].mean(axis=0)
+            rest[:, :, goal] = (rest[:, :, goal] - common) * np.sqrt(len(once) / (len(once) - 1))
     for name, own in zip(trained, (rest**2).sum(axis=1) / (k - 1), strict=True):
         known[name] = own, k - 1
 
