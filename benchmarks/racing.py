@@ -35,7 +35,7 @@ from study.replay.repeats import share
 Array = np.ndarray
 
 SIZES = (6, 12, 24)
-NOISES = ("normal", "heavy tails", "unequal", "together")
+NOISES, WILD = ("normal", "heavy tails", "unequal", "together"), "one wild"
 WILCOXON = 0.1, 2
 """Optuna's own p threshold, and steps before anything is pruned."""
 
@@ -189,7 +189,7 @@ def _cells(found: Found) -> list[str]:
 def error_rates(studies: int) -> str:
     """A Markdown table: how often the winner is lost, and how often a row is falsely called above the baseline."""
     lines = []
-    for noise in NOISES:
+    for noise in (*NOISES, WILD):
         for name, spread in (("all recipes alike", 0.0), ("recipes apart by one spread", 1.0)):
             for least in (1, 2):
                 lost = _share(functools.partial(winner_is_lost, noise=noise, spread=spread, least=least), studies)
@@ -213,10 +213,15 @@ def _share(is_wrong: Callable[[np.random.Generator], bool], studies: int) -> str
 
 
 def noise_of(kind: str, random: np.random.Generator, shape: tuple[int, int]) -> Array:
-    """(recipes, seeds) Of about variance 1: `unequal` spreads of recipes, or seeds that move recipes `together`."""
+    """(recipes, seeds) Of about variance 1: `unequal` spreads of recipes, or seeds that move recipes `together`.
+
+    `one wild`: the first recipe has the spread of a real baseline, and the others that of the rows beside it.
+    """
     own = random.standard_t(3, shape) / math.sqrt(3) if kind == "heavy tails" else random.standard_normal(shape)
     if kind == "unequal":
         return np.asarray(own * np.exp(random.normal(-0.32, 0.8, (shape[0], 1))))
+    if kind == WILD:
+        return np.asarray(own * np.where(np.arange(shape[0]) == 0, 2.29, 0.15)[:, None])
     if kind == "together":
         return np.asarray(0.45 * own + 0.9 * random.standard_normal((1, shape[1])))
     return np.asarray(own)

@@ -106,7 +106,11 @@ def _rows(first: Results, second: Results) -> str:
     apart = {label: _apart(first, second, label) for label in shared}
     doubts = {key: [*apart[key[1]], *_flagged(evidence, key[1], figure)] for key, figure in figured.items()}
     chances = [item.p if item and not doubts[key] else None for key, item in compared.items()]
-    adjusted = dict(zip(compared, holm(chances), strict=True))
+    tests = [
+        (figure, *(results.once(results.info.row_hashes[label] or "") for results in (first, second)))
+        for figure, label in compared
+    ]
+    adjusted = dict(zip(compared, holm(chances, tests), strict=True))
     parts = [
         "Intervals are at 95 %, p is Holm's over all lines that get a verdict. A difference says that the two studies "
         "differ in this row, not why. There is no verdict where a flag of either study touches the row, or where its "

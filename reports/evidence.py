@@ -67,6 +67,8 @@ class Standing:
     """None where it cannot be said: one seed, or a flag that forbids a verdict."""
     ranks: tuple[int, int] | None
     """The best and the worst rank that the data allow at 95 %, all rows at once."""
+    copy_of: str = ""
+    """The label of the row that this one is a copy of and is counted with; empty for the row that counts."""
     lost: tuple[tuple[str, float], ...] = ()
     """The tasks that it loses, each with its gain."""
     published: float | None = None
@@ -88,6 +90,11 @@ class Board:
     """In words: what those seeds would settle, or why none would."""
     settled: tuple[str, ...] = ()
     """The labels of the rows whose gains those seeds would settle."""
+
+    @property
+    def counted(self) -> tuple[Standing, ...]:
+        """Without copies: each recipe once."""
+        return tuple(item for item in self.standings if not item.copy_of)
 
 
 class Evidence:
@@ -208,7 +215,7 @@ class Evidence:
             row_hashes = self.results.info.row_hashes
             hashes = dict.fromkeys(filter(None, (row_hashes[label] for label in self.results.asked_rows)))
             base = row_hashes.get(self.results.space.baseline or "")
-            order = sorted(hashes, key=lambda key: key != base)
+            order = sorted(dict.fromkeys(map(self.results.once, hashes)), key=lambda key: key != base)
             samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
             self._paired[figure.key] = len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
         return self._paired[figure.key]
@@ -280,11 +287,15 @@ class Evidence:
         }
         blocked = {label: () if base is None else self.between(key, base, figure) for label, key in hashes.items()}
         chances = [gain.p if gain and not blocked[label] else None for label, gain in gains.items()]
-        adjusted = dict(zip(gains, holm(chances), strict=True))
-        best, ranks = self._places(hashes, figure)
+        once = {label: self.results.once(key) for label, key in hashes.items()}
+        counted: dict[str, str] = {}  # of copies the baseline, or else the first row
+        for label in sorted(once, key=lambda label: label != baseline):
+            counted.setdefault(once[label], label)
+        adjusted = dict(zip(gains, holm(chances, [*once.values()]), strict=True))
+        best, ranks = self._places({label: hashes[label] for label in hashes if counted[once[label]] == label}, figure)
         standings = []
         for label, key in hashes.items():
-            gain = gains[label]
+            gain, first = gains[label], counted[once[label]]
             tasks = None if gain is None or base is None or blocked[label] else self.outcomes(key, base, figure)
             decided = [(task, change) for task, (change, sure) in (tasks or {}).items() if sure]
             lost = tuple((task, change) for task, change in decided if change < 0)
@@ -301,8 +312,9 @@ class Evidence:
                     wins=None if tasks is None else len(decided) - len(lost),
                     ties=None if tasks is None else len(tasks) - len(decided),
                     losses=None if tasks is None else len(lost),
-                    in_best_set=best.get(label),
-                    ranks=ranks.get(label),
+                    in_best_set=best.get(first),
+                    ranks=ranks.get(first),
+                    copy_of="" if first == label else first,
                     lost=lost,
                     published=self._published(figure, label),
                 )
@@ -315,10 +327,11 @@ class Evidence:
         self, standings: Sequence[Standing], figure: Quantity, base: str | None
     ) -> tuple[int | None, str, tuple[str, ...]]:
         """How many more seeds, in words, and for which rows; none are spent on proving that a row is worse."""
-        open_ones = [standing for standing in standings if standing.verdict.startswith("undecided")]
+        counted = [standing for standing in standings if not standing.copy_of]
+        open_ones = [standing for standing in counted if standing.verdict.startswith("undecided")]
         if base is None or not open_ones:
             return None, "", ()
-        judged = sum(standing.verdict not in ("baseline", "missing", "no verdict") for standing in standings)
+        judged = sum(standing.verdict not in ("baseline", "missing", "no verdict") for standing in counted)
         more = {
             standing.name: self.more_seeds(standing.recipe_hash, base, figure, 0.0, SURE / judged)
             for standing in open_ones
@@ -350,7 +363,7 @@ class Evidence:
     def _spread(self, figure: Quantity) -> Spread | None:
         """Between seeds, pooled over the rows."""
         if figure.key not in self._spreads:
-            samples = [self.sample(key, figure) for key in self.results.labels]
+            samples = [self.sample(key, figure) for key in dict.fromkeys(map(self.results.once, self.results.labels))]
             self._spreads[figure.key] = pooled_spread(sample for sample in samples if sample is not None)
         return self._spreads[figure.key]
 

@@ -12,6 +12,7 @@ from typing import Any
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
+from reports.same_recipe import joined, shared_trials
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
 from search_spaces.goals import Goal, searched
@@ -95,6 +96,23 @@ class Results:
     def _asked(self) -> dict[str, Recipe]:
         """By recipe hash what its trials were asked for."""
         return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
+
+    @cached_property
+    def shared_trials(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+        """As `same_recipe.shared_trials`: recipes that are one in effect, and those that share a copied trial."""
+        return shared_trials(self.recipes)
+
+    @cached_property
+    def _counted_as(self) -> dict[str, str]:
+        """By the hash of a copy that of the recipe that it is counted with: the baseline, a row, or else another."""
+        baseline = self.info.row_hashes.get(self.space.baseline or "")
+        order = {key: place for place, key in enumerate(dict.fromkeys([baseline, *self.labels, *self.recipes]))}
+        groups = joined([group for groups in self.shared_trials for group in groups])
+        return {key: min(group, key=lambda one: order[one]) for group in groups for key in group}
+
+    def once(self, recipe_hash: str) -> str:
+        """What the recipe is counted as: copies of one recipe count once, wherever recipes are counted or compared."""
+        return self._counted_as.get(recipe_hash, recipe_hash)
 
     @cached_property
     def followed(self) -> dict[str, Recipe]:

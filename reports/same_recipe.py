@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 from reports.ledger import Record, mean_measured
 from trainables.recipe import Value
@@ -58,6 +59,30 @@ def same_trials(first: Sequence[Record], second: Sequence[Record]) -> bool:
         and not (a.cost.get("seconds") == b.cost.get("seconds") is not None and a.finished_at == b.finished_at)
         for a, b in shared
     )
+
+
+def shared_trials(recipes: Mapping[str, Sequence[Record]]) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+    """Groups of recipes, by hash, that have all scores of a seed in common.
+
+    The first are one recipe in effect: `same_trials`. Of the others at least one holds a copied trial.
+    """
+    found: dict[tuple[int, Figures], list[Record]] = {}
+    for records in recipes.values():
+        for record in records:
+            if figures(record):
+                found.setdefault((record.seed, figures(record)), []).append(record)
+    pairs = {frozenset((a.recipe_hash, b.recipe_hash)) for those in found.values() for a, b in combinations(those, 2)}
+    alike = {pair for pair in pairs if same_trials(*(recipes[recipe] for recipe in sorted(pair)))}
+    return joined(alike), joined(pairs - alike)
+
+
+def joined(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Groups that share a member as one."""
+    found: list[frozenset[str]] = []
+    for group in sorted(groups, key=sorted):
+        touching = [other for other in found if other & group]
+        found = [other for other in found if not other & group] + [group.union(*touching)]
+    return found
 
 
 def figures(record: Record) -> Figures:

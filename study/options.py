@@ -119,7 +119,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         default="1",
         metavar="N",
         help="seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change who "
-        "is best, or whether a row is above the baseline",
+        "is best, or whether a row is above the baseline. A race from one seed on loses the recipe that all seeds "
+        "would choose in 2 to 10 %% of studies, in up to 21 %% where one scatters far more widely than many others; "
+        "from two seeds on in at most 11 %%",
     )
     what.add_argument(
         "--goals",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from reports.statistics.comparison import compare
 from reports.statistics.families import Field, best_set, holm, rank_intervals
 from reports.statistics.pairing import pair_by_seed, same_seeds, seed_effect_p
 from reports.statistics.sample import Sample
@@ -94,14 +96,68 @@ def test_the_same_rows_give_the_same_answer_and_equal_rows_are_equal():
 
 def test_bars_are_dunnetts_and_tukeys_where_these_hold():
     """Equal spreads over very many seeds: the studentised range, and the largest of correlated normals."""
-    rows, seeds = 5, 400
-    field = Field.of([row(60, std=2.0, seeds=seeds) for _ in range(rows)])
-    scale = field.widths[0, 1] / (2.0 * math.sqrt(2 / seeds))
-    largest = np.max([np.abs(field.leads(field.errors, place)).max(axis=1) for place in range(rows)], axis=0)
+    rows = 5
+    field = Field.of([row(60, std=2.0, seeds=400) for _ in range(rows)])
+    largest = np.max([field.by_chance(place).max(axis=1) for place in range(rows)], axis=0)
     tukey = stats.studentized_range.ppf(0.95, rows, 1e4) / math.sqrt(2)
-    assert np.quantile(largest, 0.95) * scale == pytest.approx(tukey, rel=0.03)
-    against_one = np.quantile(field.leads(field.errors, 0).max(axis=1), 0.95) * scale
+    assert np.quantile(largest, 0.95) == pytest.approx(tukey, rel=0.03)
+    against_one = np.quantile(field.by_chance(0).max(axis=1), 0.95)
     assert against_one == pytest.approx(2.16, rel=0.03)  # Dunnett's table, one-sided, 4 comparisons
+
+
+def test_a_row_far_above_many_equal_ones_is_the_best_alone():
+    """Three standard deviations above 39 of five seeds each."""
+    assert best_set([row(60)] * 39 + [row(61.5)]) == [False] * 39 + [True]
+    assert rank_intervals([row(60)] * 39 + [row(63)])[-1] == (1, 1)
+
+
+def test_ranks_tell_about_as_many_pairs_as_holms_tests():
+    """Ten rows one standard deviation apart, five seeds: a pair is told where a lead is shown."""
+    shown, by_holm = [], []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        rows = [Sample(level + random.normal(size=5), tuple(range(5))) for level in range(10)]
+        shown.append(sum(high - 10 for _, high in rank_intervals(rows)) * -1)
+        by_holm.append(
+            sum(p is not None and p < 0.05 for p in holm([compare(a, b).p for a, b in combinations(rows, 2)]))
+        )
+    assert np.mean(shown) > 0.95 * np.mean(by_holm)
+
+
+def test_rows_far_below_do_not_raise_the_bar_for_the_rest():
+    """The first step leaves them out: with them the set of the three good ones is as it is without."""
+    good = [row(60), row(60.9), row(61)]
+    assert best_set(good + [row(40)] * 30)[:3] == best_set(good) == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("truths", "spreads", "seeds"),
+    [
+        ((0.0,) * 5, (1.0,) * 5, 3),
+        ((0.0,) * 9, (1.0,) * 9, 5),
+        ((0.0,) * 5, (2.29, 0.1, 0.15, 0.2, 0.15), 5),
+        (tuple(np.arange(6.0)), (1.0,) * 6, 5),
+        ((0.0,) * 4 + (-6.0,) * 4, (1.0,) * 8, 5),
+    ],
+    ids=["nulls", "9 nulls", "unequal spreads", "a ladder", "half far below"],
+)
+def test_the_set_holds_the_best_and_ranks_hold_the_truth(
+    truths: tuple[float, ...], spreads: tuple[float, ...], seeds: int
+):
+    """At 95 %, all ranks of a study at once; of equal rows any order is true."""
+    level, studies = np.array(truths), 120
+    worst = 0.05 + 2.75 * math.sqrt(0.05 * 0.95 / studies)
+    lost, wrong = [], []
+    for study in range(studies):
+        random = np.random.default_rng([26, study])
+        drawn = level + spreads * random.normal(size=(seeds, len(level)))
+        rows = [Sample(own, tuple(range(seeds))) for own in drawn.T]
+        lost.append(best_set(rows)[int(level.argmax())] is False)
+        found = np.array(rank_intervals(rows))
+        above, not_below = (level > level[:, None]).sum(axis=1), (level >= level[:, None]).sum(axis=1)
+        wrong.append(bool((found[:, 0] > 1 + above).any() or (found[:, 1] < not_below).any()))
+    assert np.mean(lost) <= worst
+    assert np.mean(wrong) <= worst
 
 
 def trained(rows: int, seeds: int, together: float, seed: int, spreads: tuple[float, ...] = (1.0,)) -> list[Sample]:

@@ -11,7 +11,7 @@ from reports.guards.words import has, listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, verbatim
 from reports.results import Results
-from reports.same_recipe import Figures, figures, same_trials
+from reports.same_recipe import figures
 
 
 def seeds(results: Results) -> list[Flag]:
@@ -69,36 +69,21 @@ def copies(results: Results) -> list[Flag]:
     One in effect (caps that never bind, say) trains to the same loss and agrees under every seed that both have. Then
     only a comparison of the two is worthless; else one of them is not what it says, and neither can be judged.
     """
-    found: dict[tuple[int, Figures], list[Record]] = {}
-    for records in results.recipes.values():
-        for record in records:
-            if figures(record):
-                found.setdefault((record.seed, figures(record)), []).append(record)
-    pairs = {frozenset((a.recipe_hash, b.recipe_hash)) for those in found.values() for a, b in combinations(those, 2)}
-    alike = {pair for pair in pairs if same_trials(*(results.recipes[recipe] for recipe in sorted(pair)))}
+    alike, copied = results.shared_trials
     flags = []
-    for group in _groups(alike):
+    for group in alike:
         said = (
             f"{rows_in_words(results, group)} have the same scores to the last digit under every seed: they are one "
-            "recipe in effect, so what they differ in was not tested"
+            "recipe in effect, so what they differ in was not tested; they count once"
         )
         flags.append(Flag("copies", said, group, crossed_by="both"))
-    for group in _groups(pairs - alike):
+    for group in copied:
         said = (
             f"{rows_in_words(results, group)} share all scores of a seed to the last digit, but not the training: at "
             "least one is a copy, so none of them can be judged"
         )
         flags.append(Flag("copies", said, group))
     return flags
-
-
-def _groups(pairs: set[frozenset[str]]) -> list[frozenset[str]]:
-    """Pairs that share a member as one group."""
-    groups: list[frozenset[str]] = []
-    for pair in sorted(pairs, key=sorted):
-        joined = [group for group in groups if group & pair]
-        groups = [group for group in groups if not group & pair] + [pair.union(*joined)]
-    return groups
 
 
 def untrained(results: Results) -> list[Flag]:

@@ -53,7 +53,8 @@ def write(results: Results, pictures: Path) -> str:
         for label in results.asked_rows
         if (recipe_hash := info.row_hashes[label]) and (item := _candidate(results, recipe_hash, f"row: {code(label)}"))
     ]
-    within = [item for item in explored if item.recipe_hash not in results.above_limits]
+    once = [item for item in explored if results.once(item.recipe_hash) == item.recipe_hash]
+    within = [item for item in once if item.recipe_hash not in results.above_limits]
     rows = [item for item in rows if item.recipe_hash not in results.above_limits]
     races = of_results(results)
 
@@ -70,8 +71,8 @@ def write(results: Results, pictures: Path) -> str:
             "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
             "is, here and wherever recipes are ranked."
         )
-    if len(within) < len(explored):
-        above = len(explored) - len(within)
+    if len(within) < len(once):
+        above = len(once) - len(within)
         parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
     if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
         goal = results.goals[0]
@@ -83,7 +84,7 @@ def write(results: Results, pictures: Path) -> str:
         title = f"{word(goal)[0].upper()}{word(goal)[1:]} of the explored recipes"
         parts.append(f"![{title}]({path.parent.name}/{path.name})")
     if explored:
-        parts.append(write_importance(results, [item.recipe_hash for item in explored], pictures))
+        parts.append(write_importance(results, [item.recipe_hash for item in once], pictures))
     return "\n\n".join(parts)
 
 

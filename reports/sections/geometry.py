@@ -82,8 +82,8 @@ def write(results: Results, pictures: Path) -> str:
         spans = [_noise(evidence, figure) for figure in figures]
         picture = geometry_picture(places, names, spans, pictures / "geometry.svg")
         parts.append(f"![Alignment against uniformity, coloured by score]({pictures.name}/{picture.name})")
-    trained = [item for item in rows + explored if item.trained]
-    parts.append(_correlations(trained, names))
+    once = {results.once(item.records[0].recipe_hash): item for item in reversed(rows + explored) if item.trained}
+    parts.append(_correlations([*reversed(once.values())], names))
     return "\n\n".join(parts)
 
 

@@ -148,10 +148,10 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
 
 def conclusion(board: Board) -> tuple[str, str]:
     """What can be said of the board, and the figure behind it; neither begins with a capital or ends with a stop."""
-    rows = [item for item in board.standings if item.gain is not None]
+    rows = [item for item in board.counted if item.gain is not None]
     alone = best_rows(board)
     if board.baseline is None or not rows:
-        there = [item for item in board.standings if item.sample]
+        there = [item for item in board.counted if item.sample]
         if len(alone) == 1:
             return f"{code(alone[0].name)} is the best {_of_judged(board)}", f"its mean is {_mean(alone[0])}"
         top = f"the highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else ""
@@ -168,6 +168,7 @@ def conclusion(board: Board) -> tuple[str, str]:
     counted = [("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed")]
     others = [f"{verdicts[verdict]} {words}" for verdict, words in counted if verdicts[verdict]]
     others += [f"{verdicts['no verdict']} without a verdict for the {_guards(rows)}"] if verdicts["no verdict"] else []
+    others += ["copies count once"] if len(board.counted) < len(board.standings) else []
     rest = f" ({', '.join(others)})" if others else ""
     are = "are" if verdicts["above"] > 1 else "is"
     statement = f"{verdicts['above'] or 'none'} of {count(len(rows), 'row')} {are} shown to be above {base}{rest}"
@@ -180,8 +181,8 @@ def conclusion(board: Board) -> tuple[str, str]:
 
 def _of_judged(board: Board) -> str:
     """`row`, where every row could be judged; else that it is the best of those."""
-    measured = sum(item.sample is not None for item in board.standings)
-    judged = sum(item.in_best_set is not None for item in board.standings)
+    measured = sum(item.sample is not None for item in board.counted)
+    judged = sum(item.in_best_set is not None for item in board.counted)
     return "row" if judged == measured else "of the rows that can be judged"
 
 
@@ -197,7 +198,7 @@ def _unjudged(boards: Sequence[Board]) -> list[str]:
     found: dict[tuple[str, str], list[str]] = {}
     for board in boards:
         judged = [item.sample.mean for item in board.standings if item.sample and item.in_best_set is not None]
-        for item in board.standings:
+        for item in board.counted:
             if item.sample and item.in_best_set is None and judged and item.sample.mean > max(judged):
                 why = _keeps(item, item.sample)
                 by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
@@ -288,7 +289,7 @@ def best_set(board: Board) -> str:
     inside = best_rows(board)
     if not inside:
         return ""
-    judged = sum(item.in_best_set is not None for item in board.standings)
+    judged = sum(item.in_best_set is not None for item in board.counted)
     which = count(judged, "row") if _of_judged(board) == "row" else f"the {judged} rows that can be judged"
     if len(inside) == judged:
         return f"Best set on {_name(board)}: any of {which} may be the best."

@@ -123,7 +123,7 @@ def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores
 def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:
     """Rows and explored recipes that have every goal, but those above a limit."""
     points = []
-    for recipe_hash in dict.fromkeys([*results.labels, *results.explored]):
+    for recipe_hash in _tried(results):
         records = results.deciding(results.recipes.get(recipe_hash, []))
         scores = [score for goal in goals if (score := results.goal(records, goal)) is not None]
         if len(scores) == len(goals) and recipe_hash not in results.above_limits:
@@ -132,6 +132,11 @@ def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:
             values = _values(records, goals, scores[0].fixed)
             points.append(Point(label, recipe_hash, records, tuple(scores), upward, values))
     return points
+
+
+def _tried(results: Results) -> dict[str, None]:
+    """Hashes of rows and explored recipes, copies once."""
+    return dict.fromkeys(map(results.once, [*results.labels, *results.explored]))
 
 
 def _values(records: Sequence[Record], goals: Sequence[Goal], fixed: bool) -> Scored:
@@ -159,7 +164,7 @@ def _other(results: Results) -> str:
 
 def _said(results: Results, goals: Sequence[Goal], points: Sequence[Point]) -> str:
     rows = sum(bool(point.name) for point in points)
-    tried = len(results.labels) + len(results.explored)
+    tried = len(_tried(results))
     short = tried - len(points) - len(results.above_limits)
     costs = any(goal.cost for goal in goals)
     named = " and ".join(goal.label + ", the lower the better" * goal.lower_is_better for goal in goals)

@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.markdown import code, count, number, table
 from reports.racing import Raced, of_results
 from reports.results import Results
-from reports.statistics.sequential import LOST, looks
+from reports.statistics.sequential import LOST, LOST_AT_WORST, looks
 
 SHOWN = 40
 """So many recipes are in the table, those with the most seeds first; the others are counted."""
@@ -58,14 +58,18 @@ def _state(one: Raced) -> str:
 
 def _meaning(least: int, most: int, goals: int) -> str:
     first = max(least, 2)
+    wild = (
+        f" where recipes scatter alike, and of up to {100 * LOST_AT_WORST:.0f} % where one scatters far more widely "
+        "than many others, since it may leave after one seed, when nobody knows"
+    ) * (least == 1)
     early = f" and by {looks(first, least, most):.0f} with fewer" if most > first else ""
     return (
         "Recipes raced by development scores, in rounds: all that are still in it have the same seeds, and only these "
         f"are compared. Of those that ran to their end {_winner(goals)} with {count(most, 'seed')} leaves "
-        f"the race with a probability of at most {100 * LOST:.0f} %. A race that stops by the scores makes chance look "
-        "like a gain more often, so every interval and every p of a comparison here is widened: p counts by "
-        f"{looks(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is as sure as in a "
-        "study without a race."
+        f"the race with a probability of at most {100 * LOST:.0f} %{wild}. A race that stops by the scores makes "
+        "chance look like a gain more often, so every interval and every p of a comparison here is widened: p counts "
+        f"by {looks(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is as sure as in "
+        "a study without a race."
     )
 
 

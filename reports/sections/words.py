@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from reports.evidence import SURE, Board, Standing
 from reports.ledger import Record
 from reports.markdown import DASH, count, signed, text, verbatim
@@ -40,7 +42,7 @@ def probability(value: float | None) -> str:
 
 def best_rows(board: Board) -> list[Standing]:
     """The rows that may be the best; none where fewer than two rows could be judged."""
-    judged = [item for item in board.standings if item.in_best_set is not None]
+    judged = [item for item in board.counted if item.in_best_set is not None]
     return [item for item in judged if item.in_best_set] if len(judged) > 1 else []
 
 
@@ -51,11 +53,17 @@ def order(board: Board) -> Order | None:
 
 
 def order_against_paper(board: Board) -> Order | None:
-    """Kendall's tau of our order of the rows against the paper's; None for fewer than two rows that both have."""
-    both = [
-        (item.sample.mean, item.published) for item in board.standings if item.sample and item.published is not None
-    ]
-    return kendall([ours for ours, _ in both], [theirs for _, theirs in both])
+    """Kendall's tau of our order of the rows against the paper's; None for fewer than two rows that both have.
+
+    Copies count once, with the mean of what the paper prints of them.
+    """
+    ours: dict[str, list[float]] = {}
+    theirs: dict[str, list[float]] = {}
+    for item in board.standings:
+        if item.sample and item.published is not None:
+            ours.setdefault(item.copy_of or item.name, []).append(item.sample.mean)
+            theirs.setdefault(item.copy_of or item.name, []).append(item.published)
+    return kendall([fmean(means) for means in ours.values()], [fmean(figures) for figures in theirs.values()])
 
 
 def order_sentence(found: Order) -> str:
@@ -76,7 +84,7 @@ def order_sentence(found: Order) -> str:
 
 def order_limits(board: Board) -> str:
     """What an order by means does not know, as a sentence."""
-    single = [item for item in board.standings if item.published is not None and item.gain and item.gain.one_seed]
+    single = [item for item in board.counted if item.published is not None and item.gain and item.gain.one_seed]
     rows = f" and {count(len(single), 'row')} with one seed" if single else ""
     return f"The order is that of the means: differences below noise{rows} count in it like any other."
 

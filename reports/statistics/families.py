@@ -1,13 +1,13 @@
 """Many rows at once: Holm's correction, the rows that may be the best, and ranks as intervals.
 
-The best set and the ranks rest on one picture of how the rows' means may be wrong together: each trained row by a
-Student's t of its own spread over seeds, and all rows on the same items by normal errors with the items' covariance.
+The best set and the ranks rest on the same leads as verdicts do: of every two rows by Welch's t test over seeds and
+items, turned into a normal score. How many leads hang together is simulated: normal errors with the seeds' variances
+and the items' covariance.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,56 +18,82 @@ from reports.statistics.sample import Array, Sample
 
 DRAWS = 4000
 """Simulated errors; the quantiles they give are right to about 0.3 points of confidence."""
-
+FIRST_STEP = 0.1
+"""This share of the level tells which rows are surely below the one that is judged, and cannot beat it by chance."""
 NOTHING = 1e-7
-"""Points; an interval is at least so wide, since smaller differences are rounding."""
+"""Points; an error is at least so large, since smaller differences are rounding."""
 
 
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p-values in the order given. None stays None and does not count."""
-    order = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
+def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = None) -> list[float | None]:
+    """Holm's adjusted p-values in the order given. None stays None and does not count.
+
+    `tests` names what each is a p of: those of one name are one test, with the largest p of them.
+    """
+    names = list(range(len(p_values)) if tests is None else tests)
+    once: dict[Hashable, float] = {}
+    for name, p in zip(names, p_values, strict=True):
+        if p is not None:
+            once[name] = max(p, once.get(name, 0.0))
+    adjusted: dict[Hashable, float] = {}
     largest = 0.0
-    for rank, (p, index) in enumerate(order):
-        largest = max(largest, min(1.0, p * (len(order) - rank)))
-        adjusted[index] = largest
-    return adjusted
+    for rank, (name, p) in enumerate(sorted(once.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, p * (len(once) - rank)))
+        adjusted[name] = largest
+    return [None if p is None else adjusted[name] for name, p in zip(names, p_values, strict=True)]
 
 
 def best_set(samples: Sequence[Sample], looks: float = 1.0) -> list[bool | None]:
-    """Whether each row may be the best: the set holds the best row with 95 % confidence (Hsu's comparisons).
+    """Whether each row may be the best: the set holds the best row with 95 % confidence.
 
-    A row is out if some other row is better than it by more than chance makes of so many. None for a row that cannot
-    be judged: trained under one seed. `looks` as in `Comparison`, here and in `rank_intervals`.
+    A row is out if some other row is better than it by more than chance makes of so many. Rows that are surely worse
+    than it do not count among these (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged:
+    trained under one seed. `looks` as in `Comparison`, here and in `rank_intervals`.
     """
     judged = [index for index, sample in enumerate(samples) if can_be_judged(sample)]
     answer: list[bool | None] = [None] * len(samples)
-    if judged:
-        field = Field.of([samples[index] for index in judged])
-        for place, index in enumerate(judged):
-            bar = np.quantile(field.leads(field.errors, place).max(axis=1), 1 - (1 - CONFIDENCE) / looks)
-            answer[index] = bool(field.leads(field.means, place).max() <= bar)
+    level = (1 - CONFIDENCE) / looks
+    field = Field.of([samples[index] for index in judged])
+    for place, index in enumerate(judged):
+        above_others = field.by_chance(place)
+        rivals = np.arange(len(judged)) != place
+        if rivals.any():
+            sure = np.quantile(above_others[:, rivals].max(axis=1), 1 - FIRST_STEP * level)
+            rivals &= field.leads[place] <= sure
+        answer[index] = True
+        if rivals.any():
+            bar = np.quantile(-above_others[:, rivals].min(axis=1), 1 - (1 - FIRST_STEP) * level)
+            answer[index] = bool(field.leads[rivals, place].max() <= bar)
     return answer
 
 
 def rank_intervals(samples: Sequence[Sample], looks: float = 1.0) -> list[tuple[int, int] | None]:
     """The best and the worst rank (1 is the highest mean) that each row may have, at 95 % for all rows at once.
 
-    None for a row that cannot be judged; ranks are then those among the others.
+    In steps (Mogstad, Romano, Shaikh and Wilhelm 2024): leads that are shown are no longer among those that chance
+    could have made, so the bar for the others falls. None for a row that cannot be judged; ranks are then those among
+    the others.
     """
     judged = [index for index, sample in enumerate(samples) if can_be_judged(sample)]
     answer: list[tuple[int, int] | None] = [None] * len(samples)
-    if not judged:
-        return answer
-    field = Field.of([samples[index] for index in judged])
-    largest = np.zeros(DRAWS)
-    for place in range(len(judged)):
-        largest = np.maximum(largest, np.abs(field.leads(field.errors, place)).max(axis=1))
-    bar = np.quantile(largest, 1 - (1 - CONFIDENCE) / looks)
+    shown = _leads_shown(Field.of([samples[index] for index in judged]), (1 - CONFIDENCE) / looks)
     for place, index in enumerate(judged):
-        leads = field.leads(field.means, place)
-        answer[index] = (1 + int((leads > bar).sum()), len(judged) - int((leads < -bar).sum()))
+        answer[index] = (1 + int(shown[:, place].sum()), len(judged) - int(shown[place].sum()))
     return answer
+
+
+def _leads_shown(field: Field, level: float) -> Array:
+    """(rows, rows) Of which row it is shown that it lies above which; none falsely, with that error for all at once."""
+    rows = len(field.leads)
+    is_open = ~np.eye(rows, dtype=bool)
+    while is_open.any():
+        largest = np.full(DRAWS, -np.inf)
+        for place in range(rows):
+            largest = np.maximum(largest, field.by_chance(place)[:, is_open[place]].max(axis=1, initial=-np.inf))
+        found = is_open & (field.leads > np.quantile(largest, 1 - level))
+        if not found.any():
+            break
+        is_open &= ~found
+    return np.asarray(~is_open & ~np.eye(rows, dtype=bool))
 
 
 def can_be_judged(sample: Sample) -> bool:
@@ -77,28 +103,23 @@ def can_be_judged(sample: Sample) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Rows with their means, and how wrong all of them may be together."""
+    """How far each row leads each other one, and how far chance may make them lead all together."""
 
-    means: Array  # (rows,)
+    leads: Array  # (rows, rows) the first's over the second, as normal scores
     errors: Array  # (draws, rows) simulated
-    widths: Array  # (rows, rows) half the interval of each pair's difference, at a level that many pairs ask for
+    scale: Array  # (rows, rows) the standard deviation of the difference of two simulated errors
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Field:
         """Deterministic: the same samples give the same draws."""
-        from scipy.special import stdtrit
+        from scipy.special import ndtri, stdtr
 
         rows = len(samples)
+        means = np.array([sample.mean for sample in samples])
         seeds = np.array([0.0 if sample.std is None else sample.std**2 / sample.count for sample in samples])
         freedom = np.array([max(sample.count - 1, 1) for sample in samples])
         shared = np.array([sample.interaction for sample in samples])
         covariance, on_same = items_covariance(samples)
-
-        random = np.random.default_rng(0)
-        root = roots(covariance - np.diag(np.minimum(shared, np.diag(covariance))))
-        errors = random.standard_normal((DRAWS, rows)) @ root
-        for row in np.flatnonzero(seeds):
-            errors[:, row] += random.standard_t(freedom[row], DRAWS) * math.sqrt(seeds[row])
 
         own = np.diag(covariance)
         over_items = np.where(on_same, np.maximum(own[:, None] + own - 2 * covariance, 0.0), 0.0)
@@ -107,12 +128,19 @@ class Field:
         variance = np.maximum(both, np.maximum(over_seeds, over_items))
         parts = [np.broadcast_to(seeds[:, None], variance.shape), np.broadcast_to(seeds, variance.shape)]
         degrees = wary_freedom(variance, parts, [freedom[:, None], freedom])
-        widths = np.sqrt(variance) * stdtrit(degrees, 1 - (1 - CONFIDENCE) / (2 * rows))
-        return cls(np.array([sample.mean for sample in samples]), errors, np.maximum(widths, NOTHING))
+        gaps = means[:, None] - means
+        p = stdtr(degrees, -np.abs(gaps) / np.maximum(np.sqrt(variance), NOTHING))
+        leads = -np.sign(gaps) * ndtri(p)
 
-    def leads(self, values: Array, place: int) -> Array:
-        """(..., rows) Leads over the row at `place`, each in units of its own interval, so that unlike ones compare."""
-        return np.asarray((values - values[..., [place]]) / self.widths[place])
+        joint = covariance - np.diag(np.minimum(shared, own)) + np.diag(seeds)
+        errors = np.random.default_rng(0).standard_normal((DRAWS, rows)) @ roots(joint)
+        alone = np.diag(joint)
+        scale = np.sqrt(np.maximum(alone[:, None] + alone - 2 * joint, 0.0))
+        return cls(leads, errors, np.maximum(scale, NOTHING))
+
+    def by_chance(self, place: int) -> Array:
+        """(draws, rows) The leads that chance gives the row at `place` over each other one."""
+        return np.asarray((self.errors[:, [place]] - self.errors) / self.scale[place])
 
 
 def items_covariance(samples: Sequence[Sample]) -> tuple[Array, Array]:
