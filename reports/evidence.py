@@ -26,6 +26,7 @@ from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import Spread, pooled_spread
 from reports.statistics.sample import pairable
 from reports.statistics.sequential import looks
+from reports.statistics.spreads import Common, common_spread
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -97,7 +98,7 @@ class Evidence:
         self._samples: dict[tuple[str, Any], Sample | None] = {}
         self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
         self._paired: dict[Any, bool] = {}
-        self._spreads: dict[Any, Spread | None] = {}
+        self._spreads: dict[Any, tuple[Spread | None, Common]] = {}
         self._named: dict[tuple[str, str], bool] = {}
 
     @classmethod
@@ -177,7 +178,9 @@ class Evidence:
             self._compared[key] = None
             if first is not None and second is not None:
                 paired = same_seeds(first, second) and self._seeds_move_together(figure)
-                found = compare(first, second, paired=paired, looks=self._looks(first, second))
+                found = compare(
+                    first, second, common=self.common(figure), paired=paired, looks=self._looks(first, second)
+                )
                 exact = self._exact_p(first_hash, second_hash, figure)
                 self._compared[key] = found if exact is None else replace(found, p=exact)
         return self._compared[key]
@@ -335,17 +338,21 @@ class Evidence:
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        more = more_seeds(first, second, bound, alpha / self._looks(first, second), self._spread(figure))
+        more = more_seeds(first, second, bound, alpha / self._looks(first, second), *self._scatter(figure))
         if more is None or more == math.inf:
             return more
         there = min(sample.count for sample in (first, second) if not sample.fixed)
         return max(0, there + more - len(self.results.info.seeds))
 
-    def _spread(self, figure: Quantity) -> Spread | None:
-        """Between seeds, pooled over the rows."""
+    def common(self, figure: Quantity) -> Common:
+        """What the rows' spreads between seeds have in common."""
+        return self._scatter(figure)[1]
+
+    def _scatter(self, figure: Quantity) -> tuple[Spread | None, Common]:
+        """Between seeds: pooled over the rows, and what they have in common."""
         if figure.key not in self._spreads:
-            samples = [self.sample(key, figure) for key in self.results.labels]
-            self._spreads[figure.key] = pooled_spread(sample for sample in samples if sample is not None)
+            found = [sample for key in self.results.labels if (sample := self.sample(key, figure)) is not None]
+            self._spreads[figure.key] = pooled_spread(found), common_spread(found)
         return self._spreads[figure.key]
 
     def _places(
