@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
+from reports.looks import look, share
 from reports.more_seeds import in_words, more_seeds
 from reports.quantity import Quantity, quantity
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
@@ -182,16 +183,22 @@ class Evidence:
                     first, second, common=self.common(figure), paired=paired, looks=self._looks(first, second)
                 )
                 exact = self._exact_p(first_hash, second_hash, figure)
-                self._compared[key] = found if exact is None else replace(found, p=exact)
+                self._compared[key] = found if exact is None else replace(found, p=min(1.0, found.looks * exact))
         return self._compared[key]
 
-    def _looks(self, *samples: Sample) -> float:
-        """By how much chance counts more where the samples' numbers of seeds hang on scores."""
+    def _looks(self, *samples: Sample, further: int = 0) -> float:
+        """By how much chance counts more at this look, or at a further one, and where the samples' numbers of seeds
+        hang on scores."""
         info = self.results.info
+        at_this_look = 1 / share(self._look + further)
         counts = [sample.count for sample in samples if not sample.fixed]
         if info.most_seeds is None or not info.raced or not counts:
-            return 1.0
-        return max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
+            return at_this_look
+        return at_this_look * max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
+
+    @cached_property
+    def _look(self) -> int:
+        return look(self.results)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
         """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""
@@ -338,7 +345,8 @@ class Evidence:
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        more = more_seeds(first, second, bound, alpha / self._looks(first, second), *self._scatter(figure))
+        later = alpha / self._looks(first, second, further=1)
+        more = more_seeds(first, second, bound, later, *self._scatter(figure))
         if more is None or more == math.inf:
             return more
         there = min(sample.count for sample in (first, second) if not sample.fixed)

@@ -5,8 +5,8 @@ counted: the variance over seeds (of every recipe) plus the variance over items 
 the same items).
 
 A spread of few seeds that came out small by chance makes a gain look sure, and drawing it to the others' spreads
-(`spreads.py`) makes one look sure whose recipe truly scatters more than they do. So the interval is the wider one of two
-that fail in different cases:
+(`spreads.py`) makes one look sure whose recipe truly scatters more than they do. So the interval is the wider one of
+two that fail in different cases:
 
 - The second recipe, with which many are compared, stands on its own spread, the first is drawn to the others';
   degrees of freedom are Satterthwaite's, a little wary.
@@ -57,8 +57,8 @@ class Comparison:
     paired: bool = False
     """Whether the seeds were paired."""
     looks: float = 1.0
-    """Where the numbers of seeds hang on the scores, by how much chance counts more (`sequential.looks`). The interval
-    and every p allow for it."""
+    """By how much chance counts more, since a study may be extended and looked at again (`reports.looks`), and where
+    numbers of seeds hang on the scores (`sequential.looks`). The interval and every p allow for it."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Error:
     def of(cls, seeds: Sequence[SeedsPart], items: Part | None, shared: Any, common: Common) -> Error:
         """From the variances over seeds and over items, less what they share.
 
-        Neither estimate falls below the larger of the two sides. `shared` is an estimate of very many degrees of freedom,
-        so it adds nothing to the uncertainty.
+        Neither estimate falls below the larger of the two sides. `shared` is an estimate of very many degrees of
+        freedom, so it adds nothing to the uncertainty.
         """
         drawn = [part.drawn_to(common) for part in seeds]
         mixed = [own if own.stands_alone else part for own, part in zip(seeds, drawn, strict=True)]
