@@ -29,6 +29,7 @@ from reports.statistics.comparison import compare
 from reports.statistics.families import holm
 from reports.statistics.sample import Sample
 from reports.statistics.sequential import WRONG, Entrant, looks, race_for_best
+from reports.statistics.spreads import common_spread
 from study.replay.recorded import Recorded, read_record
 from study.replay.repeats import share
 
@@ -249,8 +250,8 @@ def false_verdict(
     entrants = {str(row): Entrant(own[:, None]) for row, own in enumerate(development)}
     counts = [found.seeds for found in race_of(entrants, [*entrants], "0", 1, most).values()]
     samples = [Sample(own[:count], tuple(range(count))) for own, count in zip(test, counts, strict=True)]
-    chances = []
+    chances, common = [], common_spread(samples)
     for sample in samples[1:]:
         allowed = max(looks(count, 1, most) for count in (sample.count, samples[0].count)) if wary else 1.0
-        chances.append(compare(sample, samples[0], looks=allowed).p)
+        chances.append(compare(sample, samples[0], common=common, looks=allowed).p)
     return any(p is not None and p < WRONG for p in holm(chances))

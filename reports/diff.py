@@ -166,7 +166,9 @@ def _flagged(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) 
 
 def _compared(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> Comparison | None:
     samples = [one.sample(one.results.info.row_hashes[label] or "", figure) for one in evidence]
-    return None if samples[0] is None or samples[1] is None else compare(samples[1], samples[0])
+    if samples[0] is None or samples[1] is None:
+        return None
+    return compare(samples[1], samples[0], common=evidence[1].common(figure))
 
 
 def _means(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> list[str]:

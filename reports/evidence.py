@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
+from reports.looks import look, share
 from reports.markdown import count
 from reports.more_seeds import in_words, more_seeds
 from reports.quantity import Quantity, quantity
@@ -27,6 +28,7 @@ from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import Spread, pooled_spread
 from reports.statistics.sample import pairable
 from reports.statistics.sequential import looks
+from reports.statistics.spreads import Common, common_spread
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -105,7 +107,7 @@ class Evidence:
         self._samples: dict[tuple[str, Any], Sample | None] = {}
         self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
         self._paired: dict[Any, bool] = {}
-        self._spreads: dict[Any, Spread | None] = {}
+        self._spreads: dict[Any, tuple[Spread | None, Common]] = {}
         self._named: dict[tuple[str, str], bool] = {}
 
     @classmethod
@@ -185,18 +187,26 @@ class Evidence:
             self._compared[key] = None
             if first is not None and second is not None:
                 paired = same_seeds(first, second) and self._seeds_move_together(figure)
-                found = compare(first, second, paired=paired, looks=self._looks(first, second))
+                found = compare(
+                    first, second, common=self.common(figure), paired=paired, looks=self._looks(first, second)
+                )
                 exact = self._exact_p(first_hash, second_hash, figure)
-                self._compared[key] = found if exact is None else replace(found, p=exact)
+                self._compared[key] = found if exact is None else replace(found, p=min(1.0, found.looks * exact))
         return self._compared[key]
 
-    def _looks(self, *samples: Sample) -> float:
-        """By how much chance counts more where the samples' numbers of seeds hang on scores."""
+    def _looks(self, *samples: Sample, further: int = 0) -> float:
+        """By how much chance counts more at this look, or at a further one, and where the samples' numbers of seeds
+        hang on scores."""
         info = self.results.info
+        at_this_look = 1 / share(self._look + further)
         counts = [sample.count for sample in samples if not sample.fixed]
         if info.most_seeds is None or not info.raced or not counts:
-            return 1.0
-        return max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
+            return at_this_look
+        return at_this_look * max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
+
+    @cached_property
+    def _look(self) -> int:
+        return look(self.results)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
         """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""
@@ -354,17 +364,23 @@ class Evidence:
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        more = more_seeds(first, second, bound, alpha / self._looks(first, second), self._spread(figure))
+        later = alpha / self._looks(first, second, further=1)
+        more = more_seeds(first, second, bound, later, *self._scatter(figure))
         if more is None or more == math.inf:
             return more
         there = min(sample.count for sample in (first, second) if not sample.fixed)
         return max(0, there + more - len(self.results.info.seeds))
 
-    def _spread(self, figure: Quantity) -> Spread | None:
-        """Between seeds, pooled over the rows."""
+    def common(self, figure: Quantity) -> Common:
+        """What the rows' spreads between seeds have in common."""
+        return self._scatter(figure)[1]
+
+    def _scatter(self, figure: Quantity) -> tuple[Spread | None, Common]:
+        """Between seeds: pooled over the rows, and what they have in common."""
         if figure.key not in self._spreads:
-            samples = [self.sample(key, figure) for key in dict.fromkeys(map(self.results.once, self.results.labels))]
-            self._spreads[figure.key] = pooled_spread(sample for sample in samples if sample is not None)
+            keys = dict.fromkeys(map(self.results.once, self.results.labels))
+            found = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
+            self._spreads[figure.key] = pooled_spread(found), common_spread(found)
         return self._spreads[figure.key]
 
     def _places(

@@ -9,6 +9,7 @@ from reports.markdown import count
 from reports.statistics import Sample
 from reports.statistics.power import MOST_SEEDS, Spread, seeds_needed
 from reports.statistics.sample import pairable
+from reports.statistics.spreads import ALONE, Common
 
 MOST = 20
 """More seeds than this are not proposed."""
@@ -18,10 +19,13 @@ FIRST_SEEDS = 2
 """So many more are proposed where each row has one."""
 
 
-def more_seeds(first: Sample, second: Sample, bound: float, alpha: float, spread: Spread | None) -> float | None:
+def more_seeds(
+    first: Sample, second: Sample, bound: float, alpha: float, spread: Spread | None, common: Common = ALONE
+) -> float | None:
     """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
 
-    If it is as large as measured. `spread` is that between seeds, for recipes with one seed. Infinity where no number
+    If it is as large as measured. `spread` is that between seeds, for recipes with one seed, and `common` what
+    `compare` takes. Infinity where no number
     of seeds would do, since the test items are too few; None where nothing tells how far seeds scatter.
     """
     if spread is None and any(not sample.fixed for sample in (first, second)):
@@ -29,7 +33,8 @@ def more_seeds(first: Sample, second: Sample, bound: float, alpha: float, spread
     trained = [sample.count for sample in (first, second) if not sample.fixed]
     if not trained:
         return math.inf
-    needed = seeds_needed(first, second, first.mean - second.mean - bound, POWER, alpha=alpha, spread=spread)
+    gap = first.mean - second.mean - bound
+    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, spread=spread, common=common)
     if needed is None:
         return math.inf if pairable(first, second) else MOST_SEEDS
     return max(1, needed - min(trained))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reports.formats import FORMATS, Document
 from reports.guards import GUARDS
+from reports.looks import record
 from reports.names import to_write
 from reports.results import Results
 from reports.sections import Section, in_order
@@ -59,10 +60,11 @@ def write_report(
 ) -> Path:
     """Write the report, its pictures and `trials.csv` into the results folder; returns the path of the first format.
 
-    `across` names guards across whose flags it shall judge, beside those that the study was told. `sentences` is a
-    SentEval data folder whose sentences the page may show. Works on a study that is still running: what is not there
-    yet is a dash. Raises `UserError` for a folder that is no study's, where nothing is finished, and for a format or a
-    guard that does not exist.
+    A report that may hold verdicts is a look at the study (`reports.looks`), recorded once it is written. `across` names
+    guards across whose flags it shall judge, beside those that the study was told. `sentences` is a SentEval data
+    folder whose sentences the page may show. Works on a study that is still running: what is not there yet is a dash.
+    Raises `UserError` for a folder that is no study's, where nothing is finished, and for a format or a guard that does
+    not exist.
     """
     chosen = [FORMATS[name] for name in formats]
     results = Results.load(folder)
@@ -72,4 +74,5 @@ def write_report(
     document = Document(results, results.space.title, tuple(parts(results)), sentences)
     written = [form.write(document) for form in chosen]
     write_trials_csv(to_write(folder, TRIALS), results.records, results.labels)
+    record(results)
     return written[0]

@@ -46,7 +46,7 @@ def test_the_model_of_studies_has_the_truth_it_says():
         kind = Kind("", (70.0, 74.0), (0.3, 0.3), (4, 4), items=60_000, figure=figure)
         samples = Study(kind, np.random.default_rng(0)).samples(kind.seeds)
         gain = compare(samples[1], samples[0])
-        assert gain.gain == pytest.approx(4.0, abs=3 * gain.error)
+        assert gain.gain == pytest.approx(4.0, abs=3 * gain.error.deviation)
         assert samples[0].mean == pytest.approx(70.0, abs=1.0)
         assert interaction(*samples) > 0.05 * items_part(*samples).variance  # seeds are right about items of their own
 
@@ -58,8 +58,8 @@ def test_folds_need_their_correction():
         samples = Study(kind, np.random.default_rng(number)).samples(kind.seeds)
         for row in samples[1:]:
             found = compare(row, samples[0])
-            uncorrected = found.error**2 - found.items_variance * (1 - 1 / (1 + FOLDS / (FOLDS - 1)))
-            misses += abs(found.gain) > 1.96 * found.error
+            uncorrected = found.error.variance - found.items_variance * (1 - 1 / (1 + FOLDS / (FOLDS - 1)))
+            misses += abs(found.gain) > 1.96 * found.error.deviation
             plain += abs(found.gain) > 1.96 * np.sqrt(uncorrected)
     assert plain > 1.3 * misses
 

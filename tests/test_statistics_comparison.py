@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 from reports.statistics.comparison import WARY, compare
 from reports.statistics.equivalence import p_above, p_below, tost
 from reports.statistics.sample import Sample
+from reports.statistics.spreads import ALONE, common_spread
 
 Array = np.ndarray
 
@@ -29,11 +30,48 @@ def test_seeds_alone_give_welchs_error():
     first, second = sample([60.1, 61.0, 62.7]), sample([58.0, 58.1, 58.4, 57.9])
     found, scipys = compare(first, second), stats.ttest_ind(first.values, second.values, equal_var=False)
     assert found.basis == "seeds only"
-    assert found.gain / found.error == pytest.approx(scipys.statistic)
+    assert found.gain / found.error.deviation == pytest.approx(scipys.statistic)
     assert found.items_variance is None
     # Degrees are Satterthwaite's with the spread over fewer seeds counted as somewhat larger.
     parts = [(one.std**2 / one.count * (1 + WARY / (one.count - 1)), one.count - 1) for one in (first, second)]
-    assert found.freedom == pytest.approx(sum(part for part, _ in parts) ** 2 / sum(p**2 / f for p, f in parts))
+    freedom = sum(part for part, _ in parts) ** 2 / sum(p**2 / f for p, f in parts)
+    assert found.error.freedom == pytest.approx(freedom)
+
+
+def test_the_wider_of_two_intervals_counts():
+    """Two recipes alone: each spread has its own Student's t, and that is the wider one."""
+    first, second = sample([60.1, 61.0, 62.7]), sample([58.0, 58.1, 58.4, 57.9])
+    found = compare(first, second)
+    for alpha in (0.5, 0.05, 0.001):
+        own = [stats.t.ppf(1 - alpha / 2, one.count - 1) ** 2 * one.std**2 / one.count for one in (first, second)]
+        wary = stats.t.ppf(1 - alpha / 2, found.error.freedom) * found.error.deviation
+        assert found.error.half_width(alpha) == pytest.approx(max(math.sqrt(sum(own)), wary))
+        assert found.error.p_value(found.error.half_width(alpha)) == pytest.approx(alpha, rel=1e-4)
+    assert found.error.p_value(-found.gain) == found.p
+
+
+def test_spreads_are_drawn_to_what_is_common():
+    random = np.random.default_rng(0)
+    alike = [Sample(random.normal(60, 1, 3), (0, 1, 2)) for _ in range(40)]
+    common = common_spread(alike)
+    assert common.variance == pytest.approx(1, rel=0.3)
+    assert common.freedom > 10
+    unlike = [Sample(random.normal(60, 10.0 ** (row % 3), 3), (0, 1, 2)) for row in range(40)]
+    assert common_spread(unlike).freedom < 2
+    quiet, base = sample([63.0, 63.01, 62.99]), sample([60.0, 61.0, 62.0])
+    drawn, own = compare(quiet, base, common=common), compare(quiet, base)
+    assert drawn.error.parts[0].variance > 10 * own.error.parts[0].variance  # it came out small by chance
+    assert drawn.high - drawn.low < own.high - own.low  # and all the same more is known
+    # Fewer than three recipes have nothing in common, nor do recipes that do not scatter at all.
+    assert common_spread(alike[:2]) == common_spread([sample([60.0, 60.0])] * 5) == ALONE
+
+
+def test_what_others_are_compared_with_stands_on_its_own_spread():
+    """A loud baseline among quiet rows: drawn to theirs alone it would make them all look different."""
+    rows = [sample([60.0, 60.1 + row / 50, 60.2]) for row in range(20)]
+    loud = sample([55.0, 59.0, 56.0])
+    found = compare(rows[0], loud, common=common_spread([loud, *rows]))
+    assert found.error.deviation >= loud.std / math.sqrt(3)
 
 
 def test_paired_seeds_are_scipys_paired_t_test():
@@ -64,14 +102,14 @@ def test_both_parts_add_up_and_what_they_share_counts_once():
     assert shared > 0.1
     assert found.basis == "seeds and items"
     assert (found.seeds_variance, found.items_variance) == pytest.approx((seeds, items))
-    assert found.error**2 == pytest.approx(seeds + items - shared)
+    assert found.error.variance == pytest.approx(seeds + items - shared)
 
 
 def test_the_error_never_falls_below_the_larger_part():
     alike = effects(3, 3, own=3.0)  # nearly everything is what each seed is right about
     first, second = sample([60.0, 60.0, 60.0], alike), sample([60.0, 60.0, 60.0], alike[:, ::-1])
     found = compare(first, second)
-    assert found.error**2 == pytest.approx(found.items_variance)
+    assert found.error.variance == pytest.approx(found.items_variance)
 
 
 def test_one_seed_gives_an_interval_over_items_and_no_p():
@@ -105,9 +143,9 @@ def test_few_items_that_differ_leave_few_degrees():
     hits = np.zeros((2, 1000))
     hits[0, :4] = 1.0
     rare = [sample([60.0], (hits[[row]] - hits[row].mean()) / 10, fixed=True) for row in (0, 1)]
-    assert compare(*rare).freedom < 10
+    assert compare(*rare).error.freedom < 10
     many = [sample([60.0], effects(1, seed, items=1000), fixed=True) for seed in (1, 2)]
-    assert compare(*many).freedom > 500
+    assert compare(*many).error.freedom > 500
 
 
 def test_nothing_varies():
@@ -120,7 +158,8 @@ def test_nothing_varies():
 def test_intervals_cover_where_items_and_few_seeds_both_count():
     """A hard case: one recipe's spread, of three seeds, beside items that weigh as much.
 
-    Controls: by seeds alone, and with Satterthwaite's own degrees, the interval covers less than it says.
+    Two recipes alone have nothing in common that helps, so theirs is a little wide. Controls: by seeds alone, and with
+    Satterthwaite's own degrees, the interval covers less than it says.
     """
     random = np.random.default_rng(0)
     studies, items = 4000, 100
@@ -135,10 +174,10 @@ def test_intervals_cover_where_items_and_few_seeds_both_count():
         alone += seeds_only.low <= 0 <= seeds_only.high
         parts = [(one.std**2 / 3, 2) for one in (first, second)] + [(found.items_variance, items - 1)]
         freedom = sum(part for part, _ in parts) ** 2 / sum(part**2 / degrees for part, degrees in parts)
-        plain += abs(found.gain) <= stdtrit(freedom, 0.975) * found.error
-    assert 0.94 <= covered / studies <= 0.96
+        plain += abs(found.gain) <= stdtrit(freedom, 0.975) * found.error.deviation
+    assert 0.94 <= covered / studies <= 0.98
     assert plain / studies < 0.935
-    assert alone / studies < 0.93
+    assert alone / studies < 0.94
 
 
 def test_equivalence_as_statsmodels_has_it():

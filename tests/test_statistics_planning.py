@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from reports.statistics.comparison import compare
 from reports.statistics.order import kendall
 from reports.statistics.power import Spread, pooled_spread, power, seeds_needed
 from reports.statistics.sample import Sample
+from reports.statistics.spreads import ALONE, Common
 
 
 def trained(std: float, seeds: int, effects: np.ndarray | None = None) -> Sample:
@@ -26,14 +28,24 @@ def on_items(variance: float, seed: int, items: int = 500) -> np.ndarray:
     return effects / np.sqrt((effects**2).sum()) * np.sqrt(variance)
 
 
-@pytest.mark.parametrize(("effect", "seeds"), [(0.5, 20), (1.0, 10), (1.0, 5)])
-def test_power_of_a_spread_known_well_as_statsmodels_has_it(effect, seeds):
+def test_power_over_many_seeds_as_statsmodels_has_it():
     models = pytest.importorskip("statsmodels.stats.power")
     first, second = trained(1.0, 300), trained(1.0, 300)
-    oracle = models.TTestIndPower().power(effect, seeds, 0.05)
-    assert power(first, second, effect, seeds) == pytest.approx(oracle, abs=0.03)
-    wanted = models.TTestIndPower().solve_power(effect, power=0.8, alpha=0.05)
-    assert seeds_needed(first, second, effect) == pytest.approx(wanted, abs=2)
+    oracle = models.TTestIndPower().power(0.5, 20, 0.05)
+    assert power(first, second, 0.5, 20) == pytest.approx(oracle, abs=0.03)
+    wanted = models.TTestIndPower().solve_power(0.5, power=0.8, alpha=0.05)
+    assert seeds_needed(first, second, 0.5) == pytest.approx(wanted, abs=2)
+
+
+@pytest.mark.parametrize("common", [ALONE, Common(1.0, 10.0)], ids=["alone", "with others"])
+def test_power_is_how_often_the_comparison_finds_it(common):
+    first, second = trained(1.0, 300), trained(1.0, 300)
+    random, found = np.random.default_rng(0), 0
+    for _ in range(600):
+        pair = [Sample(random.normal(mean, 1.0, 5), tuple(range(5))) for mean in (2.0, 0.0)]
+        one = compare(*pair, common=common)
+        found += one.low > 0
+    assert power(first, second, 2.0, 5, common=common) == pytest.approx(found / 600, abs=0.06)
 
 
 def test_power_grows_with_the_effect_and_with_seeds():

@@ -17,8 +17,9 @@ T = TypeVar("T")
 
 
 def write_json(path: Path, item: Any) -> None:
-    """Write a dataclass as a JSON object, whole. A number that is not finite is kept as null."""
-    write_whole(path, json.dumps(plain(dataclasses.asdict(item)), indent=1, allow_nan=False) + "\n")
+    """Write a dataclass, or a mapping, as a JSON object, whole. A number that is not finite is kept as null."""
+    content = item if isinstance(item, Mapping) else dataclasses.asdict(item)
+    write_whole(path, json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
 
 
 def plain(value: Any) -> Any:

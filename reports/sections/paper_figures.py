@@ -56,8 +56,10 @@ def _scored(results: Results, figure: Figure) -> list[Scored]:
         records: list[Record] = results.recipes.get(recipe_hash or "", [])
         score = results.measured(records, paper, column)
         if score is not None and records[0].recipe["optimisation.epochs"]:
-            sample = Evidence.of(results).sample(records[0].recipe_hash, quantity(paper, column))
-            found.append(Scored(records[0].recipe, score, None if sample is None else by_itself(sample)))
+            evidence, quantified = Evidence.of(results), quantity(paper, column)
+            sample = evidence.sample(records[0].recipe_hash, quantified)
+            alone = None if sample is None else by_itself(sample, evidence.common(quantified))
+            found.append(Scored(records[0].recipe, score, alone))
     return found
 
 

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from reports.evidence import Board, Evidence, Standing
 from reports.ledger import mean_measured
+from reports.looks import in_words as looked
 from reports.markdown import DASH, count, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
@@ -23,7 +24,7 @@ def write(results: Results, pictures: Path) -> str:
     boards = Evidence.of(results).boards
     if not boards:
         return ""
-    parts = [how_to_read(boards)]
+    parts = [how_to_read(boards), looked(results)]
     for board in boards:
         parts.append(f"### {text(board.quantity.name)}\n\n{board_table(results, board)}")
         found = order(board)
@@ -32,7 +33,7 @@ def write(results: Results, pictures: Path) -> str:
             limits = order_limits(board)
             parts.append(f"{said[0].upper()}{said[1:]}. {limits} A tau of 1 is the same order, 0 an unrelated one.")
         parts += [said for said in [_without_figure(results, board)] if said]
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts))
 
 
 def how_to_read(boards: tuple[Board, ...]) -> str:

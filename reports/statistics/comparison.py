@@ -1,8 +1,17 @@
 """One recipe against another: how much better it is, how sure that is, and on what it rests.
 
 Two things make a gain uncertain. Another seed gives another model, and other test items give another score. Both are
-counted: the variance over seeds (Welch's, every recipe with its own spread) plus the variance over items (of the
-difference of both recipes on the same items).
+counted: the variance over seeds (of every recipe) plus the variance over items (of the difference of both recipes on
+the same items).
+
+A spread of few seeds that came out small by chance makes a gain look sure, and drawing it to the others' spreads
+(`spreads.py`) makes one look sure whose recipe truly scatters more than they do. So the interval is the wider one of
+two that fail in different cases:
+
+- The second recipe, with which many are compared, stands on its own spread, the first is drawn to the others';
+  degrees of freedom are Satterthwaite's, a little wary.
+- Both are drawn to the others', and each part of the variance has its own Student's t: half the interval squared is the
+  sum of t² times the part (Banerjee 1960), which holds for every level, however small one of the parts came out.
 """
 
 from __future__ import annotations
@@ -16,12 +25,15 @@ import numpy as np
 
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable, residual_variance
+from reports.statistics.spreads import ALONE, Common
 
 Basis = Literal["seeds and items", "items only", "seeds only", "none"]
 """What the interval counts: `items only` with one seed, `seeds only` where predictions were not kept."""
 
 WARY = 3.0
 """How much more a variance of one degree of freedom counts among others; see `wary_freedom`."""
+SMALLEST = 1e-12
+"""No p is told more exactly."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +45,8 @@ class Comparison:
     high: float | None
     p: float | None
     """Two-sided, of no difference, for this one comparison. None with one seed: the recipes cannot be judged."""
-    freedom: float | None
-    """Satterthwaite's degrees of freedom, a little wary of spreads over few seeds."""
-    error: float | None
-    """The standard error in points."""
+    error: Error | None
+    """How far the gain may be off by chance; None where nothing is known of it."""
     seeds_variance: float | None
     items_variance: float | None
     basis: Basis
@@ -47,47 +57,124 @@ class Comparison:
     paired: bool = False
     """Whether the seeds were paired."""
     looks: float = 1.0
-    """Where the numbers of seeds hang on the scores, by how much chance counts more (`sequential.looks`). The interval
-    and every p allow for it."""
+    """By how much chance counts more, since a study may be extended and looked at again (`reports.looks`), and where
+    numbers of seeds hang on the scores (`sequential.looks`). The interval and every p allow for it."""
 
 
 @dataclass(frozen=True)
 class Part:
     """An estimated variance, and of how many degrees of freedom the estimate is."""
 
-    variance: float
-    freedom: float
+    variance: Any
+    freedom: Any
 
 
-def compare(first: Sample, second: Sample, *, paired: bool = False, looks: float = 1.0) -> Comparison:
+@dataclass(frozen=True)
+class SeedsPart(Part):
+    """The variance of a mean over its seeds."""
+
+    seeds: int
+    stands_alone: bool = False
+    """Of the recipe with which others are compared."""
+    of_gaps: bool = False
+    """Of differences seed by seed, about which the recipes' own spreads say nothing."""
+
+    def drawn_to(self, common: Common) -> Part:
+        """What it counts as beside the others' spreads."""
+        return self if self.of_gaps else Part(*common.with_own(self.variance, self.freedom, self.seeds))
+
+
+@dataclass(frozen=True)
+class Error:
+    """How far a gain may be off by chance: two estimates of its variance, of which the wider one counts at each level.
+
+    Numbers, or arrays of many cases at once.
+    """
+
+    variance: Any
+    freedom: Any
+    """Satterthwaite's, wary; of the first estimate."""
+    parts: tuple[Part, ...]
+    """Of the second one."""
+
+    @classmethod
+    def of(cls, seeds: Sequence[SeedsPart], items: Part | None, shared: Any, common: Common) -> Error:
+        """From the variances over seeds and over items, less what they share.
+
+        Neither estimate falls below the larger of the two sides. `shared` is an estimate of very many degrees of
+        freedom, so it adds nothing to the uncertainty.
+        """
+        drawn = [part.drawn_to(common) for part in seeds]
+        mixed = [own if own.stands_alone else part for own, part in zip(seeds, drawn, strict=True)]
+        both = [items] if items else []
+        variance = _less_shared(mixed, items, shared)
+        own, degrees = [part.variance for part in [*mixed, *both]], [part.freedom for part in [*mixed, *both]]
+        rest = _less_shared(drawn, items, shared) - sum(part.variance for part in drawn)
+        over_items = [Part(np.maximum(rest, 0.0), items.freedom)] if items else []
+        return cls(variance, wary_freedom(variance, own, degrees), (*drawn, *over_items))
+
+    @property
+    def deviation(self) -> float:
+        """The standard error in points, by the first estimate."""
+        return math.sqrt(self.variance)
+
+    def half_width(self, alpha: float = 1 - CONFIDENCE) -> Any:
+        """Of the two-sided interval at that level."""
+        from scipy.special import stdtrit
+
+        first = stdtrit(self.freedom, 1 - alpha / 2) ** 2 * self.variance
+        second = sum(stdtrit(part.freedom, 1 - alpha / 2) ** 2 * part.variance for part in self.parts)
+        return np.sqrt(np.maximum(first, second))
+
+    def p_value(self, gap: float) -> float:
+        """Two-sided, of a gap by chance alone. Where nothing varies, any gap is certain."""
+        from scipy.optimize import brentq
+
+        gap = abs(gap)
+        if gap == 0:
+            return 1.0
+        if self.half_width(SMALLEST) <= gap:
+            return 0.0 if self.half_width(0.5) == 0 else SMALLEST
+        level = brentq(lambda log: float(self.half_width(math.exp(log))) - gap, math.log(SMALLEST), 0.0, xtol=1e-6)
+        return math.exp(level)
+
+
+def _less_shared(seeds: Sequence[Part], items: Part | None, shared: Any) -> Any:
+    over_seeds, over_items = sum(part.variance for part in seeds), items.variance if items else 0.0
+    return np.maximum(over_seeds + over_items - shared, np.maximum(over_seeds, over_items))
+
+
+def compare(
+    first: Sample, second: Sample, *, common: Common = ALONE, paired: bool = False, looks: float = 1.0
+) -> Comparison:
     """The gain of `first` over `second` with its interval and p.
 
-    `paired`: both were trained under the same seeds, and the spread is that of the differences seed by seed. Raises
-    ValueError where the seeds are not the same. `looks` as in `Comparison`.
+    `second` is what others are compared with, too, if either is. `common`: what the spreads of the study's recipes have
+    in common; without it two or three seeds prove little. `paired`: both were trained under the same seeds, and the
+    spread is that of the differences seed by seed. Raises ValueError where the seeds are not the same. `looks` as in
+    `Comparison`.
     """
     gain = first.mean - second.mean
     one_seed = any(not sample.fixed and sample.count < 2 for sample in (first, second))
     seeds = None if one_seed else paired_seeds_part(first, second) if paired else seeds_parts(first, second)
     items = items_part(first, second) if pairable(first, second) else None
-    parts = [*(seeds or []), *([items] if items else [])]
     basis: Basis
     if one_seed or (first.fixed and second.fixed):
         basis = "items only" if items else "none"
     else:
         basis = "seeds and items" if items else "seeds only"
-    error = freedom = low = high = p = None
+    error = low = high = p = None
     if basis != "none":
         shared = interaction(first, second, paired) if basis == "seeds and items" else 0.0
-        error, freedom = total(parts, shared)
-        half = half_width(error, freedom, (1 - CONFIDENCE) / looks)
+        error = Error.of(seeds or [], items, shared, common)
+        half = error.half_width((1 - CONFIDENCE) / looks)
         low, high = gain - half, gain + half
-        p = None if one_seed else min(1.0, looks * p_value(gain, error, freedom))
+        p = None if one_seed else min(1.0, looks * error.p_value(gain))
     return Comparison(
         gain=gain,
         low=low,
         high=high,
         p=p,
-        freedom=freedom,
         error=error,
         seeds_variance=None if seeds is None else math.fsum(part.variance for part in seeds),
         items_variance=items.variance if items else None,
@@ -99,25 +186,28 @@ def compare(first: Sample, second: Sample, *, paired: bool = False, looks: float
     )
 
 
-def by_itself(sample: Sample) -> Comparison:
+def by_itself(sample: Sample, common: Common = ALONE) -> Comparison:
     """A recipe's figure with its own interval: the comparison with a certain zero. Its p says nothing."""
     effects = None if sample.effects is None else np.zeros((1, sample.effects.shape[1]))
-    return compare(sample, Sample(np.zeros(1), (0,), fixed=True, effects=effects, items=sample.items))
+    zero = Sample(np.zeros(1), (0,), fixed=True, effects=effects, items=sample.items)
+    return compare(sample, zero, common=common)
 
 
-def seeds_parts(first: Sample, second: Sample) -> list[Part]:
+def seeds_parts(first: Sample, second: Sample) -> list[SeedsPart]:
     """The variance of each mean over its seeds; nothing for a fixed sample. Every trained sample has two seeds."""
     return [
-        Part(sample.std**2 / sample.count, sample.count - 1) for sample in (first, second) if sample.std is not None
+        SeedsPart(sample.std**2 / sample.count, sample.count - 1, sample.count, stands_alone=sample is second)
+        for sample in (first, second)
+        if sample.std is not None
     ]
 
 
-def paired_seeds_part(first: Sample, second: Sample) -> list[Part]:
+def paired_seeds_part(first: Sample, second: Sample) -> list[SeedsPart]:
     """The variance of the mean difference over common seeds."""
     gaps = by_seed(first) - by_seed(second) if sorted(first.seeds) == sorted(second.seeds) else None
     if gaps is None or first.fixed or second.fixed:
         raise ValueError("samples pair by seed only where both were trained under the same seeds")
-    return [Part(float(gaps.var(ddof=1)) / len(gaps), len(gaps) - 1)]
+    return [SeedsPart(float(gaps.var(ddof=1)) / len(gaps), len(gaps) - 1, len(gaps), of_gaps=True)]
 
 
 def by_seed(sample: Sample) -> Array:
@@ -150,25 +240,12 @@ def interaction(first: Sample, second: Sample, paired: bool = False) -> float:
     return residual_variance(first.effects[orders[0]] - second.effects[orders[1]])
 
 
-def total(parts: Sequence[Part], shared: float = 0.0) -> tuple[float, float]:
-    """The standard error and the degrees of freedom of a sum of variances, less what two of them share.
-
-    The last part is that of the items where anything is shared. The sum never falls below the larger of the two
-    sides. `shared` is an estimate of very many degrees of freedom, so it adds nothing to the uncertainty of the sum.
-    """
-    variances = [part.variance for part in parts]
-    variance = math.fsum(variances)
-    if shared:
-        variance = max(variance - shared, math.fsum(variances[:-1]), variances[-1])
-    return math.sqrt(variance), float(wary_freedom(variance, variances, [part.freedom for part in parts]))
-
-
 def wary_freedom(total: Any, variances: Sequence[Any], freedoms: Sequence[Any]) -> Array:
     """The degrees of freedom of a variance that sums others; any number of cases at once.
 
     Satterthwaite's trust the measured shares of the parts. A spread of three seeds that came out small by chance then
     looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each part counts as
-    WARY / freedom larger when the degrees are taken; coverage is then within 92 and 97 %.
+    WARY / freedom larger when the degrees are taken; 95 % intervals then cover within 92 and 97 %.
     """
     variances = [np.asarray(part) for part in variances]
     wary = [part * (1 + WARY / freedom) for part, freedom in zip(variances, freedoms, strict=True)]
@@ -176,19 +253,3 @@ def wary_freedom(total: Any, variances: Sequence[Any], freedoms: Sequence[Any]) 
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.asarray(total + sum(wary) - sum(variances)) ** 2 / np.asarray(doubt)
     return np.where(np.asarray(doubt) > 0, freedom, np.inf)
-
-
-def half_width(error: float, freedom: float, alpha: float = 1 - CONFIDENCE) -> float:
-    """Of the two-sided interval, at 95 % if not told."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 1 - alpha / 2)) * error
-
-
-def p_value(gain: float, error: float, freedom: float) -> float:
-    """Two-sided. Where nothing varies, any difference is certain."""
-    from scipy.special import stdtr
-
-    if error == 0:
-        return 1.0 if gain == 0 else 0.0
-    return float(2 * stdtr(freedom, -abs(gain) / error))

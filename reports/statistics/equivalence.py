@@ -31,10 +31,7 @@ def tost(comparison: Comparison, margin: float, around: float = 0.0) -> float | 
 
 
 def _one_sided(comparison: Comparison, lead: float) -> float | None:
-    from scipy.special import stdtr
-
-    if comparison.p is None or comparison.error is None or comparison.freedom is None:
+    if comparison.p is None or comparison.error is None:
         return None
-    if comparison.error == 0:
-        return 0.0 if lead > 0 else 1.0
-    return min(1.0, comparison.looks * float(stdtr(comparison.freedom, -lead / comparison.error)))
+    both = comparison.error.p_value(lead)
+    return min(1.0, comparison.looks * (both / 2 if lead > 0 else 1 - both / 2))

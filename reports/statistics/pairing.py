@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reports.statistics.comparison import by_seed, compare, half_width
+from reports.statistics.comparison import by_seed, compare
 from reports.statistics.sample import Sample
+from reports.statistics.spreads import common_spread
 
 PERMUTATIONS = 2000
 SURE = 0.01
@@ -56,5 +57,6 @@ def seed_effect_p(samples: Sequence[Sample]) -> float:
 
 def mean_width(baseline: Sample, rows: Sequence[Sample], paired: bool) -> float:
     """Of the rows' intervals against the baseline, in points."""
-    found = [compare(row, baseline, paired=paired) for row in rows]
-    return float(np.mean([half_width(one.error or 0.0, one.freedom or np.inf) for one in found]))
+    common = common_spread([baseline, *rows])
+    found = [compare(row, baseline, common=common, paired=paired) for row in rows]
+    return float(np.mean([0.0 if one.error is None else one.error.half_width() for one in found]))

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.statistics.comparison import Part, interaction, items_part, paired_seeds_part, wary_freedom
+from reports.statistics.comparison import Error, Part, SeedsPart, interaction, items_part, paired_seeds_part
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable
+from reports.statistics.spreads import ALONE, Common
 
 MOST_SEEDS = 1000
 KNOWN = 6
@@ -48,16 +49,17 @@ def power(
     seeds: int | None = None,
     *,
     alpha: float = 1 - CONFIDENCE,
+    common: Common = ALONE,
     spread: Spread | None = None,
     paired: bool = False,
 ) -> float:
     """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, on the right side.
 
     `seeds`: of each trained recipe; None for as many as each has. `spread` stands in for that of a sample with one
-    seed; ValueError where it is needed and missing. `paired` as in `compare`.
+    seed; ValueError where it is needed and missing. `common` and `paired` as in `compare`.
     """
     counts = [sample.count if seeds is None else seeds for sample in (first, second)]
-    return _power(_Plan.of(first, second, spread, paired), effect, counts, alpha)
+    return _power(_Plan.of(first, second, common, spread, paired), effect, counts, alpha)
 
 
 def seeds_needed(
@@ -67,6 +69,7 @@ def seeds_needed(
     power: float = 0.8,
     *,
     alpha: float = 1 - CONFIDENCE,
+    common: Common = ALONE,
     spread: Spread | None = None,
     paired: bool = False,
 ) -> int | None:
@@ -74,7 +77,7 @@ def seeds_needed(
 
     None: with no number up to MOST_SEEDS, since the test items' part alone is too large. The rest as in `power`.
     """
-    plan = _Plan.of(first, second, spread, paired)
+    plan = _Plan.of(first, second, common, spread, paired)
 
     def enough(seeds: int) -> bool:
         return _power(plan, effect, [seeds, seeds], alpha) >= power
@@ -96,9 +99,11 @@ class _Plan:
 
     spreads: tuple[Spread | None, Spread | None]  # None: no seed changes anything
     items: Part | None  # what stays however many seeds there are
+    common: Common
+    paired: bool
 
     @classmethod
-    def of(cls, first: Sample, second: Sample, spread: Spread | None, paired: bool) -> _Plan:
+    def of(cls, first: Sample, second: Sample, common: Common, spread: Spread | None, paired: bool) -> _Plan:
         if paired:
             (part,) = paired_seeds_part(first, second)
             spreads = [Spread(math.sqrt(part.variance * first.count), first.count - 1), None]
@@ -108,7 +113,7 @@ class _Plan:
         if pairable(first, second):
             found = items_part(first, second)
             items = Part(max(found.variance - interaction(first, second, paired), 0.0), found.freedom)
-        return cls((spreads[0], spreads[1]), items)
+        return cls((spreads[0], spreads[1]), items, common, paired)
 
 
 def _spread(sample: Sample, other: Spread | None) -> Spread | None:
@@ -128,25 +133,23 @@ def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float
     measured: with all of its uncertainty the advice is twice as many seeds as turn out to be needed, with none of it
     too few.
     """
-    from scipy.special import chdtri, ndtr, stdtrit
+    from scipy.special import chdtri, ndtr
 
-    trained = [(spread, count) for spread, count in zip(plan.spreads, counts, strict=True) if spread is not None]
-    if any(count < 2 for _, count in trained):
+    trained = [(place, spread, count) for place, (spread, count) in enumerate(zip(plan.spreads, counts, strict=True))
+               if spread is not None]  # fmt: skip
+    if any(count < 2 for _, _, count in trained):
         return 0.0  # one seed: no verdict
-    true, measured, freedoms = [], [], []
-    for number, (spread, count) in enumerate(trained):
+    true = plan.items.variance if plan.items else 0.0
+    seeds = []
+    for place, spread, count in trained:
         known = KNOWN * spread.freedom
-        true.append(spread.std**2 / count * known / chdtri(known, _points()[:, 2 * number]))
-        measured.append(true[-1] * chdtri(count - 1, _points()[:, 2 * number + 1]) / (count - 1))
-        freedoms.append(count - 1.0)
-    if plan.items:
-        for variances in (true, measured):
-            variances.append(np.full(POINTS, plan.items.variance))
-        freedoms.append(plan.items.freedom)
-    variance = sum(measured)
-    bar = stdtrit(wary_freedom(variance, measured, freedoms), 1 - alpha / 2) * np.sqrt(variance)
+        over_seeds = spread.std**2 / count * known / chdtri(known, _points()[:, 2 * place])
+        measured = over_seeds * chdtri(count - 1, _points()[:, 2 * place + 1]) / (count - 1)
+        seeds.append(SeedsPart(measured, count - 1.0, count, stands_alone=place == 1, of_gaps=plan.paired))
+        true = true + over_seeds
+    bar = Error.of(seeds, plan.items, 0.0, plan.common).half_width(alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = ndtr((abs(effect) - bar) / np.sqrt(sum(true)))
+        found = ndtr((abs(effect) - bar) / np.sqrt(true))
     return float(np.nan_to_num(found, nan=0.0).mean())
 
 

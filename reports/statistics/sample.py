@@ -38,7 +38,7 @@ class Sample:
         """Of seeds."""
         return len(self.values)
 
-    @property
+    @cached_property
     def std(self) -> float | None:
         """The sample standard deviation over seeds; None for one seed, and where no seed changes anything."""
         return None if self.fixed or self.count < 2 else float(self.values.std(ddof=1))

@@ -12,7 +12,7 @@ Two questions are asked.
   with the most seeds leaves the race with a probability of at most LOST (see LOST_AT_WORST, too). It is shared out
   evenly over the rounds, and in a round over the rivals (Bonferroni). With several goals a recipe leaves once one other
   is ahead in all of them, and the bound holds for each recipe of the front.
-- *Is a row above the baseline?* (`race_against`) A row stops once a report's own verdict is sure (Welch's t test; see
+- *Is a row above the baseline?* (`race_against`) A row stops once a report's own verdict is sure (`compare`; see
   `looks`), or once it is unlikely that the most seeds would bring one. Stopping for the second reason costs some power
   and makes no false verdict.
 
@@ -36,6 +36,7 @@ import numpy as np
 from reports.statistics.comparison import compare
 from reports.statistics.pairing import SURE, seed_effect_p
 from reports.statistics.sample import Array, Sample
+from reports.statistics.spreads import common_spread
 from reports.true_scores import FEWEST, common_variance
 
 LOST = 0.1
@@ -146,17 +147,18 @@ def race_against(
             return courses | _open(entrants, both, seeds, courses)
         _learn(known, entrants, both, seeds)
         spreads, freedom = _spreads(entrants, both, known)
+        samples = _samples(entrants, both, seeds)
+        common = [common_spread(own) for own in samples]
         for place, name in enumerate(going, start=1):
-            pair = [entrants[baseline].first(seeds), entrants[name].first(seeds)]
-            fixed = entrants[baseline].fixed, entrants[name].fixed
             chance = level / of_rows / looks(seeds, least, most)
             variance = spreads[0] + spreads[place]
             degrees = _pair_freedom(spreads[[0, place]], freedom[[0, place]])
-            decided = _sure(pair, fixed, chance)
-            gain = pair[1].mean(axis=0) - pair[0].mean(axis=0)
+            found = [compare(own[place], own[0], common=alike) for own, alike in zip(samples, common, strict=True)]
+            decided = np.array([one.p is not None and one.p < chance for one in found])
+            gain = np.array([one.gain for one in found])
             hopeless = _hopeless(gain, variance, degrees, seeds, most, level / of_rows)
             gap = float(-gain.max())
-            if all(fixed) or (decided | hopeless).all():
+            if (entrants[baseline].fixed and entrants[name].fixed) or (decided | hopeless).all():
                 courses[name] = Course(seeds, "decided" if decided.any() else "undecided", baseline, gap)
             else:
                 courses[name] = Course(seeds + 1, "going", baseline, gap)
@@ -320,17 +322,17 @@ def _judge_packed(
     return courses
 
 
-def _sure(pair: Sequence[Array], fixed: tuple[bool, bool], chance: float) -> Array:
-    """(goals,) Whether the second is above or below the first, as a report would judge it by its seeds."""
-    found = []
-    for goal in range(pair[0].shape[1]):
-        first, second = (
-            Sample(values[: 1 if alike else None, goal], tuple(range(1 if alike else len(values))), fixed=alike)
-            for values, alike in zip(pair, fixed, strict=True)
-        )
-        p = compare(second, first).p
-        found.append(p is not None and p < chance)
-    return np.array(found)
+def _samples(entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int) -> list[list[Sample]]:
+    """By goal, the recipes' scores under the first seeds, as a report would judge them."""
+    goals = entrants[names[0]].values.shape[1]
+    counts = {name: 1 if entrants[name].fixed else seeds for name in names}
+    return [
+        [
+            Sample(entrants[name].values[: counts[name], goal], tuple(range(counts[name])), fixed=entrants[name].fixed)
+            for name in names
+        ]
+        for goal in range(goals)
+    ]
 
 
 def _hopeless(gain: Array, variance: Array, freedom: Array, seeds: int, most: int, level: float) -> Array:

@@ -1,0 +1,49 @@
+"""How far scores scatter over seeds: a recipe's own spread, and what the others' spreads say about it.
+
+Two or three seeds tell a spread badly. Each is drawn towards what is common to all recipes, as far as all together are
+no more unequal than chance makes them (Smyth 2004). How unequal they are is itself known from a few recipes only, so
+the common spread never counts for more degrees of freedom than there are recipes beyond two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reports.statistics.sample import Sample
+from reports.true_scores import common_variance
+
+FEWEST = 3
+"""Fewer recipes have nothing in common that could be told."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """The variance over seeds that is common to recipes, and how many degrees of freedom it counts for."""
+
+    variance: float
+    freedom: float
+
+    def with_own(self, variance: Any, freedom: Any, seeds: int = 1) -> tuple[Any, Any]:
+        """A recipe's own variance of a mean over `seeds`, drawn to the common one; with its degrees of freedom."""
+        total = self.freedom + freedom
+        return (self.freedom * self.variance / seeds + freedom * variance) / total, total
+
+
+ALONE = Common(0.0, 0.0)
+"""Nothing is common: each spread stands for itself."""
+
+
+def common_spread(samples: Iterable[Sample]) -> Common:
+    """Of the samples that have two seeds; `ALONE` where they are too few, or do not scatter at all."""
+    several = [sample for sample in samples if sample.std is not None]
+    variances = np.array([(sample.std or 0.0) ** 2 for sample in several])
+    middle = float(np.median(variances)) if len(several) else 0.0
+    if len(several) < FEWEST or middle == 0:
+        return ALONE
+    freedom = np.array([sample.count - 1.0 for sample in several])
+    variance, weight = common_variance(np.maximum(variances, 1e-6 * middle), freedom)
+    return Common(variance, min(weight, len(several) - 2.0))
