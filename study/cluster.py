@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import os
-import platform
 import secrets
 import socket
 import stat
@@ -22,6 +21,7 @@ from typing import Any
 from study.growth import NodeKind, find_kinds
 from study.options import Request
 from trainables.errors import UserError, shown
+from trainables.machine import processor
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables")
@@ -37,8 +37,8 @@ DEVICES = Path("/dev")
 GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
 """A Linux with a GPU that torch can use has one of them: NVIDIA's cards and boards, AMD's cards, Windows's Linux."""
 HIDE_GPUS = "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
-"""Ray's switch: where it is 1, who asks for no GPU sees none. Ray's default shows them all, so that scores that are made
-apart would be computed on the GPU that another trial trains on."""
+"""Ray's switch: where it is 1, who asks for no GPU sees none. Ray's default shows them all, so that scores that are
+made apart would be computed on the GPU that another trial trains on."""
 WAITING_SECONDS = 300.0
 """A study that waits for nodes says so again after this."""
 
@@ -257,16 +257,10 @@ def inside_copy() -> bool:
 
 def hardware(cluster: Cluster) -> str:
     """One line for the report."""
-    name = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
-    except OSError:
-        pass
     kinds = sorted(
         {key.split(":", 1)[1] for node in cluster.nodes for key in node if key.startswith("accelerator_type:")}
     )
-    return f"{cluster.describe()} ({', '.join([name, *kinds])})"
+    return f"{cluster.describe()} ({', '.join([processor(), *kinds])})"
 
 
 def _start_ray(options: Mapping[str, Any]) -> Any:

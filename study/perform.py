@@ -23,6 +23,7 @@ from study.redact import redacted
 from study.spec import TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
 from trainables.errors import UserError
+from trainables.machine import machine
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
@@ -100,10 +101,11 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
                     # The desk owns it, so that it outlives this crew.
-                    held = ray.get(me.desk.hold.remote((trial, outcome, crew, folder.exists())))
+                    held = ray.get(me.desk.hold.remote((trial, outcome, crew, machine(), folder.exists())))
                     me.tell("unscored", key=trial.key, content=held)
                 else:
-                    me.tell("record", **told(record_of(trial, recipe, outcome, crew, folder.exists()), outcome))
+                    record = record_of(trial, recipe, outcome, crew, machine(), folder.exists())
+                    me.tell("record", **told(record, outcome))
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
 
 
