@@ -20,7 +20,7 @@ def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
     """Why seconds and memory of these recipes cannot be set beside each other, as sentences; empty where they can."""
     records = [record for those in recipes for record in those]
     said = []
-    machines = {record.hardware for record in records}
+    machines = {record.ran_on for record in records}
     if len(machines) > 1:
         named = "; ".join(map(text, sorted(machines)))
         said.append(f"they ran on {count(len(machines), 'kind')} of hardware ({named})")

@@ -71,7 +71,7 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
     packages = sorted({name for results in (first, second) for r in results.records for name in r.versions})
     asked: list[tuple[str, Callable[[Record], Any]]] = [
         *((f"version of {text(name)}", lambda record, name=name: record.versions.get(name)) for name in packages),
-        ("hardware", lambda record: record.hardware or None),
+        ("hardware", lambda record: record.ran_on or None),
         *((f"fingerprint of {kind}", lambda record, kind=kind: _fingerprint(record, kind)) for kind in DATA),
     ]
     for name, value in asked:

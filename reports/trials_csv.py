@@ -7,10 +7,10 @@ Its columns, of which each trial fills those that it has:
     average.NAME                                     each average of `search_spaces.averages`
     average.development_GOAL                         each goal of `search_spaces.goals`
     TASK.NUMBER                                      each number of a SentEval task, with `examples` and `seconds`
-    training.*, cost.*                               as in the record (`reports.ledger.Record`)
+    training.*, cost.*, machine.*                    as in the record (`reports.ledger.Record`)
     data.KIND.*                                      what was read: `corpus`, `senteval`
     SECTION.KEY                                      the recipe
-    hardware, checkpoint, predictions                where it ran, and its files within the results folder
+    hardware, checkpoint, predictions                where the study ran, and the trial's files within its folder
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, object]:
         line |= _flat(task, numbers)
     line |= _flat("training.kept", record.training.get("kept", {}))
     line |= _flat("geometry", record.geometry) | _flat("training", record.training) | _flat("cost", record.cost)
+    line |= _flat("machine", record.machine)
     for kind, description in record.data.items():
         if isinstance(description, dict):
             line |= _flat(f"data.{kind}", description)

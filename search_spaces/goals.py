@@ -86,7 +86,7 @@ GOALS = Registry(
     Goal("seconds", "seconds (of a trial, training and evaluation)", cost="seconds", unit="s"),
     Goal(
         "peak_memory_mb",
-        "peak memory (of a trial, on the GPU where there is one)",
+        "peak memory (of a trial, above what its process had before it; of the GPU where there is one)",
         cost="peak_memory_mb",
         unit="MiB",
     ),

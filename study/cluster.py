@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import os
-import platform
 import secrets
 import stat
 import sys
@@ -22,6 +21,7 @@ from study.address import listens, running_cluster
 from study.growth import NodeKind, find_kinds
 from study.options import Request
 from trainables.errors import UserError
+from trainables.machine import processor
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("study", "reports", "search_spaces", "trainables")
@@ -258,16 +258,10 @@ def inside_copy() -> bool:
 
 def hardware(cluster: Cluster) -> str:
     """One line for the report."""
-    name = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
-    except OSError:
-        pass
     kinds = sorted(
         {key.split(":", 1)[1] for node in cluster.nodes for key in node if key.startswith("accelerator_type:")}
     )
-    return f"{cluster.describe()} ({', '.join([name, *kinds])})"
+    return f"{cluster.describe()} ({', '.join([processor(), *kinds])})"
 
 
 def _start_ray(options: Mapping[str, Any]) -> Any:

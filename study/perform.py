@@ -27,6 +27,7 @@ from study.redact import redacted
 from study.spec import TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
 from trainables.errors import UserError, words_of
+from trainables.machine import machine
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
@@ -108,9 +109,11 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             crew = me.timesheet.take()
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
-                    ray.get(me.desk.hand_over.remote(trial.key, (trial, outcome, crew, folder.exists())))
+                    content = (trial, outcome, crew, machine(), folder.exists())
+                    ray.get(me.desk.hand_over.remote(trial.key, content))
                 else:
-                    me.tell("record", **told(record_of(trial, recipe, outcome, crew, folder.exists()), outcome))
+                    record = record_of(trial, recipe, outcome, crew, machine(), folder.exists())
+                    me.tell("record", **told(record, outcome))
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
 
 

@@ -17,8 +17,16 @@ from trainables.recipe import Recipe
 from trainables.trial import TrialResult
 
 
-def record_of(trial: TrialSpec, recipe: Recipe, result: TrialResult, crew: Mapping[str, float], model: bool) -> Record:
-    """`crew`: the seconds of the trial's crew since the one before. `model`: whether its model was saved."""
+def record_of(
+    trial: TrialSpec,
+    recipe: Recipe,
+    result: TrialResult,
+    crew: Mapping[str, float],
+    machine: Mapping[str, str | bool | None],
+    model: bool,
+) -> Record:
+    """`crew`: the seconds of the trial's crew since the one before. `machine`: what its first worker computed on
+    (`trainables.machine`). `model`: whether its model was saved."""
     return Record(
         recipe=recipe.flat(),
         recipe_hash=recipe.hash,
@@ -31,6 +39,7 @@ def record_of(trial: TrialSpec, recipe: Recipe, result: TrialResult, crew: Mappi
         cost={**result.cost, "crew": dict(crew)},
         versions=versions(trial.sources),
         hardware=trial.hardware,
+        machine=dict(machine),
         data=result.data,
         checkpoint=f"{MODELS}/{trial.key}" if model else None,
         predictions=f"{PREDICTIONS}/{trial.key}.npz" if result.predictions else None,

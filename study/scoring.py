@@ -18,7 +18,7 @@ def score_apart(content: list[Any]) -> dict[str, Any]:
     from trainables.trial.finish import score
 
     torch.set_num_threads(1)
-    trial, unscored, crew, model = ray.get(content[0])
+    trial, unscored, crew, machine, model = ray.get(content[0])
     (recipe,) = recipes_of([trial])
     result = score(unscored)
-    return told(record_of(trial, recipe, result, crew, model), result)
+    return told(record_of(trial, recipe, result, crew, machine, model), result)

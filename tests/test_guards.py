@@ -162,6 +162,26 @@ def test_how_many_processors_there_are_is_no_matter(folder: Path):
     assert between(folder, SCL, BASELINE) == {"hardware", "precision"}
 
 
+def test_a_trials_own_machine_counts_not_its_clusters(folder: Path):
+    """A second node of the cluster makes no trial another one; a trial that ran on that node is another one."""
+    own = {"processor": "Xeon", "device": "H100", "bf16": True}
+    rewrite(folder, put(hardware="1 node, 8 CPUs, 1 GPU (Xeon, H100)", machine=own))
+    rewrite(folder, put(hardware="2 nodes, 16 CPUs, 2 GPUs (Xeon, H100, T4)", machine=own), SCL)
+    assert between(folder, SCL, BASELINE) == set()
+    rewrite(folder, put(machine={**own, "device": "T4", "bf16": False}), SCL)
+    assert between(folder, SCL, BASELINE) == {"hardware", "precision"}
+    (flag,) = found(folder, "hardware")
+    assert "T4, Xeon" in flag.sentence
+    rewrite(folder, put(machine={**own, "device": "A100"}), SCL)
+    assert between(folder, SCL, BASELINE) == {"hardware"}, "both trained in bf16"
+
+
+def test_an_older_record_on_the_same_machine_is_like_a_newer_one(folder: Path):
+    rewrite(folder, put(hardware="1 node, 2 CPUs, no GPU (Xeon)"))
+    rewrite(folder, put(machine={"processor": "Xeon", "device": None, "bf16": False}), SCL)
+    assert between(folder, SCL, BASELINE) == set()
+
+
 def test_another_protocol_is_said(folder: Path):
     rename(folder, SCL, evaluation__protocol="full")
     (flag,) = found(folder, "protocol")

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from trainables.encoders.model_card import README
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.trial import Reporter, TrialResult, Unscored
 from trainables.trial.finish import score
-from trainables.trial.measure import after_scoring
+from trainables.trial.measure import after_scoring, gpus_of
 from trainables.trial.run import run_trial, run_trials
 
 SECONDS = ("seconds", "train_seconds", "evaluation_seconds", "evaluating_seconds", "peak_memory_mb", "resumed_seconds")
@@ -147,3 +150,18 @@ def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatc
     held = after_scoring({"seconds": 10.0, "gpu_seconds": 20.0, "workers": 2}, 1.5, 2)
     assert held == {"seconds": 11.5, "gpu_seconds": 23.0, "workers": 2}
     assert after_scoring({"gpu_seconds": 20.0}, 1.5, 0) == {"gpu_seconds": 20.0}
+    assert after_scoring({"peak_memory_mb": 20.0}, 1.5, memory=30.0) == {"peak_memory_mb": 30.0}
+    assert after_scoring({"peak_memory_mb": 20.0}, 1.5, memory=10.0) == {"peak_memory_mb": 20.0}
+    assert after_scoring({"peak_memory_mb": None}, 1.5, memory=30.0) == {"peak_memory_mb": None}
+
+
+def test_a_share_of_a_gpu_counts_as_that_share(monkeypatch: pytest.MonkeyPatch):
+    """As Ray gave it to each worker: `--gpus-per-worker 0.25`."""
+    from study.perform import _workers
+
+    alone: Any = SimpleNamespace(count=1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert gpus_of(_workers(alone, 0.25)) == 0.25
+    assert gpus_of(dataclasses.replace(_workers(alone, 0.25), count=4)) == 1.0
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert gpus_of(_workers(alone, 0.0)) == 0.0

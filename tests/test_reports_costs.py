@@ -141,6 +141,10 @@ class TestComparable:
         ("changes", "said"),
         [
             ({"hardware": "8 GPUs"}, "they ran on 2 kinds of hardware (2 cores; 8 GPUs)"),
+            (
+                {"machine": {"processor": "Xeon", "device": "H100", "bf16": True}},
+                "they ran on 2 kinds of hardware (2 cores; H100, Xeon)",
+            ),
             ({"training": {"population": 8}}, "some trained in populations, of 8 trials: there a trial's seconds are"),
             ({"cost": {"seconds": 5.0, "workers": 4}}, "different numbers of workers (1 to 4 workers) or threads"),
         ],

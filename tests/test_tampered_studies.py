@@ -49,8 +49,8 @@ STUDY_FIELDS = {
 RECORD_FIELDS = {
     "recipe": "object", "recipe_hash": "text", "seed": "whole number", "status": "text", "scores": "object",
     "protocol": "text", "geometry": "object", "training": "object", "cost": "object", "versions": "object",
-    "hardware": "text", "data": "object", "checkpoint": "text or null", "predictions": "text or null",
-    "finished_at": "text", "scores.STS12": "object", "scores.STS12.spearman_wmean": "number",
+    "hardware": "text", "machine": "object", "data": "object", "checkpoint": "text or null",
+    "predictions": "text or null", "finished_at": "text", "scores.STS12": "object", "scores.STS12.spearman_wmean": "number",
     "training.steps": "number",
     "training.loss": "number", "cost.seconds": "number", "cost.crew": "object", "data.corpus": "object",
     "recipe.objective.temperature": "number", "recipe.optimisation.batch_size": "whole number",
@@ -77,6 +77,7 @@ EXTRA_RECORDS: tuple[tuple[str, Any], ...] = (
     ("training.rungs", [{"rung": 1}]), ("training.rungs", [None]), ("training.rungs", "x"), ("training.kept", []),
     ("data.overlap", {"MR": {"items": "3", "seen": 1}}), ("cost.crew", {"busy": "long"}),
     ("recipe.objective.temperature", 0.123), ("recipe.objective.colour", "red"), ("training.stopped", {"a": 1}),
+    ("machine", {"bf16": "yes"}), ("machine", {"device": 3}),
 )  # fmt: skip
 
 

@@ -331,6 +331,7 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     from reports.ledger import LEDGER, Ledger, Record
     from study.records import record_of, told
     from study.spec import TrialSpec
+    from trainables.machine import machine
 
     recipe = Recipe().override({"encoder.name": "scenes-small"})
     spec = TrialSpec(recipe.flat(), recipe.hash, 1, "row", {"CPU": 1}, 1, 1, None, "2 cores")
@@ -346,11 +347,13 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
             "overlap": {"MR": {"items": 3, "seen": 0}},
         },
     )
-    message = told(record_of(spec, recipe, result, {"busy": 1.5}, model=False), result)
+    message = told(record_of(spec, recipe, result, {"busy": 1.5}, machine(), model=False), result)
     assert message["card"] is None
     Ledger(tmp_path / LEDGER).write(Record(**message["record"]))
     (record,) = Ledger(tmp_path / LEDGER).read()
     assert record.geometry == result.geometry
+    assert record.machine == machine()
+    assert record.machine["processor"]
     assert record.data == result.data
     assert record.checkpoint is None
     assert record.cost["crew"] == {"busy": 1.5}

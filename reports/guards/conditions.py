@@ -244,9 +244,10 @@ def _code(record: Record) -> str | None:
 
 
 def _machine(record: Record) -> str | None:
-    """`no GPU, Intel Xeon` of `1 node, 2 CPUs, no GPU (Intel Xeon)`; any other text as it is."""
-    if not record.hardware:
-        return None
+    """The trial's own; of an older record its cluster's: `no GPU, Intel Xeon` of `1 node, 2 CPUs, no GPU (Intel Xeon)`,
+    any other text as it is."""
+    if record.machine or not record.hardware:
+        return record.ran_on or None
     found = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", record.hardware)
     return f"{'no GPU' if 'no' in found[1] else 'GPU'}, {found[2]}" if found else record.hardware
 
@@ -261,6 +262,8 @@ def _training_precision(record: Record) -> str | None:
     wish = str(record.recipe.get("optimisation.precision"))
     if wish != "auto":
         return wish
+    if record.machine:
+        return "bf16" if record.machine.get("bf16") else "fp32"
     return "fp32" if "no GPU" in record.hardware else f"auto on {_machine(record)}" if record.hardware else "auto"
 
 

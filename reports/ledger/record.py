@@ -51,14 +51,19 @@ class Record:
     also `planned_steps` (of a whole training) and `rungs`, its course: `[{"rung": 1, "step": 30, "seconds": 4.1,
     "tokens": 9120, "scores": {"sts": 61.2}}, ...]`, with the development scores by goal, in percent."""
     cost: dict[str, Any] = field(default_factory=dict)
-    """`seconds`, of them `train_seconds` and `evaluation_seconds`; `gpu_seconds`, `peak_memory_mb` (of the GPU where
-    there is one), `workers`, `threads`. `crew` has the seconds of the trial's workers since the trial before, by what
-    they did: `starting`, `busy` (training and encoding), `evaluating`, `waiting` (for the results to be written) and
-    `idle`. Older records lack it."""
+    """`seconds`, of them `train_seconds` and `evaluation_seconds`; `gpu_seconds` (a share of a GPU counts as that
+    share); `peak_memory_mb`: in MiB, the most that the trial's first worker took above what its process had before it,
+    of the GPU where there is one, else resident (`trainables.trial.peak`; None where the system cannot tell; older
+    records have all that the process ever had); `workers`, and the `threads` of each. `crew` has the seconds of the
+    trial's workers since the trial before, by what they did: `starting`, `busy` (training and encoding), `evaluating`,
+    `waiting` (for the results to be written) and `idle`. Older records lack it."""
     versions: dict[str, str] = field(default_factory=dict)
     """Of Python and packages; of this project's code and of plugins a digest."""
     hardware: str = ""
-    """One line for the report."""
+    """One line for the report: all of the cluster."""
+    machine: dict[str, Any] = field(default_factory=dict)
+    """What the trial's first worker computed on: `processor`, `device` (its GPU, or None) and `bf16` (whether that
+    computes in bf16). Older records lack it."""
     data: dict[str, Any] = field(default_factory=dict)
     """What was read: `corpus` and `senteval`, each with `source` and `fingerprint`; `heat_map` has its sentences;
     `encoder` has `name`, `fingerprint` (of the encoder without an adapter, as loaded) and `fresh` (names of parameters
@@ -70,6 +75,13 @@ class Record:
     """The file of predictions, within the results folder."""
     finished_at: str = ""
     """UTC in ISO format."""
+
+    @property
+    def ran_on(self) -> str:
+        """The machine in a few words; of an older record its whole cluster."""
+        if not self.machine:
+            return self.hardware
+        return f"{self.machine.get('device') or 'no GPU'}, {self.machine.get('processor')}"
 
     @property
     def key(self) -> str:

@@ -139,6 +139,9 @@ def _rungs(value: Any) -> Iterator[str]:
 
 
 def _data(record: Record) -> Iterator[str]:
+    for name, value in record.machine.items():
+        if not isinstance(value, bool if name == "bf16" else str | None):
+            yield f"machine.{name} is {'neither true nor false' if name == 'bf16' else 'no text'}"
     for kind in _KINDS:
         if kind in record.data and not isinstance(record.data[kind], Mapping):
             yield f"data.{kind} is no object"

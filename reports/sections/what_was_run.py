@@ -91,7 +91,7 @@ def _cost(records: Sequence[Record]) -> str:
         f"{number(hours('seconds'))} trial hours ({number(hours('train_seconds'))} training, "
         f"{number(hours('evaluation_seconds'))} evaluation), {number(hours('gpu_seconds'))} GPU hours"
     )
-    return said + (f", at most {number(peak, 0)} MB of memory" if peak else "")
+    return said + (f", at most {number(peak, 0)} MiB of memory a trial" if peak else "")
 
 
 def _workers_time(records: Sequence[Record]) -> str:
