@@ -60,5 +60,5 @@ class Aside(Relay):
                 method, arguments = self.events.get()
                 getattr(watcher, method)(*arguments)
                 self.done += 1
-        except Exception as error:
+        except BaseException as error:
             self.error = error
