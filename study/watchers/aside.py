@@ -25,7 +25,7 @@ class Aside(Relay):
         self.name = name
         self.events: queue.SimpleQueue[tuple[str, tuple[Any, ...]]] = queue.SimpleQueue()
         self.done = 0
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._work, args=(make,), daemon=True)
         self.thread.start()
 
