@@ -6,7 +6,9 @@ the shared temporary folder says counts only where no other user can have writte
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import socket
 import stat
 from pathlib import Path
@@ -76,9 +78,21 @@ def _written(file: Path) -> str | None:
             raise _not_believed(file, "it is no plain file in a folder")
         if not {state.st_uid, folder.st_uid} <= {0, os.getuid()}:
             raise _not_believed(file, "it, or its folder, belongs to somebody else")
-        if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        shared = state.st_mode & stat.S_IWGRP and not _is_private(state.st_gid, state.st_uid)
+        if shared or state.st_mode & stat.S_IWOTH:
             raise _not_believed(file, "others may write into it")
         return opened.read(1000).strip()
+
+
+def _is_private(group: int, user: int) -> bool:
+    """Whether the group is that user's alone: Ubuntu and Fedora give each user one of the same name, and let it write
+    whatever the user writes. Root has no such group."""
+    try:
+        owner, named = pwd.getpwuid(user), grp.getgrgid(group)
+    except KeyError:
+        return False
+    own = named.gr_name == owner.pw_name and owner.pw_gid == group
+    return user != 0 and own and set(named.gr_mem) <= {owner.pw_name}
 
 
 def _not_believed(file: Path, why: str) -> UserError:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,6 +41,11 @@ def belongs_to_another(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     else:
         other = path.lstat().st_uid + 1
         monkeypatch.setattr(os, "getuid", lambda: other)
+
+
+def share_with_a_group(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.chmod(0o664)
+    monkeypatch.setattr("grp.getgrgid", lambda gid: SimpleNamespace(gr_name="staff", gr_mem=[]))
 
 
 def link_to(path: Path) -> None:
@@ -78,13 +84,40 @@ def test_without_a_file_there_is_none(file: Path, monkeypatch: pytest.MonkeyPatc
     assert running_cluster() is None
 
 
+@pytest.mark.parametrize(
+    ("group", "believed"),
+    [(("me", []), True), (("me", ["me"]), True), (("me", ["other"]), False), (("staff", []), False)],
+)
+def test_a_users_own_group_is_nobody_else(
+    file: Path, group: tuple[str, list[str]], believed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under a umask of 002, as Ubuntu sets it."""
+    mine = os.getuid() or 12345
+    if os.getuid() == 0:
+        for path in (file, file.parent):
+            os.chown(path, mine, mine)
+        monkeypatch.setattr(os, "getuid", lambda: mine)
+    number = file.stat().st_gid
+    monkeypatch.setattr("pwd.getpwuid", lambda user: SimpleNamespace(pw_name="me", pw_gid=number))
+    monkeypatch.setattr("grp.getgrgid", lambda gid: SimpleNamespace(gr_name=group[0], gr_mem=group[1]))
+    file.chmod(0o664)
+    if believed:
+        assert running_cluster() == HERE
+    else:
+        with pytest.raises(UserError, match="others may write into it"):
+            running_cluster()
+    file.chmod(0o666)
+    with pytest.raises(UserError, match="others may write into it"):
+        running_cluster()
+
+
 UNTRUSTED: dict[str, tuple[Callable[[Path, pytest.MonkeyPatch], object], str]] = {
     "of another user": (belongs_to_another, "belongs to somebody else"),
     "in another user's folder": (
         lambda file, patch: belongs_to_another(file.parent, patch),
         "belongs to somebody else",
     ),
-    "that a group may write": (lambda file, patch: file.chmod(0o664), "others may write into it"),
+    "that a group may write": (share_with_a_group, "others may write into it"),
     "that all may write": (lambda file, patch: file.chmod(0o646), "others may write into it"),
     "behind a link": (lambda file, patch: link_to(file), "symbolic links"),
     "in a folder behind a link": (lambda file, patch: link_to(file.parent), "no plain file in a folder"),

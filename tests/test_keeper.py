@@ -422,6 +422,11 @@ class Broken(Watcher):
         raise ValueError("no\nnetwork")
 
 
+class Leaving(Watcher):
+    def tick(self) -> None:
+        raise SystemExit(0)
+
+
 def test_a_watcher_that_raises_is_left_out(
     place: Place, stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,6 +434,7 @@ def test_a_watcher_that_raises_is_left_out(
         raise RuntimeError("no key")
 
     WATCHERS.add(WatcherEntry("broken", lambda outlook: Broken(), "raises"))
+    WATCHERS.add(WatcherEntry("leaving", lambda outlook: Leaving(), "would end the process"))
     WATCHERS.add(WatcherEntry("unbuilt", unbuilt, "is never made"))
     WATCHERS.add(WatcherEntry("unasked", lambda outlook: None, "nobody asked for it"))
     stage = Stage(place, stage.seen)
@@ -439,6 +445,7 @@ def test_a_watcher_that_raises_is_left_out(
     assert capsys.readouterr().out.splitlines() == [
         "warning: unbuilt is left out from now on: RuntimeError: no key",
         "warning: broken is left out from now on: ValueError: no network",
+        "warning: leaving is left out from now on: SystemExit: 0",
     ]
     assert stage.seen.events == [("finished", trial.key)]
     assert stage.keeper.problem is None

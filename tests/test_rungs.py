@@ -61,7 +61,20 @@ class TestPlan:
         assert parse_rungs(str(plan)) == plan
 
     @pytest.mark.parametrize(
-        "text", ["", "1", "x", "share:0.5,1", "share:0,0.5", "steps:300,100", "minutes:1,2", "steps:", "tokens:inf"]
+        "text",
+        [
+            "",
+            "1",
+            "1001",
+            "10000000",
+            "x",
+            "share:0.5,1",
+            "share:0,0.5",
+            "steps:300,100",
+            "minutes:1,2",
+            "steps:",
+            "tokens:inf",
+        ],
     )
     def test_what_is_none_is_refused(self, text: str):
         with pytest.raises(UserError, match=rf"^--rungs '{text}' is neither a number of equal parts"):

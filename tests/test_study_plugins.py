@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from reports.ledger import PLUGINS, StudyInfo
+from reports.sections import SECTIONS
 from study.options import parse
 from study.plan import Plan, check_plan, decide, read_request
 from study.spec import SourceFile, TrialSpec, recipes_of, to_config
@@ -159,6 +160,37 @@ def test_no_plugin_ends_a_process_without_a_word(
     plugin.write_text(text + "\n")
     assert process(tmp_path, plugin) == 2
     assert re.fullmatch(rf"error: .*difficult\.py, {said}.*\n", capsys.readouterr().err)
+
+
+SECTION = """
+import sys
+from reports.sections import SECTIONS, Section
+
+def leave(results, pictures):
+    sys.exit(0)
+
+SECTIONS.add(Section("leaving", "Leaving", leave))
+"""
+
+
+def test_nor_does_what_it_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = tmp_path / "difficult.py"
+    plugin.write_text(f"# {tmp_path}{SECTION}")
+    try:
+        assert report_of(tmp_path, plugin) == 2
+    finally:
+        SECTIONS.remove("leaving")
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"error: .*difficult\.py, line 6: SystemExit: 0\n", said)
+
+
+def test_a_command_that_ends_by_itself_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    from reports.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        answer_user_errors(lambda: main(["--help"]))
+    assert ended.value.code == 0
+    assert "usage:" in capsys.readouterr().out
 
 
 def test_ctrl_c_while_a_plugin_runs_stays_ctrl_c(tmp_path: Path) -> None:

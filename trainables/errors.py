@@ -8,6 +8,7 @@ import os
 import re
 import reprlib
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 LONGEST = 1000
@@ -16,6 +17,9 @@ SHORT = 400
 """Characters of an error of others within a sentence at most."""
 SHOWN = 200
 """Characters of a wrong value that a sentence repeats at most."""
+
+OUTSIDE = "__outside__"
+"""In a module that was made of a plugin or a space file: that file's path."""
 
 _LISTED = 8
 _ORDINARY = re.compile(r"[\w .'#-]{1,60}")
@@ -40,7 +44,8 @@ def checked_arguments(arguments: Sequence[str] | None) -> list[str]:
 
 
 def answer_user_errors(main: Callable[[], int | None]) -> int:
-    """Run a command: a `UserError`, or a file that cannot be used, becomes one line on stderr and exit code 2."""
+    """Run a command: a `UserError`, a file that cannot be used, or a plugin that would end the process becomes one line
+    on stderr and exit code 2."""
     try:
         code = main() or 0
         sys.stdout.flush()
@@ -62,6 +67,15 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
             "`source .venv/bin/activate`, or `pip install -c constraints.txt -e .` into an environment of your own",
             file=sys.stderr,
         )
+        return 2
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        frames = [(frame.f_globals.get(OUTSIDE), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+        where = next((f"{path}, line {line}" for path, line in reversed(frames) if path), None)
+        if where is None:  # as argparse ends where it has printed the help
+            raise
+        print(f"error: {sentence(where)}: {unforeseen(error)}", file=sys.stderr)
         return 2
 
 

@@ -14,7 +14,7 @@ import traceback
 import types
 from pathlib import Path
 
-from trainables.errors import SHORT, UserError, reason, sentence, unforeseen
+from trainables.errors import OUTSIDE, SHORT, UserError, reason, sentence, unforeseen
 from trainables.files import check_plain
 
 _ran: dict[str, types.ModuleType] = {}
@@ -47,6 +47,7 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]  # two files of one name stay two modules
     module = types.ModuleType(f"{what}_{Path(path).stem}_{digest}")
     module.__file__ = path
+    setattr(module, OUTSIDE, path)
     sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
     try:
         code = compile(source, path, "exec", dont_inherit=True)

@@ -25,7 +25,7 @@ class Aside(Relay):
         self.name = name
         self.events: queue.SimpleQueue[tuple[str, tuple[Any, ...]]] = queue.SimpleQueue()
         self.done = 0
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._work, args=(make,), daemon=True)
         self.thread.start()
 
@@ -60,5 +60,5 @@ class Aside(Relay):
                 method, arguments = self.events.get()
                 getattr(watcher, method)(*arguments)
                 self.done += 1
-        except Exception as error:
+        except BaseException as error:
             self.error = error

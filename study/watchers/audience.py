@@ -16,7 +16,9 @@ class Audience(Relay):
         for name, entry in WATCHERS.items():
             try:
                 watcher = entry.build(outlook)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 _warn(name, error)
                 continue
             if watcher is not None:
@@ -26,10 +28,12 @@ class Audience(Relay):
         for name, watcher in list(self._watchers.items()):
             try:
                 getattr(watcher, event)(*arguments)
-            except Exception as error:  # what is shown never ends a study
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # what is shown never ends a study, not by `sys.exit()` either
                 del self._watchers[name]
                 _warn(name, error)
 
 
-def _warn(name: str, error: Exception) -> None:
+def _warn(name: str, error: BaseException) -> None:
     print(f"warning: {name} is left out from now on: {unforeseen(error)}", flush=True)
