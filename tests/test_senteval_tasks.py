@@ -17,6 +17,7 @@ import pytest
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
+from trainables.recipe import EvaluationConfig
 from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, retrieval, task_names
 from trainables.senteval.__main__ import table
 from trainables.senteval.read import read_task
@@ -24,6 +25,7 @@ from trainables.senteval.readers import READERS, Reader
 from trainables.senteval.scorers import SCORERS, Scorer
 from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.testing.tasks import ReaderContract, ScorerContract, TaskContract, bag_of_words
+from trainables.trial.evaluation import describe_senteval
 
 pytestmark = pytest.mark.xdist_group("senteval_tasks")  # one process makes what they share
 
@@ -418,8 +420,10 @@ def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) ->
         TASKS.add(scaled(tmp_path, low, high))
         try:
             result = evaluate(bag_of_words, tmp_path, ["mine_scaled"], "fast")
+            described = describe_senteval(EvaluationConfig(str(tmp_path), ("mine_scaled",)), result)["senteval"]
         finally:
             TASKS.remove("mine_scaled")
+        assert described["scales of scores"] == {"mine_scaled": f"{low} to {high}"}
         assert result.scales == {"mine_scaled": (low, high)}
         assert f"scores from {low} to {high}" in table(result, {})
         found[low, high] = {number: result.tasks["mine_scaled"][number] for number in SCORERS["relatedness"].numbers}

@@ -22,18 +22,24 @@ _BEFORE = {"MultiVectorMask": "mean_without_cls", "WeightedLayerPooling": "first
 
 
 def left_out(recipe: Recipe) -> list[str]:
-    """The modules that come after the model's transformer, but for a pooling that is the recipe's own. Empty where the
-    encoder is a plain transformer, or runs through all its modules."""
-    found: list[str] = []
-    if not ENCODERS[recipe.encoder.kind].pools:
-        return found
+    """The modules that come after the model's transformer, but for a pooling that is the recipe's own, and its prompt.
+    Empty where the encoder is a plain transformer, or runs through all its modules."""
     name, before = recipe.encoder.name, None
-    for module in _modules(name):
+    modules = _modules(name) if ENCODERS[recipe.encoder.kind].pools else []
+    if not modules:
+        return []
+    found = []
+    for module in modules:
         kind, path = str(module.get("type")).rpartition(".")[2], str(module.get("path"))
         before = _BEFORE.get(kind, before)
         mode = (before or pooling_mode(name, path)) if kind == "Pooling" else _BEFORE.get(kind)
         if kind != "Transformer" and mode != recipe.pooling.mode:
             found.append(f"{path} ({mode})" if mode else path)
+    settings = setting(name, "config_sentence_transformers.json", {})
+    prompts, usual = settings.get("prompts"), str(settings.get("default_prompt_name"))
+    prompt = prompts.get(usual) if isinstance(prompts, dict) else None
+    if prompt and prompt != recipe.encoder.query_prompt:
+        found.append(f"its prompt {shown(prompt)}")
     return found
 
 

@@ -115,7 +115,7 @@ def _foreign_modules(folder: Path) -> Missing | None:
 
 def _missing_on_hub(name: str, wanted: str) -> Missing | None:
     # It takes half a second to import, which a study of local models need not wait for.
-    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
     elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
@@ -125,7 +125,7 @@ def _missing_on_hub(name: str, wanted: str) -> Missing | None:
             return None
         if _unreachable:
             return _unreached(name), elsewhere
-        files = {item.rfilename for item in HfApi().model_info(name, timeout=10).siblings or ()}
+        files = _files(name)
     except HFValidationError:
         return f"{name!r} is neither a folder nor a hub id (owner/name)", f"name one, or {SCENES_ENCODER!r}"
     except RepositoryNotFoundError:
@@ -141,14 +141,26 @@ def _missing_on_hub(name: str, wanted: str) -> Missing | None:
 @functools.cache
 def from_hub(name: str, file: str) -> Path | None:
     """A small file of a model on the hub, fetched if need be; None where the model has none, or the hub is not
-    reached."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
+    reached, which is found out once in a process."""
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
-        return None if _unreachable else Path(hf_hub_download(name, file))
-    except (EntryNotFoundError, HfHubHTTPError, HFValidationError):  # the first also where the hub is not reached
+        found = try_to_load_from_cache(name, file)
+        if isinstance(found, str):
+            return Path(found)
+        return Path(hf_hub_download(name, file)) if not _unreachable and file in _files(name) else None
+    except (HFValidationError, HfHubHTTPError):
         return None
+    except Exception as error:  # as above
+        _unreachable.append(type(error).__name__)
+        return None
+
+
+def _files(name: str) -> set[str]:
+    from huggingface_hub import HfApi
+
+    return {item.rfilename for item in HfApi().model_info(name, timeout=10).siblings or ()}
 
 
 def _unreached(name: str) -> str:

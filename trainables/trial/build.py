@@ -98,7 +98,7 @@ def describe_encoder(
     recipe: Recipe, fingerprint: str, encoder: Encoder, model: StudyModel | None = None
 ) -> dict[str, Any]:
     """The encoder for the trial's record; `fresh`: names of the parameters that no checkpoint gave, those of the model
-    around it included; `left_out`: the modules of the model that it starts from which are no part of it."""
+    around it included; `left_out`: what the model that it starts from has beside it."""
     around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
     fresh = [*getattr(encoder, "fresh", ()), *around]
     gone = left_out(recipe)

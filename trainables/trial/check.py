@@ -102,7 +102,5 @@ def remarks(recipes: Sequence[Recipe]) -> list[str]:
 
 def _of_encoder(recipe: Recipe) -> list[str]:
     gone, name = left_out(recipe), recipe.encoder.name
-    said = (
-        f"encoder.name={name!r}: its modules {', '.join(gone)} are part neither of what is scored nor of what is saved"
-    )
+    said = f"encoder.name={name!r}: what is scored and saved leaves out {', '.join(gone)}"
     return [f"{said}; pooling.mode={recipe.pooling.mode} follows its transformer"] if gone else []
