@@ -9,6 +9,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import builtins
 import contextlib
+import functools
 import gc
 import shutil
 import signal
@@ -92,8 +93,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What is imported by now stays. The garbage collector need not look through its million objects again, a second
-    each time: a tenth of all that tests take, and a third of what the imports do."""
+    each time; and what a test leaves behind is looked for less often. All that is a fifth of what tests take."""
     gc.freeze()
+    gc.set_threshold(20_000)
     gc.enable()
 
 
@@ -102,6 +104,7 @@ def floats_are_summed_by_fsum() -> Iterator[None]:
     """Since Python 3.12 the built-in `sum` of floats ends in other digits than before, so our packages leave them to
     `math.fsum` and `statistics.fmean`, which answer alike on every version."""
 
+    @functools.wraps(BUILT_IN_SUM)  # PyTorch looks at its signature
     def checked(values: Any, /, start: Any = 0) -> Any:
         total = BUILT_IN_SUM(values, start)
         if type(total) is float and sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] in PACKAGES:

@@ -22,6 +22,7 @@ from study.options import parse
 from study.plan import decide, read_request
 from trainables import plugins
 from trainables.corpora.layouts import LAYOUTS
+from trainables.errors import answer_user_errors
 from trainables.fidelity import EVERYWHERE
 from trainables.objectives import OBJECTIVES
 from trainables.senteval.tasks import TASKS
@@ -30,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {
+COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "study/run.py": study.run.main,
     "-m trainables.corpora": trainables.corpora.__main__.main,
     "-m trainables.senteval": trainables.senteval.__main__.main,
@@ -41,7 +42,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 def run_here(words: list[str]) -> int:
     """A command in this process, where what it imports is there already."""
     name, arguments = (" ".join(words[1:3]), words[3:]) if words[1] == "-m" else (words[1], words[2:])
-    return COMMANDS[name](arguments)
+    return answer_user_errors(lambda: COMMANDS[name](arguments))
 
 
 @pytest.mark.ray

@@ -21,6 +21,7 @@ from trainables.errors import UserError
 SCRIPT = Path(gpu.__file__).with_suffix(".sh")
 
 
+@pytest.mark.slow
 def test_the_smoke_fills_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     gpu.main(["--smoke", "--out", str(tmp_path / "table.md")])
     written = (tmp_path / "table.md").read_text()

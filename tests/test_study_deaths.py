@@ -280,6 +280,7 @@ def apart(cluster: dict[str, str], tmp_path: Path) -> Iterator[Apart]:
         made.end()
 
 
+@pytest.mark.slow
 def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path) -> None:
     """No folder in common. A notice brings a checkpoint at once; then the machine is gone, the study waits, another
     machine comes, and the trial goes on there from the checkpoint. Its model, predictions and losses are all there."""
@@ -346,6 +347,7 @@ def test_a_crew_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(a
     assert record["training"]["resumed_seconds"] > 0
 
 
+@pytest.mark.slow
 def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str], tmp_path: Path) -> None:
     """A study whose results are a bucket's is killed by SIGKILL after its first trial, and goes on from another
     machine's empty cache; what was there is not written again. The row is SupMPN's, with its picture."""
