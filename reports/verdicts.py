@@ -5,7 +5,7 @@ All claims of a report are judged together: the chance that any of their verdict
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -60,11 +60,18 @@ class Compared:
     """What is compared."""
     hashes: tuple[str, str] = ("", "")
     """Of the two recipes."""
+    again: bool = False
+    """Whether an earlier comparison is of the same two recipes under other names: it is shown, and counts once."""
 
     @property
     def out(self) -> bool:
-        """Whether it takes no part in the verdict."""
+        """Whether it is kept out of the verdict."""
         return self.status in ("no input", "flagged", "one recipe")
+
+    @property
+    def counts(self) -> bool:
+        """Whether it takes part in the verdict."""
+        return not self.out and not self.again
 
     def decided(self, claim: Claim) -> Direction:
         """Which way it lies taken by itself at 95 %, without a correction for any other comparison."""
@@ -156,7 +163,9 @@ def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
     chances = [_chances(claim, items) for claim, items in zip(claims, compared, strict=True)]
     directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
     sizes = [_size_p(claim, items) for claim, items in zip(claims, compared, strict=True)]
-    adjusted = holm([*directions, *sizes])
+    tests = [_test(evidence, claim, items) for claim, items in zip(claims, compared, strict=True)]
+    sizes_tested = [(claim.stated, *test) for claim, test in zip(claims, tests, strict=True)]
+    adjusted = holm([*directions, *sizes], [*tests, *sizes_tested])
     found = [
         _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place])
         for place, (claim, items, both) in enumerate(zip(claims, compared, chances, strict=True))
@@ -189,6 +198,8 @@ def _compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
     paper = results.space.table(claim.table)
     figure = quantity(paper, paper.column(claim.column))
     found = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
+    pairs = [_recipes(evidence, item) for item in found]
+    found = [replace(item, again=pairs[place] in pairs[:place]) for place, item in enumerate(found)]
     if claim.smaller_in is not None:
         number, column = claim.smaller_in
         other = results.space.table(number)
@@ -230,6 +241,18 @@ def _published(evidence: Evidence, table: str, column: str, better: str, worse: 
     return None if first is None or second is None else first - second
 
 
+def _recipes(evidence: Evidence, item: Compared) -> tuple[str, ...]:
+    """The two recipes that are compared, copies as one; by name where one is missing."""
+    return tuple(map(evidence.results.once, item.hashes)) if all(item.hashes) else (item.better, item.worse)
+
+
+def _test(evidence: Evidence, claim: Claim, items: Sequence[Compared]) -> tuple[Hashable, ...]:
+    """What the claim asks of which recipes: claims for which it is the same are one test."""
+    figures = [None if item.figure is None else item.figure.key for item in items]
+    recipes = frozenset(zip((_recipes(evidence, item) for item in items), figures, strict=True))
+    return claim.relation, claim.points, claim.quantifier, recipes
+
+
 # Chances
 
 
@@ -239,7 +262,7 @@ def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | N
     Of m comparisons the claim needs n, and m - n + 1 against it refute it. Those that are missing, or have one seed,
     say nothing either way; the others alone may decide it, as one counterexample does where all must hold.
     """
-    taking_part = [item for item in items if not item.out]
+    taking_part = [item for item in items if item.counts]
     there = [_chance(claim, item) for item in taking_part if item.status == "compared"]
     if not there:
         return None
@@ -357,7 +380,7 @@ def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Ver
 def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
     """With `more_seeds`: those of the comparisons that would have to be decided, for the claim or against it."""
     claim = item.claim
-    taking_part = [one for one in item.compared if not one.out]
+    taking_part = [one for one in item.compared if one.counts]
     if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):
         return item
     bound = claim.points if claim.relation == "above" else -claim.points

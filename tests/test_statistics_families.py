@@ -190,3 +190,11 @@ def test_chance_seldom_looks_like_seeds_that_move_rows_together():
     """Exact whatever the spreads: an F test of the seeds would be wrong more often than it says here."""
     found = [seed_effect_p(trained(5, 4, together=0.0, seed=seed, spreads=(5.0, 0.1))) <= 0.05 for seed in range(300)]
     assert np.mean(found) < 0.09
+
+
+def test_several_p_of_one_test_are_one_test_with_the_largest():
+    assert holm([0.01, 0.02, 0.03, None], ["a", "a", "b", "b"]) == [pytest.approx(0.04)] * 2 + [
+        pytest.approx(0.04),
+        None,
+    ]
+    assert holm([0.01, 0.01, 0.03], ["a", "a", "b"]) == [pytest.approx(0.02)] * 2 + [pytest.approx(0.03)]

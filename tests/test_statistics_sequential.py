@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from benchmarks.racing import NOISES, WILD, false_verdict, noise_of, raced, winner_is_lost
-from reports.statistics.sequential import LOST, LOST_AT_WORST, WRONG, Entrant, looks, race_against, race_for_best
+from reports.statistics.sequential import (
+    LOST,
+    LOST_AT_WORST,
+    WRONG,
+    Entrant,
+    _learn,
+    looks,
+    race_against,
+    race_for_best,
+)
 
 STUDIES = 60
 
@@ -110,3 +119,12 @@ def test_of_two_goals_the_front_stays_and_the_beaten_leave() -> None:
         "one": "on the front", "other": "on the front", "beaten": "behind", "low": "behind"
     }  # fmt: skip
     assert max(course.seeds for course in courses.values()) < 10
+
+
+def test_copies_do_not_look_like_seeds_that_move_recipes_together() -> None:
+    """Three recipes of which each was asked for thrice: their spreads are those of three."""
+    scores = np.random.default_rng(3).normal(50, 1, (3, 6))
+    entrants = {f"{recipe}{copy}": Entrant(scores[recipe][:, None]) for copy in range(3) for recipe in range(3)}
+    known: dict[str, tuple[np.ndarray, int]] = {}
+    _learn(known, entrants, [*entrants], 6)
+    assert [known[f"{recipe}2"][0][0] for recipe in range(3)] == pytest.approx(scores.var(axis=1, ddof=1))

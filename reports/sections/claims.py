@@ -198,8 +198,9 @@ def _refuted(item: Judged) -> list[str]:
 
 def _so_far(item: Judged) -> list[str]:
     """How many comparisons are decided each by itself."""
-    ways = Counter(one.decided(item.claim) for one in item.compared)
-    total = len(item.compared)
+    once = [one for one in item.compared if not one.again]
+    ways = Counter(one.decided(item.claim) for one in once)
+    total = len(once)
     decided = [f"{ways[way]} of {total} decided {way}" for way in ("as claimed", "against") if ways[way]]
     return [f"so far {' and '.join(decided) or 'none decided'}"]
 

@@ -165,7 +165,7 @@ def _other(results: Results) -> str:
 def _said(results: Results, goals: Sequence[Goal], points: Sequence[Point]) -> str:
     rows = sum(bool(point.name) for point in points)
     tried = len(_tried(results))
-    short = tried - len(points) - len(results.above_limits)
+    short = tried - len(points) - len({*map(results.once, results.above_limits)})
     costs = any(goal.cost for goal in goals)
     named = " and ".join(goal.label + ", the lower the better" * goal.lower_is_better for goal in goals)
     every = {1: "it", 2: "both goals"}.get(len(goals), "every goal")

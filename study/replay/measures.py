@@ -69,6 +69,11 @@ class Yardstick:
         variance = squares / (counts[counts > 1] - 1).sum()
         return float(np.sqrt(variance / np.median(counts[counts > 0])))
 
+    @property
+    def near(self) -> int:
+        """How many recipes' true values lie at most one such error below that of the whole record's pick."""
+        return int((self.truth[self.best, 0] - self.truth[self._complete, 0] <= self.error).sum())
+
     @functools.cached_property
     def reference(self) -> np.ndarray:  # (goals,)
         """The median recipe's true value in each goal: the corner from which a hypervolume is taken."""

@@ -120,7 +120,11 @@ def said(compared: Compared) -> str:
         "nearest to what it asks for; one that was run already counts among its recipes, but is not run again.",
     ]
     if compared.one_goal:
-        error = f"here {number(yardstick.error)}" if math.isfinite(yardstick.error) else "unknown with one seed"
+        error = (
+            f"here {number(yardstick.error)}, and {yardstick.near:,} of the recorded recipes are so near"
+            if math.isfinite(yardstick.error)
+            else "unknown with one seed"
+        )
         sentences.append(
             f"Regret: how many points of {recorded.goals[0]} (test, mean over all recorded seeds) the search's pick "
             "lies below the recipe that the whole record would pick. Within 1 SE: the share of repeats whose regret is "
