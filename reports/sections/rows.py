@@ -52,12 +52,15 @@ def _independent(results: Results) -> str:
         item.gain and item.gain.items_variance is not None for board in evidence.boards for item in board.standings
     ):
         return ""
-    tasks = listed([text(task) for task in evidence.ungrouped])
-    unknown = (
-        f" What the items of {tasks} share (a document, in older trials also a sentence) is not known: they count as "
-        "independent, so intervals are too narrow where they are not."
-    )
-    return "Test pairs that share a sentence are drawn together." + unknown * bool(tasks)
+    alone = evidence.ungrouped
+    every = {task for board in evidence.boards for task, _ in board.quantity.weights}
+    said = ["Test pairs that share a sentence are drawn together."] if every > {*alone} else []
+    if alone:
+        said.append(
+            f"What the items of {listed([text(task) for task in alone])} share (a document, in older trials also a "
+            "sentence) is not known: they count as independent, so intervals are too narrow where they are not."
+        )
+    return " ".join(said)
 
 
 def how_to_read(boards: tuple[Board, ...]) -> str:
