@@ -23,10 +23,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 from scipy.stats import rankdata
 
+from reports.looks import share
+from reports.statistics.collapse import collapsed
 from reports.statistics.comparison import Comparison, compare, interaction, items_part
 from reports.statistics.equivalence import tost
 from reports.statistics.families import best_set, holm, rank_intervals
-from reports.statistics.influence import accuracy_effects, correlation_effects
+from reports.statistics.influence import accuracy_effects, correlation_effects, group_effects
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import pooled_spread, power
 from reports.statistics.sample import Array, Sample
@@ -34,11 +36,13 @@ from reports.statistics.spreads import common_spread
 
 Figure = Literal["accuracy", "spearman"]
 ALPHA = 0.05
-FOLDS = 10
+FOLDS, MOST = 10, 10
 MARGIN = 6.0
 """Points; a gain at the very edge of it must not be called equivalent."""
 SEED = 2
 """Of the made-up studies. The methods were chosen on those of other seeds, so what is measured here was not tuned."""
+CHANCE = 50.0
+"""What a collapsed training scores."""
 ITEMS_ERROR, QUIET = 0.85, 0.15
 """Points: a gain's standard error over 1,000 items, and a spread over seeds that is small beside it."""
 LATER = 12
@@ -58,6 +62,10 @@ class Kind:
     together: float = 0.0
     """The share of the variance over seeds that is one seed moving all rows alike."""
     folds: int | None = None
+    collapses: float = 0.0
+    """How often a seed of a row, not of the baseline, scores at chance; the truth is that of the others."""
+    together_items: int = 1
+    """So many items are drawn together: half of what makes an item easy is common to them."""
     unlike: float = 0.1
     """The share of the variance over items that is a recipe's own; half as much is that of each of its seeds."""
 
@@ -84,6 +92,9 @@ def _kinds() -> Iterator[Kind]:
     yield Kind("STS, nulls", (70.0,) * 5, five, (3,) * 5, **sts)  # type: ignore[arg-type]
     yield Kind("STS, one planted", (70.0,) * 4 + (77.0,), five, (3,) * 5, **sts)  # type: ignore[arg-type]
     yield Kind("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5, **sts)  # type: ignore[arg-type]
+    yield Kind("one seed of ten collapses", nulls, (0.5,) * 5, (5,) * 5, collapses=0.1)
+    for items in (200, 1000):
+        yield Kind(f"{items} items in tens", nulls, (0.3,) * 5, (3,) * 5, items=items, together_items=10)
     for times, rows, seeds in itertools.product((2.0, 4.3), (4, 17), (2, 3, 5)):
         name = f"{rows} rows scatter {times:g} items' errors, {seeds} seeds"
         spreads = (QUIET, *(times * ITEMS_ERROR,) * rows)
@@ -142,6 +153,34 @@ class Found:
     paired: Rate = field(default_factory=Rate)
     old: Rate = field(default_factory=Rate)
     """The control's false verdicts."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """What came of looking after each of so many seeds, from `first` to 10, and of stopping at the first verdict."""
+
+    first: int
+    shared: Rate = field(default_factory=Rate)
+    """Of reports with any verdict at any look, each look with its share of the level."""
+    whole: Rate = field(default_factory=Rate)
+    """The control: each look with the whole level."""
+
+    def __str__(self) -> str:
+        return f"| after each of {self.first} to {MOST} seeds | {self.shared} | {self.whole} |"
+
+
+def look_again(first: int, studies: int) -> Again:
+    """Studies of five equal rows that are extended seed by seed. Deterministic."""
+    found = Again(first)
+    for number in range(studies):
+        study = Study(KINDS["5 rows, nulls"], np.random.default_rng([SEED, number, first]))
+        least = []
+        for seeds in range(first, MOST + 1):
+            adjusted = holm([gain.p for gain in _gains(study.samples((seeds,) * 5))])
+            least.append(min(p for p in adjusted if p is not None))
+        found.whole.add([min(least) <= ALPHA])
+        found.shared.add([any(p <= ALPHA * share(look) for look, p in enumerate(least, 1))])
+    return found
 
 
 def row_of_table(name: str, found: Found) -> str:
@@ -249,12 +288,20 @@ class Study:
     def __init__(self, kind: Kind, random: np.random.Generator) -> None:
         self.kind, self.random = kind, random
         rows, items = len(kind.truths), kind.items
-        self.easy = random.standard_normal(items)  # how easy an item is for everyone
-        self.own = random.standard_normal((rows, items))  # and for each recipe beyond that
+        self.easy = self._over_items()  # how easy an item is for everyone
+        self.own = np.stack([self._over_items() for _ in range(rows)])  # and for each recipe beyond that
         self.gold = random.standard_normal(items)
         self.common = random.standard_normal(LATER)  # how each seed moves all rows
         self.training = random.standard_normal(rows)  # how lucky a recipe was with the items that folds trained on
         self.rows: list[list[tuple[float, Array]]] = [[] for _ in range(rows)]
+
+    def _over_items(self) -> Array:
+        """(items,) Standard normal; those that are drawn together are correlated by a half."""
+        items, size = self.kind.items, self.kind.together_items
+        own = self.random.standard_normal(items)
+        if size == 1:
+            return own
+        return math.sqrt(0.5) * (own + np.repeat(self.random.standard_normal(items // size), size))
 
     def samples(self, seeds: Sequence[int]) -> list[Sample]:
         """Of every row that has any seeds, with so many of them; those drawn before are kept."""
@@ -265,8 +312,10 @@ class Study:
             drawn = self.rows[row]
             while len(drawn) < count:
                 drawn.append(self._score(row, len(drawn)))
-            values, effects = zip(*drawn[:count], strict=True)
-            samples.append(Sample(np.array(values), tuple(range(count)), False, np.stack(effects), "made up"))
+            values, effects = (np.stack(part) for part in zip(*drawn[:count], strict=True))
+            kept = ~collapsed(values, CHANCE)
+            seeds = tuple(int(seed) for seed in np.flatnonzero(kept))
+            samples.append(Sample(values[kept], seeds, False, effects[kept], "made up"))
         return samples
 
     def _score(self, row: int, seed: int) -> tuple[float, Array]:
@@ -276,12 +325,15 @@ class Study:
             math.sqrt(kind.together) * self.common[seed] + math.sqrt(1 - kind.together) * self.random.standard_normal()
         )
         truth = (kind.truths[row] + kind.spreads[row] * moved) / 100
+        if row and kind.collapses and self.random.random() < kind.collapses:
+            truth = CHANCE / 100
         luck = math.sqrt(1 - 1.5 * kind.unlike) * self.easy + math.sqrt(kind.unlike) * self.own[row]
-        luck = luck + math.sqrt(kind.unlike / 2) * self.random.standard_normal(kind.items)
+        luck = luck + math.sqrt(kind.unlike / 2) * self._over_items()
         if kind.figure == "accuracy":
             hits = luck < ndtri(truth)
             shared = _shared_training(kind) * self.training[row] if kind.folds else 0.0
-            return 100 * float(hits.mean()) + shared, accuracy_effects(hits, kind.folds)
+            effects = accuracy_effects(hits, kind.folds)
+            return 100 * float(hits.mean()) + shared, self._in_groups(effects)
         slope = float(np.interp(truth, *_slopes()))
         cosines = slope * self.gold + math.sqrt(1 - slope**2) * luck
         parts = _parts(kind.items)
@@ -290,6 +342,11 @@ class Study:
         scores = [_spearman(cosines[part], gold[part]) for part in parts]
         score = 100 * float(np.average(scores, weights=sizes))
         return score, correlation_effects(cosines, gold, sizes, "spearman", "wmean")
+
+    def _in_groups(self, effects: Array) -> Array:
+        found = group_effects(effects, np.arange(self.kind.items) // self.kind.together_items)
+        assert found is not None
+        return found
 
 
 def _parts(items: int) -> list[slice]:
@@ -345,6 +402,10 @@ def main(arguments: list[str]) -> None:
     for name in [options.only] if options.only else KINDS:
         found = calibrate(KINDS[name], options.studies)
         print(row_of_table(name, found), flush=True)
+    if not options.only:
+        print("\n| looked at | any false verdict | each look with the whole level |\n| --- | ---: | ---: |")
+        for first in (3, 2):
+            print(look_again(first, options.studies), flush=True)
     print(
         f"\nPercent, with Monte Carlo errors; {options.studies} studies a kind, "
         f"{(time.perf_counter() - started) / 60:.1f} minutes."

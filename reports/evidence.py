@@ -22,6 +22,7 @@ from reports.markdown import count
 from reports.more_seeds import in_words, more_seeds
 from reports.quantity import Quantity, quantity
 from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
+from reports.statistics.collapse import collapsed
 from reports.statistics.families import can_be_judged
 from reports.statistics.influence import mcnemar
 from reports.statistics.pairing import pair_by_seed, same_seeds
@@ -29,6 +30,7 @@ from reports.statistics.power import Spread, pooled_spread
 from reports.statistics.sample import pairable
 from reports.statistics.sequential import looks
 from reports.statistics.spreads import Common, common_spread
+from trainables.senteval.tasks import TASKS
 
 if TYPE_CHECKING:
     from reports.ledger import Record
@@ -71,6 +73,8 @@ class Standing:
     """The best and the worst rank that the data allow at 95 %, all rows at once."""
     copy_of: str = ""
     """The label of the row that this one is a copy of and is counted with; empty for the row that counts."""
+    collapsed: int = 0
+    """Under so many seeds more its training collapsed; the sample, and all that follows from it, is without them."""
     lost: tuple[tuple[str, float], ...] = ()
     """The tasks that it loses, each with its gain."""
     published: float | None = None
@@ -108,7 +112,7 @@ class Evidence:
         self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
         self._paired: dict[Any, bool] = {}
         self._spreads: dict[Any, tuple[Spread | None, Common]] = {}
-        self._named: dict[tuple[str, str], bool] = {}
+        self._known: dict[tuple[str, str], tuple[bool, bool]] = {}
 
     @classmethod
     def of(cls, results: Results) -> Evidence:
@@ -129,7 +133,8 @@ class Evidence:
     def sample(self, recipe_hash: str, figure: Quantity) -> Sample | None:
         """A recipe's figure under every seed that has it, with the effects of the test items where all seeds kept them.
 
-        Of the study's protocol only. None where no seed has it.
+        Of the study's protocol only, and without seeds under which training collapsed (`collapses`). None where no seed
+        has it.
         """
         key = (recipe_hash, figure.key)
         if key not in self._samples:
@@ -140,7 +145,8 @@ class Evidence:
         valued = [
             (record, value)
             for record in self.results.recipes.get(recipe_hash, [])
-            if (value := figure.of(record.scores)) is not None
+            if record.seed not in self.collapses.get(recipe_hash, ())
+            and (value := figure.of(record.scores)) is not None
         ]
         if not valued:
             return None
@@ -155,6 +161,19 @@ class Evidence:
             items=known[0][1] if same else "",
         )
 
+    @cached_property
+    def collapses(self) -> dict[str, list[int]]:
+        """By recipe hash the seeds under which its training collapsed, in any of the figures that sum the study up."""
+        found: dict[str, set[int]] = {}
+        for recipe_hash in self.results.trained:
+            for figure in self.figures:
+                records = self.results.recipes[recipe_hash]
+                valued = [(one.seed, value) for one in records if (value := figure.of(one.scores)) is not None]
+                if valued:
+                    fell = collapsed([value for _, value in valued], chance_of(figure))
+                    found.setdefault(recipe_hash, set()).update(valued[place][0] for place in np.flatnonzero(fell))
+        return {recipe_hash: sorted(seeds) for recipe_hash, seeds in found.items() if seeds}
+
     def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:
         """(items,) of all tasks, one after the other, each times its weight; None where a part cannot be told.
 
@@ -162,20 +181,30 @@ class Evidence:
         """
         by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
-            found = self.results.predictions.effects(record, task, number, named=self._are_named(task, number))
+            named, grouped = self._items_known(task, number)
+            found = self.results.predictions.effects(record, task, number, named=named, grouped=grouped)
             if found is None:
                 return None
             effect, items = np.float32(weight) * found[0], found[1]
             by_items[items] = by_items[items] + effect if items in by_items else effect
         return np.concatenate(list(by_items.values())), " ".join(by_items)
 
-    def _are_named(self, task: str, number: str) -> bool:
-        """Whether every trial that kept these predictions says which items they are of; older ones do not."""
-        if (task, number) not in self._named:
-            predictions = self.results.predictions
-            records = [record for records in self.results.recipes.values() for record in records]
-            self._named[task, number] = not any(predictions.names(record, task, number) is False for record in records)
-        return self._named[task, number]
+    def _items_known(self, task: str, number: str) -> tuple[bool, bool]:
+        """Whether every trial that kept these predictions says which items they are of, and which of these are drawn
+        together; older ones do not."""
+        if (task, number) not in self._known:
+            kept, records = self.results.predictions, [one for own in self.results.recipes.values() for one in own]
+            self._known[task, number] = (
+                not any(kept.names(record, task, number) is False for record in records),
+                not any(kept.groups(record, task, number) is False for record in records),
+            )
+        return self._known[task, number]
+
+    @property
+    def ungrouped(self) -> list[str]:
+        """The tasks of the boards whose items count as independent, since what they share is not known."""
+        parts = [part for board in self.boards for part in sorted(board.quantity.weights)]
+        return list(dict.fromkeys(task for task, number in parts if not self._items_known(task, number)[1]))
 
     # Comparisons
 
@@ -325,6 +354,7 @@ class Evidence:
                     in_best_set=best.get(first),
                     ranks=ranks.get(first),
                     copy_of="" if first == label else first,
+                    collapsed=len(self.collapses.get(key, ())),
                     lost=lost,
                     published=self._published(figure, label),
                 )
@@ -426,6 +456,16 @@ def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> 
         if label != start and all((label, other) in free for other in group):
             group.append(label)
     return group
+
+
+def chance_of(figure: Quantity) -> float:
+    """What guessing scores in the figure, in points; 0 for a correlation, and where it is not known."""
+    known = {(task, number): TASKS[task].chance for task, number in figure.weights if task in TASKS}
+    return math.fsum(
+        weight * (known.get((task, number)) or 0.0)
+        for (task, number), weight in figure.weights.items()
+        if number.endswith("accuracy")
+    )
 
 
 def _verdict(gain: Comparison | None, p_holm: float | None, blocked: bool) -> Verdict:

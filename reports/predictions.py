@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from reports.ledger import PREDICTIONS, Record
-from reports.statistics.influence import Correlation, Over, accuracy_effects, correlation_effects, f1_effects
+from reports.statistics.influence import (
+    Correlation,
+    Over,
+    accuracy_effects,
+    correlation_effects,
+    f1_effects,
+    group_effects,
+)
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import TASKS
@@ -40,6 +47,8 @@ class Kept:
     """(items,) What the trained regressor predicted, of a relatedness task."""
     named: str
     """The digest of the items' texts that the trial wrote; empty in older files."""
+    groups: Array | None = None
+    """(items,) The number of each item's group: pairs that share a sentence. None where the file does not say."""
 
     @property
     def by_gold(self) -> str:
@@ -62,8 +71,12 @@ class Predictions:
         self._again: dict[tuple[str, str], dict[str, float]] = {}
         self._effects: dict[tuple[str, str, str], Array | None] = {}
 
-    def effects(self, record: Record, task: str, number: str, *, named: bool = True) -> tuple[Array, str] | None:
+    def effects(
+        self, record: Record, task: str, number: str, *, named: bool = True, grouped: bool = True
+    ) -> tuple[Array, str] | None:
         """(items,) float32 effects of the items on that number, in points, and a digest that names the items.
+
+        `grouped`: items that are drawn together count as one, where the file says which these are.
 
         None where they cannot be told: nothing was kept, the number is of a classifier's development part or of
         retrieval, or the predictions are not those that the ledger's number was made of. The digest is that of the
@@ -77,7 +90,11 @@ class Predictions:
             return None
         part = _part(task, number)
         kept = self._of(record)[part]
-        return effects, f"{part} {(kept.named if named else '') or kept.by_gold}"
+        name = f"{part} {(kept.named if named else '') or kept.by_gold}"
+        if not grouped or kept.groups is None:
+            return effects, name
+        together = group_effects(effects, kept.groups)
+        return None if together is None else (together.astype(np.float32), f"{name} in groups")
 
     def _effects_of(self, record: Record, task: str, number: str) -> Array | None:
         kept = self._of(record).get(_part(task, number))
@@ -90,16 +107,24 @@ class Predictions:
     def hits(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) Whether each was answered rightly, of an accuracy on one test part; None of anything else.
 
-        Answers from several folds hang together, so they are not told one by one.
+        Answers from several folds hang together, and so do those of items that are drawn together: they are not told
+        one by one.
         """
         kept = self._of(record).get(task)
         plain = number == "test_accuracy" and _folds(record, task) is None
+        if kept is not None and kept.groups is not None and len(np.unique(kept.groups)) < len(kept.groups):
+            return None
         return kept.predicted == kept.gold if kept is not None and plain and self.fits(record, task) else None
 
     def names(self, record: Record, task: str, number: str) -> bool | None:
         """Whether the file says itself which items these are; None where nothing was kept."""
         kept = self._of(record).get(_part(task, number))
         return None if kept is None else bool(kept.named)
+
+    def groups(self, record: Record, task: str, number: str) -> bool | None:
+        """Whether the file says which items are drawn together; None where nothing was kept."""
+        kept = self._of(record).get(_part(task, number))
+        return None if kept is None else kept.groups is not None
 
     def has(self, record: Record, task: str) -> bool:
         """Whether the task's predictions were kept and can be read."""
@@ -191,16 +216,17 @@ def _kept(arrays: Mapping[str, Array], task: str) -> Kept | None:
     predicted, gold = _numbers(arrays[task]), _numbers(arrays[f"gold.{task}"])
     parts = arrays.get(f"parts.{task}", np.array([gold.size]))
     regressed, named = arrays.get(f"regressed.{task}"), arrays.get(f"items.{task}")
-    numeric = [array for array in (predicted, gold, parts, regressed) if array is not None]
+    groups = arrays.get(f"groups.{task}")
+    numeric = [array for array in (predicted, gold, parts, regressed, groups) if array is not None]
     if any(array.dtype.kind not in "iuf" or array.ndim != 1 for array in numeric):
         return None
-    if not len(gold) or any(len(array) != len(gold) for array in (predicted, regressed) if array is not None):
+    if not len(gold) or any(len(array) != len(gold) for array in (predicted, regressed, groups) if array is not None):
         return None
     if parts.dtype.kind == "f" or (parts < 1).any() or parts.sum() != len(gold):
         return None
     if not all((np.abs(array.astype(float)) < LARGEST).all() for array in numeric):
         return None
-    return Kept(predicted, gold, parts, regressed, "" if named is None else str(named))
+    return Kept(predicted, gold, parts, regressed, "" if named is None else str(named), groups)
 
 
 def _numbers(array: Array) -> Array:

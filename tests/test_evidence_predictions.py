@@ -15,6 +15,8 @@ from reports.made_up import with_predictions
 from reports.predictions import Predictions
 from reports.results import Results
 from tests.populations import Population, write
+from trainables.senteval.examples import Split
+from trainables.senteval.items import groups
 from trainables.senteval.tasks import GROUPS
 
 RECORD = Record({}, "0" * 12, 0)
@@ -187,6 +189,41 @@ def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: P
     found = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
     assert found is not None
     assert found.basis == "seeds and items"
+
+
+def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
+    small = Population(rows=("SBERT baseline", "3p3n-Augment"), seeds=2, items=40, tasks=GROUPS["sts"])
+    results = write(small.study(1), tmp_path)
+    hashes = [results.info.row_hashes[label] or "" for label in small.rows or ()]
+
+    def found() -> tuple[int, list[str]]:
+        evidence = Evidence.of(Results.load(tmp_path))
+        comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
+        assert comparison is not None
+        assert comparison.basis == "seeds and items"
+        sample = evidence.sample(hashes[0], evidence.figures[0])
+        assert sample is not None
+        assert sample.effects is not None
+        return sample.effects.shape[1], evidence.ungrouped
+
+    assert found() == (5 * 40, list(small.tasks))
+    files = sorted((tmp_path / PREDICTIONS).iterdir())
+    for path in files:
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        np.savez(path, **arrays, **{f"groups.{task}": np.arange(40) // 4 for task in small.tasks})  # type: ignore[arg-type]
+    assert found() == (5 * 10, [])
+    with np.load(files[0]) as file:
+        arrays = {name: file[name] for name in file.files if not name.startswith("groups.")}
+    np.savez(files[0], **arrays)  # one trial of before, which does not say: all items count by themselves again
+    assert found() == (5 * 40, list(small.tasks))
+
+
+def test_a_pair_belongs_to_its_sentence_that_more_pairs_have():
+    split = Split(["a man", "a man", "no one", "a dog", "b"], ["x", "y", "a man", "x", "c"], np.zeros(5))
+    assert groups([split]).tolist() == [0, 0, 0, 1, 2]
+    assert groups([split, split]).tolist() == [0, 0, 0, 1, 2] * 2
+    assert groups([Split(["alone"], None, np.zeros(1))]) is None
 
 
 def test_other_items_do_not_pair(tmp_path: Path):

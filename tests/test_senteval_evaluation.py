@@ -219,7 +219,8 @@ def test_what_is_kept_tells_how_to_pair_two_trials(corpus: Path, whole: Evaluati
         *(f"items.{name}" for name in TASKS),
         *(f"parts.{name}" for name in GROUPS["sts"]),
         *(f"regressed.{name}" for name in related),
-        *(f"{kind}dev.{name}" for kind in ("", "gold.", "items.") for name in related),
+        *(f"{kind}dev.{name}" for kind in ("", "gold.", "items.", "groups.") for name in related),
+        *(f"groups.{name}" for name in (*GROUPS["sts"], *related, "MRPC", "SNLI", "SICKEntailment")),
     }
     assert len({whole.kept[f"items.{name}"].item() for name in TASKS}) == len(TASKS)
     # Spearman and its weighted mean over sub-corpora follow from what is kept alone.

@@ -235,7 +235,7 @@ def test_a_plugin_adds_a_kind_and_a_layout(tmp_path: Path) -> None:
         SCORERS.remove("alike")
         READERS.remove("triples")
     assert result.tasks["triples"]["agreement"] == pytest.approx(200 / 3)
-    assert {*result.kept} == {"triples", "gold.triples", "items.triples"}
+    assert {*result.kept} == {"triples", "gold.triples", "items.triples", "groups.triples"}
 
 
 PLUGIN = """

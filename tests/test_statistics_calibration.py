@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.calibration import FOLDS, KINDS, Found, Kind, Study, calibrate, main
+from benchmarks.calibration import FOLDS, KINDS, Found, Kind, Study, calibrate, look_again, main
 from reports.statistics.comparison import compare, interaction, items_part
 
 STUDIES = 40
@@ -62,6 +62,33 @@ def test_folds_need_their_correction():
             misses += abs(found.gain) > 1.96 * found.error.deviation
             plain += abs(found.gain) > 1.96 * np.sqrt(uncorrected)
     assert plain > 1.3 * misses
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "17 rows scatter 4.3 items' errors, 2 seeds",
+        "4 rows scatter 4.3 items' errors, 3 seeds",
+        "one of 4 rows scatters, 3 seeds",
+    ],
+)
+def test_rows_that_scatter_more_than_the_baseline(name):
+    """By Satterthwaite's degrees and each row's own spread, 27 and 9 % of such reports held a false verdict."""
+    found = calibrate(KINDS[name], STUDIES)
+    assert found.false_verdicts.value <= 0.12
+    assert found.covered.value > 0.9
+    assert found.large.value > 0.1  # and still something is found
+
+
+def test_items_in_clusters_and_collapses():
+    sound(calibrate(KINDS["200 items in tens"], STUDIES))
+    sound(calibrate(KINDS["one seed of ten collapses"], STUDIES))
+
+
+def test_looking_again_spends_the_level_once():
+    found = look_again(2, 60)
+    assert found.shared.value <= 0.08
+    assert found.whole.value > found.shared.value
 
 
 def test_the_table_is_markdown(capsys):

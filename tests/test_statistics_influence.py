@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from reports.statistics.influence import accuracy_effects, correlation_effects, f1_effects, mcnemar
+from reports.statistics.influence import accuracy_effects, correlation_effects, f1_effects, group_effects, mcnemar
 
 Array = np.ndarray
 SIZES = [40, 150, 310]
@@ -167,3 +167,27 @@ def test_mcnemar_as_statsmodels_has_it():
     first, second = random.random(300) < 0.8, random.random(300) < 0.7
     table = [[(first & second).sum(), (first & ~second).sum()], [(~first & second).sum(), (~first & ~second).sum()]]
     assert mcnemar(first, second) == pytest.approx(tables.mcnemar(table, exact=True).pvalue)
+
+
+def test_items_that_are_drawn_together_count_as_one():
+    """Fifteen premises of ten pairs each: the variance over items is that of fifteen draws."""
+    random, groups, size = np.random.default_rng(0), 15, 10
+    together = np.repeat(np.arange(groups), size)
+    means, alone, grouped = [], [], []
+    for _ in range(2000):
+        hits = np.repeat(random.random(groups), size) > random.random(groups * size) * 0.2 + 0.3
+        means.append(100 * hits.mean())
+        effects = accuracy_effects(hits)
+        alone.append((effects**2).sum())
+        found = group_effects(effects, together[::-1])
+        assert found is not None
+        assert found.shape == (groups,)
+        grouped.append((found**2).sum())
+    assert np.mean(grouped) == pytest.approx(np.var(means), rel=0.1)
+    assert np.mean(alone) < 0.3 * np.var(means)
+
+
+def test_groups_of_one_change_nothing_and_one_group_tells_nothing():
+    effects = np.random.default_rng(0).normal(size=6)
+    assert group_effects(effects, np.array([5, 3, 4, 0, 1, 2])) is effects
+    assert group_effects(effects, np.zeros(6)) is None

@@ -44,7 +44,7 @@ STUDY_FIELDS = {
     "row_hashes": "object", "missing": "object", "searched": "list", "goals": "list", "limits": "object",
     "limited": "object", "explored": "list", "versions": "object", "hardware": "text", "data": "object",
     "notes": "list", "commands": "list", "created_at": "text", "across": "list", "stopping": "object",
-    "status_counts": "object",
+    "status_counts": "object", "looks": "list",
 }  # fmt: skip
 RECORD_FIELDS = {
     "recipe": "object", "recipe_hash": "text", "seed": "whole number", "status": "text", "scores": "object",
@@ -68,6 +68,7 @@ EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
     ("limits", {"seconds": "3"}), ("limits", {"seconds": -3}), ("limits", {"seconds": math.nan}),
     ("limited", {"limit": "seconds"}), ("limited", {"limit": "x", "number": 1, "spent": 1, "left_out": 1}),
     ("explored", ["zz"]), ("versions", {"ray": 2}), ("stopping", {"rungs": 8}), ("status_counts", {"finished": "3"}),
+    ("looks", ["not a look"]),
     ("base", {"objective.colour": "red"}), ("base", {"objective.temperature": "warm"}),
     ("base", {"objective.temperature": None}), ("base", {"evaluation.tasks": None}),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from reports.markdown import bullets, code, count, fence, number, signed, text
 from reports.results import Results
 from reports.sections.pareto import pareto_in_short
 from reports.sections.stopping import stopping_in_short
-from reports.sections.words import best_rows, interval, order, order_limits, order_sentence, reason
+from reports.sections.words import best_rows, collapses, interval, order, order_limits, order_sentence, reason
 from reports.statistics import Sample
 from reports.unfinished import extents, needs_seeds, total
 from reports.verdicts import Verdict, judged, settled_by_seeds
@@ -142,8 +142,20 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
             continue
         details = [f"{text(board.quantity.name)}: {detail}." for board, detail in those if detail]
         sentences.append(" ".join([f"On {names} {statement}.", *details]))
-    sentences += _unjudged(boards)
+    sentences += [*_unjudged(boards), *_collapsed(boards)]
     return [" ".join(sentences) or "No row has a figure that sums the study up yet."]
+
+
+def _collapsed(boards: Sequence[Board]) -> list[str]:
+    """Which rows collapse under some seeds, and how often, as one sentence."""
+    found = {
+        item.name: collapses(item.sample.count if item.sample else 0, item.collapsed)
+        for board in boards
+        for item in board.standings
+        if item.collapsed
+    }
+    rows = listed([f"{code(name)}, where {said}" for name, said in found.items()])
+    return [f"All this is given no collapse: of {rows}, verdicts are about the other seeds."] if found else []
 
 
 def conclusion(board: Board) -> tuple[str, str]:

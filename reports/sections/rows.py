@@ -6,12 +6,22 @@ from pathlib import Path
 from statistics import fmean
 
 from reports.evidence import Board, Evidence, Standing
+from reports.guards.words import listed
 from reports.ledger import mean_measured
 from reports.looks import in_words as looked
 from reports.markdown import DASH, count, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
-from reports.sections.words import best_rows, interval, order, order_limits, order_sentence, probability, reason
+from reports.sections.words import (
+    best_rows,
+    collapses,
+    interval,
+    order,
+    order_limits,
+    order_sentence,
+    probability,
+    reason,
+)
 from reports.statistics import Measured
 
 FEW = 3
@@ -24,7 +34,7 @@ def write(results: Results, pictures: Path) -> str:
     boards = Evidence.of(results).boards
     if not boards:
         return ""
-    parts = [how_to_read(boards), looked(results)]
+    parts = [how_to_read(boards), looked(results), _independent(results)]
     for board in boards:
         parts.append(f"### {text(board.quantity.name)}\n\n{board_table(results, board)}")
         found = order(board)
@@ -34,6 +44,24 @@ def write(results: Results, pictures: Path) -> str:
             parts.append(f"{said[0].upper()}{said[1:]}. {limits} A tau of 1 is the same order, 0 an unrelated one.")
         parts += [said for said in [_without_figure(results, board)] if said]
     return "\n\n".join(filter(None, parts))
+
+
+def _independent(results: Results) -> str:
+    """Of which tasks the interval takes the items for independent though they may not be."""
+    evidence = Evidence.of(results)
+    if not any(
+        item.gain and item.gain.items_variance is not None for board in evidence.boards for item in board.standings
+    ):
+        return ""
+    alone = evidence.ungrouped
+    every = {task for board in evidence.boards for task, _ in board.quantity.weights}
+    said = ["Test pairs that share a sentence are drawn together."] if every > {*alone} else []
+    if alone:
+        said.append(
+            f"What the items of {listed([text(task) for task in alone])} share (a document, in older trials also a "
+            "sentence) is not known: they count as independent, so intervals are too narrow where they are not."
+        )
+    return " ".join(said)
 
 
 def how_to_read(boards: tuple[Board, ...]) -> str:
@@ -57,6 +85,12 @@ def how_to_read(boards: tuple[Board, ...]) -> str:
         said.append(
             "**With one seed the interval counts the test items only: it says how this one trial compares, not the "
             "recipe, and there is no verdict.**"
+        )
+    if any(item.collapsed for item in standings):
+        said.append(
+            "**A seed collapsed if it kept less than half of what the recipe's best seed has above chance. Mean, gain "
+            "and verdict of such a row are those given no collapse; how often it collapses stands beside its seeds, "
+            "with the 95 % interval of that rate.**"
         )
     if any(item.sample and item.sample.fixed for item in standings):
         said.append("A row that no seed changes needs one trial, and is judged with it.")
@@ -111,7 +145,8 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
     best = ("yes" if item.in_best_set else "no") if judged else DASH
     return [
         text(item.name),
-        f"{len(values)}{' (no seed matters)' * bool(sample and sample.fixed)}",
+        f"{len(values)}{' (no seed matters)' * bool(sample and sample.fixed)}"
+        + f"; {collapses(len(values), item.collapsed)}" * bool(item.collapsed),
         spread(Measured.of(values, fixed=bool(sample and sample.fixed))),
         "baseline" if baseline else interval(item.gain),
         probability(item.p_holm),

@@ -8,6 +8,7 @@ from reports.evidence import SURE, Board, Standing
 from reports.ledger import Record
 from reports.markdown import DASH, count, signed, text, verbatim
 from reports.results import Results
+from reports.statistics.collapse import rate_interval
 from reports.statistics.comparison import Comparison
 from reports.statistics.order import Order, kendall
 from trainables.recipe import Value
@@ -87,6 +88,16 @@ def order_limits(board: Board) -> str:
     single = [item for item in board.counted if item.published is not None and item.gain and item.gain.one_seed]
     rows = f" and {count(len(single), 'row')} with one seed" if single else ""
     return f"The order is that of the means: differences below noise{rows} count in it like any other."
+
+
+def collapses(seeds: int, collapsed: int) -> str:
+    """`1 of 5 seeds collapsed (20 % [1, 72])`; empty where none did."""
+    if not collapsed:
+        return ""
+    low, high = rate_interval(collapsed, seeds + collapsed)
+    share = 100 * collapsed / (seeds + collapsed)
+    rate = f"{share:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{collapsed} of {count(seeds + collapsed, 'seed')} collapsed ({rate})"
 
 
 def reason(said: str) -> str:

@@ -32,6 +32,20 @@ def accuracy_effects(hits: Array, folds: int | None = None) -> Array:
     return POINTS * math.sqrt(widened) * _strata_mean(hits, [len(hits)])
 
 
+def group_effects(effects: Array, groups: Array) -> Array | None:
+    """(groups,) Effects of items that are drawn together, from (items,) effects and the number of each item's group.
+
+    None for a single group, which tells no variance. Few groups tell it a little too small: it is G / (G - 1) times as
+    large (Liang and Zeger 1986, with the usual correction).
+    """
+    _, place = np.unique(groups, return_inverse=True)
+    sums = np.bincount(place, weights=effects)
+    if len(sums) == len(effects):
+        return effects
+    items, count = len(effects), len(sums)
+    return sums * math.sqrt(count / (count - 1) * (items - 1) / items) if count > 1 else None
+
+
 def f1_effects(predicted: Array, gold: Array) -> Array:
     """(items,) Of the F1 of class 1, from (items,) of 0 and 1. Zero where neither names the class anywhere."""
     predicted, gold = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)

@@ -38,8 +38,8 @@ ALONE = Common(0.0, 0.0)
 
 
 def common_spread(samples: Iterable[Sample]) -> Common:
-    """Of the samples that have two seeds; `ALONE` where they are too few, or do not scatter at all."""
-    several = [sample for sample in samples if sample.std is not None]
+    """Of the samples that have two seeds, copies once; `ALONE` where they are too few, or do not scatter at all."""
+    several = [*{sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values()]
     variances = np.array([(sample.std or 0.0) ** 2 for sample in several])
     middle = float(np.median(variances)) if len(several) else 0.0
     if len(several) < FEWEST or middle == 0:

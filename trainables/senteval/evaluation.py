@@ -37,7 +37,8 @@ class Evaluation:
     in which the task's reader gives them, which depends on the task's files only: SentEval's tasks are sorted by the
     number of words and then by label, sub-corpus after sub-corpus, as the original toolkit sorts them; a table keeps
     the order of its lines. `regressed` holds what the trained regressor predicts for the same pairs (relatedness),
-    `dev` the cosines and right answers of its development part, and `items` a digest of the items. `geometry` says how
+    `dev` the cosines and right answers of its development part, `items` a digest of the items, and `groups` which pairs
+    share a sentence (`items.groups`). `geometry` says how
     the embeddings lie (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is
     simply not there is no error. `scales` says from which lowest to which highest training score the regressor's bins
     were laid, of tasks whose entry does not say it.
@@ -51,6 +52,7 @@ class Evaluation:
     regressed: dict[str, np.ndarray] = field(repr=False)
     dev: dict[str, tuple[np.ndarray, np.ndarray]] = field(repr=False)
     items: dict[str, str] = field(repr=False)
+    groups: dict[str, np.ndarray] = field(repr=False)
     geometry: dict[str, float | str | None]
     seconds: float
     encoding_seconds: float
@@ -63,9 +65,10 @@ class Evaluation:
 
         By `TASK` the predictions, by `gold.TASK` the right answers and by `regressed.TASK` the regressor's predictions,
         all (items,), as small integers or float32 where no number changes by it; by `parts.TASK` the sizes of the
-        sub-corpora, (sub-corpora,); and by `items.TASK` the digest of the test items, one text of 16 digits, (). The
-        development part of a relatedness task is kept likewise, as a task called `dev.TASK`.
-        Two trials can be paired item by item where their digests are equal.
+        sub-corpora, (sub-corpora,); by `groups.TASK` the number of each pair's group, (items,), of tasks of pairs; and
+        by `items.TASK` the digest of the test items, one text of 16 digits, (). The development part of a relatedness
+        task is kept likewise, as a task called `dev.TASK`. Two trials can be paired item by item where their digests
+        are equal.
         """
         import numpy as np
 
@@ -78,6 +81,7 @@ class Evaluation:
             "regressed.": self.regressed,
             "dev.": {name: predicted for name, (predicted, _) in self.dev.items()},
             "gold.dev.": {name: gold for name, (_, gold) in self.dev.items()},
+            "groups.": self.groups,
         }
         arrays = {f"{kind}{name}": compact(array) for kind, found in kinds.items() for name, array in found.items()}
         return arrays | {f"items.{name}": np.array(digits) for name, digits in self.items.items()}
@@ -147,7 +151,7 @@ def score_embeddings(
     import torch
 
     from trainables.senteval.geometry import geometry
-    from trainables.senteval.items import digest, test_splits
+    from trainables.senteval.items import digest, groups, test_splits
     from trainables.senteval.score import Embedded, Scores, score
 
     begin = time.perf_counter()
@@ -173,6 +177,8 @@ def score_embeddings(
             results[name] = {**found[name].numbers, "seconds": round(time.perf_counter() - started, 3)}
         else:
             results[name] = _dash(TASKS[name], missing.get(name) or errors[name])
+    kept = {name: test_splits(TASKS[name], read[name]) for name in found}
+    kept |= {f"dev.{name}": [read[name].splits["dev"]] for name in found if found[name].dev is not None}
     return Evaluation(
         protocol,
         results,
@@ -181,8 +187,8 @@ def score_embeddings(
         parts={name: scores.parts for name, scores in found.items() if scores.parts is not None},
         regressed={name: scores.regressed for name, scores in found.items() if scores.regressed is not None},
         dev={name: scores.dev for name, scores in found.items() if scores.dev is not None},
-        items={name: digest(test_splits(TASKS[name], read[name])) for name in found}
-        | {f"dev.{name}": digest([read[name].splits["dev"]]) for name in found if found[name].dev is not None},
+        items={name: digest(splits) for name, splits in kept.items()},
+        groups={name: grouped for name, splits in kept.items() if (grouped := groups(splits)) is not None},
         geometry=geometry(read, vectors, lookup),
         seconds=embeddings.seconds + time.perf_counter() - begin,
         encoding_seconds=embeddings.seconds,

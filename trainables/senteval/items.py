@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,21 @@ def digest(splits: Sequence[Split]) -> str:
             found.update(json.dumps(item).encode() + b"\n")
         found.update(b"end of a part\n")
     return found.hexdigest()[:DIGITS]
+
+
+def groups(splits: Sequence[Split]) -> np.ndarray | None:
+    """(items,) Which items are drawn together: a number for each. None where the items are single sentences.
+
+    A pair belongs to that of its two sentences that stands in more of the pairs, as a premise does in all of its
+    hypotheses' pairs. Which sentences stem from one document, the data does not say.
+    """
+    pairs = [pair for split in splits if split.right is not None for pair in zip(split.left, split.right, strict=True)]
+    if not pairs:
+        return None
+    found = Counter(sentence for pair in pairs for sentence in set(pair))
+    shared = [max(pair, key=lambda sentence: found[sentence]) for pair in pairs]
+    numbers = {sentence: number for number, sentence in enumerate(dict.fromkeys(shared))}
+    return np.array([numbers[sentence] for sentence in shared])
 
 
 def compact(array: np.ndarray) -> np.ndarray:

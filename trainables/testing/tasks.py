@@ -78,9 +78,9 @@ class TaskContract:
             assert np.isfinite(value), number
         # What is kept pairs each item with what is right, in the test part and, by cosine, in the development part.
         kept = {name: array for name, array in result.kept.items() if f"dev.{task.name}" not in name}
-        parts, regressed = (kept.pop(f"{kind}.{task.name}", None) for kind in ("parts", "regressed"))
+        parts, regressed, groups = (kept.pop(f"{kind}.{task.name}", None) for kind in ("parts", "regressed", "groups"))
         assert {*kept} == {task.name, f"gold.{task.name}", f"items.{task.name}"}
-        assert regressed is None or regressed.shape == kept[task.name].shape
+        assert all(each is None or each.shape == kept[task.name].shape for each in (regressed, groups))
         assert kept[task.name].shape == kept[f"gold.{task.name}"].shape
         assert parts is None or parts.sum() == len(kept[task.name])
 

@@ -1,0 +1,80 @@
+"""Seeds under which training collapsed: judged apart, and said beside the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from reports.evidence import Evidence, chance_of
+from reports.quantity import average_quantity
+from reports.results import Results
+from reports.sections.in_short import conclusions
+from reports.sections.rows import board_table, how_to_read
+from reports.statistics.collapse import collapsed, rate_interval
+from tests.populations import Population, with_predictions
+from trainables.senteval.tasks import GROUPS
+
+ROWS = ("SBERT baseline", "allpalln-lambda0.3-SCL", "3p3n-lambda0.5-SCL", "3p3n-Augment", "allpalln-lambda1.0-SCL")
+STUDY = Population(rows=ROWS, tasks=GROUPS["sts"], seeds=4, items=80)
+
+
+def with_fallen(results: Results, label: str, seeds: tuple[int, ...], share: float = 0.1) -> Results:
+    """The same study, in which a row's training fell to a share of its scores under these seeds."""
+    fallen = [
+        dataclasses.replace(
+            record,
+            scores={task: {name: share * value for name, value in own.items()} for task, own in record.scores.items()},
+        )
+        if record.recipe_hash == results.info.row_hashes[label] and record.seed in seeds
+        else record
+        for record in results.records
+    ]
+    return with_predictions(dataclasses.replace(results, records=fallen), results.predictions)
+
+
+def test_a_collapse_is_a_score_near_chance_beside_a_sound_one():
+    assert collapsed([80, 79, 51, 64, 66], 50.0).tolist() == [False, False, True, True, False]
+    assert not collapsed([51, 50, 49], 50.0).any()  # a recipe that never learns anything does not collapse
+    assert not collapsed([-3.0, -1.0], 0.0).any()
+    random = np.random.default_rng(0)
+    assert not any(collapsed(random.normal(62, 2.29, 10), 0.0).any() for _ in range(1000))
+
+
+def test_the_rate_has_clopper_and_pearsons_interval():
+    assert rate_interval(1, 10) == pytest.approx((beta.ppf(0.025, 1, 10), beta.ppf(0.975, 2, 9)))
+    assert rate_interval(0, 3)[0] == 0.0
+    assert rate_interval(0, 3)[1] == pytest.approx(0.708, abs=1e-3)
+
+
+def test_what_guessing_scores():
+    assert 20 < chance_of(average_quantity("declutr_downstream")) < 60
+
+
+def test_a_row_is_judged_given_no_collapse_and_its_rate_is_said():
+    sound = STUDY.study(1)
+    results = with_fallen(sound, ROWS[1], (2,))
+    boards = Evidence.of(results).boards
+    row = next(item for item in boards[0].standings if item.name == ROWS[1])
+    assert row.collapsed == 1
+    assert row.sample is not None
+    assert row.sample.seeds == (0, 1, 3)
+    whole = next(item for item in Evidence.of(sound).boards[0].standings if item.name == ROWS[1])
+    assert whole.collapsed == 0
+    assert abs(row.sample.mean - whole.sample.mean) < 2  # and not the mean with a seed near zero
+    said = "1 of 4 seeds collapsed (25 % [1, 81])"
+    assert f"3; {said}" in board_table(results, boards[0])
+    assert said in conclusions(boards)[0]
+    assert "given no collapse" in how_to_read(boards)
+    assert "collapse" not in conclusions(Evidence.of(sound).boards)[0]
+
+
+def test_dropping_collapses_never_leaves_a_verdict_on_one_seed():
+    results = with_fallen(STUDY.study(1), ROWS[1], (0, 2, 3))
+    row = next(item for item in Evidence.of(results).boards[0].standings if item.name == ROWS[1])
+    assert row.collapsed == 3
+    assert row.gain is not None
+    assert row.gain.one_seed
+    assert row.verdict not in ("above", "below")
