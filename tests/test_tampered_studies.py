@@ -50,9 +50,8 @@ RECORD_FIELDS = {
     "recipe": "object", "recipe_hash": "text", "seed": "whole number", "status": "text", "scores": "object",
     "protocol": "text", "geometry": "object", "training": "object", "cost": "object", "versions": "object",
     "hardware": "text", "machine": "object", "data": "object", "checkpoint": "text or null",
-    "predictions": "text or null", "finished_at": "text", "scores.STS12": "object", "scores.STS12.spearman_wmean": "number",
-    "training.steps": "number",
-    "training.loss": "number", "cost.seconds": "number", "cost.crew": "object", "data.corpus": "object",
+    "predictions": "text or null", "finished_at": "text", "scores.STS12": "object",
+    "scores.STS12.spearman_wmean": "number", "training.steps": "number", "training.loss": "number", "cost.seconds": "number", "cost.crew": "object", "data.corpus": "object",
     "recipe.objective.temperature": "number", "recipe.optimisation.batch_size": "whole number",
     "recipe.evaluation.tasks": "list", "recipe.encoder.name": "text", "versions.ray": "text",
 }  # fmt: skip
