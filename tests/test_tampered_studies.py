@@ -51,7 +51,8 @@ RECORD_FIELDS = {
     "protocol": "text", "geometry": "object", "training": "object", "cost": "object", "versions": "object",
     "hardware": "text", "machine": "object", "data": "object", "checkpoint": "text or null",
     "predictions": "text or null", "finished_at": "text", "scores.STS12": "object",
-    "scores.STS12.spearman_wmean": "number", "training.steps": "number", "training.loss": "number", "cost.seconds": "number", "cost.crew": "object", "data.corpus": "object",
+    "scores.STS12.spearman_wmean": "number", "training.steps": "number", "training.loss": "number",
+    "cost.seconds": "number", "cost.crew": "object", "data.corpus": "object",
     "recipe.objective.temperature": "number", "recipe.optimisation.batch_size": "whole number",
     "recipe.evaluation.tasks": "list", "recipe.encoder.name": "text", "versions.ray": "text",
 }  # fmt: skip
