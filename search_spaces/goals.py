@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from search_spaces.names import check_score
@@ -125,7 +126,7 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
     pairs = [*zip(goals, values, strict=True)]
     scores = [value for goal, value in pairs if not goal.cost]
     costs = [goal.upward(value) for goal, value in pairs if goal.cost]
-    return (*([sum(scores) / len(scores)] if scores else []), *costs)
+    return (*([fmean(scores)] if scores else []), *costs)
 
 
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import get_args
 
 from reports.best_model import best_trial
@@ -408,7 +409,7 @@ def _chosen_by(goals: Sequence[Goal], record: Record) -> str:
     labels = [part.label for part in parts if part.of(record.scores, record.cost) is not None]
     scores = [value for goal, value in values.items() if not goal.cost and value is not None]
     mean = "the mean of " * (len(labels) > 1)
-    said = [f"development score {number(sum(scores) / len(scores))}: {mean}{' and '.join(labels)}"] if scores else []
+    said = [f"development score {number(fmean(scores))}: {mean}{' and '.join(labels)}"] if scores else []
     said += [f"{goal.label} {number(value)} {goal.unit}" for goal, value in values.items() if goal.cost]
     return ", then ".join(said)
 
