@@ -8,7 +8,7 @@ from reports.ledger import Record
 from reports.racing import of_results
 from reports.results import Results
 from reports.statistics import Measured
-from search_spaces.goals import upward_values
+from search_spaces.goals import merit, values_of
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class Ranked:
 
 
 def ranking(results: Results) -> list[Ranked]:
-    """The recipes that have every measured goal (`Results.measured_goals`), the best first: by the first goal, and
-    where that is equal by the next. So the first one is on the front of several goals.
+    """The recipes that have every measured goal (`Results.measured_goals`), by `search_spaces.goals.merit`, best first.
 
     Recipes above a limit are left out; those that left a race over seeds come last, as few seeds may show a mean that
     more would not.
@@ -35,19 +34,19 @@ def ranking(results: Results) -> list[Ranked]:
         if recipe_hash not in results.above_limits and (values := results.of_goals(records))
     ]
 
-    def place(one: Ranked) -> tuple[bool, list[float], str]:
-        goals = zip(results.measured_goals, one.values, strict=True)
-        return one.recipe_hash in lost, [-goal.upward(value.mean) for goal, value in goals], one.recipe_hash
+    def place(one: Ranked) -> tuple[bool, tuple[float, ...], str]:
+        values = [value.mean for value in one.values]
+        return one.recipe_hash not in lost, merit(results.measured_goals, values), one.recipe_hash
 
-    return sorted(found, key=place)
+    return sorted(found, key=place, reverse=True)
 
 
 def best_first(results: Results, records: list[Record]) -> list[Record]:
     """Trials in the same order, and where that is equal or unknown by seed."""
 
     def place(record: Record) -> tuple[bool, list[float], int]:
-        values = upward_values(results.measured_goals, record.scores, record.cost)
-        return not values, [-value for value in values or ()], record.seed
+        values = values_of(results.measured_goals, record.scores, record.cost)
+        return not values, [-value for value in merit(results.measured_goals, values)] if values else [], record.seed
 
     return sorted(records, key=place)
 

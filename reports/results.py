@@ -214,11 +214,12 @@ class Results:
         """Those of one recipe's trials that say how good it is.
 
         None where a scheduler stopped the recipe. A trial that a scheduler let go on has scores that were selected: it
-        does not count where there are others, which it had no say in.
+        does not count where there are others. In a race from one seed on it counts, as what lost has no others.
         """
         if records and records[0].recipe_hash in self.stopped:
             return []
-        return [record for record in records if not record.judged] or list(records)
+        free = [record for record in records if not record.judged] if len(self.info.seeds) > 1 else []
+        return free or list(records)
 
     def goal(self, records: Sequence[Record], goal: Goal) -> Measured | None:
         """One of the search's goals, or another, over the deciding seeds of one recipe."""

@@ -120,6 +120,15 @@ def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[f
     return there if there and len(there) == len(found) else None
 
 
+def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
+    """What recipes, and trials, of a study are ranked by, the higher the better: the mean of the scores that it looks
+    for, and where that is equal its costs. So the best one is on the front of several goals."""
+    pairs = [*zip(goals, values, strict=True)]
+    scores = [value for goal, value in pairs if not goal.cost]
+    costs = [goal.upward(value) for goal, value in pairs if goal.cost]
+    return (*([fmean(scores)] if scores else []), *costs)
+
+
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
     """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name."""
     one = len(goals) == 1 and not goals[0].cost

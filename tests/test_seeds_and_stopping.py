@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,7 +36,7 @@ class Ranked:
 
     def first(self, seeds: int) -> float:
         """How much likelier than by chance a recipe is first that ran so many seeds to the end."""
-        chance = sum(study.count(seeds) / len(study) for study in self.seeds)
+        chance = math.fsum(study.count(seeds) / len(study) for study in self.seeds)
         return sum(study[0] == seeds for study in self.seeds) / chance
 
 

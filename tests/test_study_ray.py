@@ -134,7 +134,7 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
             assert record["training"]["stopped"] == f"stopped at rung {course[-1]['rung']}"
     assert (results / "report.md").is_file()
     assert "[5/5]" in done.stdout
-    assert done.stdout.count("dev: the development score") == 1
+    assert done.stdout.count("sts: a development score") == 1
     assert "Traceback" not in done.stdout + done.stderr
     assert len(done.stdout.splitlines()) < 25  # no flood
     finished = next(record for record in found.values() if record["status"] == "finished")

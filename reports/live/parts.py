@@ -156,7 +156,8 @@ def _best(view: View) -> str:
         return "<p>No trial with a score that the study looks for is finished yet.</p>"
     rows = [[_words(best), str(best.seeds), *map(number, best.scores)] for best in view.best[:BEST_SHOWN]]
     shown = f"The first {len(rows)} of {len(view.best)} recipes" if len(view.best) > len(rows) else "Recipes"
-    by = f"by what the study looks for ({escape(', then '.join(view.goals))}), mean over seeds"
+    several = ", of several scores by their mean" * (len(view.goals) > 1)
+    by = f"by what the study looks for, mean over seeds{several}"
     caption = f"{shown} {by}. Who is first now may be so by chance."
     return table(["recipe", "#seeds", *(f"#{escape(goal)}" for goal in view.goals)], rows, caption)
 

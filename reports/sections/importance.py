@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from pathlib import Path
 
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
@@ -89,7 +89,7 @@ def _told(results: Results, found: Importance, name: str, picture: Path) -> list
         "among the recipes; p is how often shuffled scores give any key such a share. Above noise is p at most 0.05.",
         table(
             ["Hyperparameter", "asked where", "recipes", "share", "95 %", "p", "above noise"],
-            [_line(results, effect) for effect in found.keys],
+            [_line(results, effect, found.recipes) for effect in found.keys],
             left=2,
         ),
     ]
@@ -127,19 +127,18 @@ def _pairs(found: Importance) -> list[str]:
     ]
 
 
-def _line(results: Results, effect: Effect) -> list[str]:
+def _line(results: Results, effect: Effect, recipes: int) -> list[str]:
     domain = next(domain for domain in results.space.domains if domain.key == effect.keys[0])
-    searched = {other.key for other in results.space.domains} - {domain.key}
-    return [code(domain.key), _condition(domain, searched), str(effect.recipes), *_cells(effect.share)]
+    return [code(domain.key), _condition(domain, effect.recipes == recipes), str(effect.recipes), *_cells(effect.share)]
 
 
 def _cells(share: Share) -> list[str]:
     return [_percent(share.value), _interval(share), probability(share.p), "yes" if share.above else "not above noise"]
 
 
-def _condition(domain: Domain, searched: Set[str]) -> str:
+def _condition(domain: Domain, always: bool) -> str:
     if domain.when is None:
-        return "something reads it" if domain.decided_by & searched else "always"
+        return "always" if always else "something reads it"
     key, values = domain.when
     return f"{code(key)} is {' or '.join(map(short, values))}"
 

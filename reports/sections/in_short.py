@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import get_args
 
 from reports.best_model import best_trial
@@ -21,7 +22,7 @@ from reports.sections.words import best_rows, collapses, interval, order, order_
 from reports.statistics import Sample
 from reports.unfinished import extents, needs_seeds, total
 from reports.verdicts import Verdict, judged, settled_by_seeds
-from search_spaces.goals import Goal
+from search_spaces.goals import Goal, merit
 
 DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}
 """What our figures do with a claim that was decided."""
@@ -391,7 +392,7 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     """Which model was saved and by what it was chosen, and where that is not what the boards rank by."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(best.recipe_hash)}"
-    by = ", then ".join(_goal(goal, best) for goal in results.measured_goals)
+    by = _chosen_by(results.measured_goals, best)
     said = f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     sets = [board for board in boards if best_rows(board)]
     outside = [
@@ -411,16 +412,21 @@ def _over_seeds(results: Results, best: Record) -> str:
     scores = results.of_goals(results.recipes[best.recipe_hash])
     if not scores or scores[0].seeds < 2:
         return ""
-    return f" Over its {scores[0].seeds} seeds the recipe has {', '.join(number(score.mean) for score in scores)}."
+    first = next((goal for goal in results.measured_goals if not goal.cost), results.measured_goals[0])
+    value = first.upward(merit(results.measured_goals, [score.mean for score in scores])[0])
+    return f" Over its {scores[0].seeds} seeds the recipe has {number(value)}."
 
 
-def _goal(goal: Goal, record: Record) -> str:
-    """`development score 63.00: the mean of STS (...) and transfer (...)`, or a cost with its unit."""
-    value = number(goal.of(record.scores, record.cost))
-    if goal.cost:
-        return f"{goal.label}, {value} {goal.unit}"
-    parts = [part.label for part in goal.parts if part.of(record.scores, record.cost) is not None] or [goal.label]
-    return f"development score {value}: {'the mean of ' * (len(parts) > 1)}{' and '.join(parts)}"
+def _chosen_by(goals: Sequence[Goal], record: Record) -> str:
+    """`development score 63.00: the mean of STS (...) and transfer (...)`; a cost with its unit."""
+    values = {goal: goal.of(record.scores, record.cost) for goal in goals}
+    parts = [part for goal in goals if not goal.cost for part in goal.parts or (goal,)]
+    labels = [part.label for part in parts if part.of(record.scores, record.cost) is not None]
+    scores = [value for goal, value in values.items() if not goal.cost and value is not None]
+    mean = "the mean of " * (len(labels) > 1)
+    said = [f"development score {number(fmean(scores))}: {mean}{' and '.join(labels)}"] if scores else []
+    said += [f"{goal.label} {number(value)} {goal.unit}" for goal, value in values.items() if goal.cost]
+    return ", then ".join(said)
 
 
 def _within_tolerance(results: Results) -> str:

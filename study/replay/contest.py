@@ -133,7 +133,7 @@ class Arena:
         courses = self._stopping if contestant.stops else self._whole
         search = contestant.make(Start(self.recorded, courses.rungs, seeds[:least], repeat))
         whole = float(np.nan_to_num(self.recorded.seconds[:, list(seeds)]).max(axis=2).sum())
-        first = contestant.first_decides and contestant.stops
+        first = contestant.first_decides and contestant.stops and least > 1
         history = simulate(courses, search, seeds, self.terms.workers, self._allowance(whole), race, first)
         return Outcome(
             progress(history, seeds, self.yardstick, least, first),
