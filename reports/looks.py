@@ -60,7 +60,6 @@ def in_words(results: Results) -> str:
     number, level = look(results), 100 * (1 - CONFIDENCE)
     return (
         f"**Look {number} at this study.** The verdicts of all looks together, however often the study is extended, "
-        f"may be wrong in {100 * (1 - CONFIDENCE):.0f} %; this look spends {100 * (1 - CONFIDENCE) * share(number):.2g} "
-        "of these percent, and its intervals and p are widened so far. Writing the report again from the same trials is "
-        "no look."
+        f"may be wrong in {level:.0f} %; this look spends {level * share(number):.2g} of these percent, and its "
+        "intervals and p are widened so far. Writing the report again from the same trials is no look."
     )
