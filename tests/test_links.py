@@ -148,7 +148,9 @@ def test_the_results_folder_itself_may_be_a_link(
     assert files_below(moved) != before or what in ("the ledger", "the search", "the lock")
 
 
-@pytest.mark.parametrize("name", [PREDICTIONS, FAILURES, POPULATIONS, *{name for name, _ in WRITERS.values()} - FILES])
+@pytest.mark.parametrize(
+    "name", [PREDICTIONS, FAILURES, POPULATIONS, *sorted({name for name, _ in WRITERS.values()} - FILES)]
+)
 def test_a_study_refuses_such_a_folder_before_anything_runs(tmp_path: Path, name: str) -> None:
     results = tmp_path / "results"
     plan = plan_of(results)
