@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.ledger import STUDY, StudyInfo, trial_key
+from reports.ledger import trial_key
 from reports.place import Place, open_place
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
@@ -25,8 +25,7 @@ from search_spaces.space import Domain, Row, Scale, Space
 from study.cluster import inside_copy
 from study.learning import Source, read_findings
 from study.options import Request
-from study.points import changes_nothing, grid
-from study.reach import check_reach
+from study.points import grid
 from study.samplers import SAMPLERS
 from study.schedulers import SCHEDULERS
 from study.spec import SourceFile
@@ -38,10 +37,8 @@ from trainables.errors import UserError, choices
 from trainables.files import expanded
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
-from trainables.senteval import task_names
 from trainables.training.rungs import STS, Measure, RungPlan
-from trainables.trial import check_recipes, remarks
-from trainables.trial.check import check_development
+from trainables.trial import remarks
 
 LARGEST_GRID = 10_000
 OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
@@ -266,47 +263,6 @@ def decide(draft: Draft, gpus: float) -> Plan:
     return Plan(draft, scale, reason, base, rows, missing)
 
 
-def check_plan(plan: Plan) -> None:
-    """Refuse, before anything starts, what cannot work: encoders, data and objectives that are not there."""
-    recipes = _recipes(plan)
-    if not recipes:
-        reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
-        raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
-    _check_idle(plan)
-    check_recipes(recipes)
-    if plan.explored or plan.races:
-        _check_goals(plan)
-        _ = plan.sources
-    judged = f"--scheduler {plan.request.scheduler} judges trials"
-    for measure in plan.rungs.measures if plan.rungs else ():
-        for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
-            check_development(evaluation, measure, judged, "leave --scheduler out")
-    if plan.rungs:
-        check_reach(plan.rungs, plan.base, plan.space.domains)
-
-
-def _check_idle(plan: Plan) -> None:
-    """`UserError` for a key that was given, and that nothing in any trial reads. A study that was begun with it, by an
-    older version, goes on."""
-    begun = StudyInfo.load(plan.results).base if (plan.results / STUDY).is_file() else {}
-    fixed = [recipe.flat() for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
-    for key, value in plan.draft.overrides.items():
-        why = changes_nothing(key, fixed, plan.base.flat(), plan.space.domains if plan.explored else None)
-        if why and not (key in begun and begun[key] == value):
-            option = f"--set {key}" if key in plan.draft.fixed else f"--{key.partition('.')[2]}"
-            raise UserError(f"{option} changes nothing in this study: {why}; leave it out")
-
-
-def _check_goals(plan: Plan) -> None:
-    """`UserError` where no task asked for has a development score that Optuna would maximise."""
-    asked = set(task_names(plan.base.evaluation.tasks))
-    if any(goal.needs and not goal.needs & asked for goal in searched(plan.space.goals)):
-        raise UserError(
-            "Optuna, and a race over seeds, go by development scores, and evaluation.tasks has no task that gives "
-            "them; add STSBenchmark or a transfer task, such as CR"
-        )
-
-
 def notes(plan: Plan) -> list[str]:
     """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
     sampler, scheduler = SAMPLERS[plan.request.sampler], SCHEDULERS[plan.request.scheduler]
@@ -316,10 +272,10 @@ def notes(plan: Plan) -> list[str]:
         f"--scheduler {scheduler.name} judges an explored recipe under its first seed; the others run where that one "
         "came to its end, and alone say how good the recipe is"
     )
-    return [*remarks(_recipes(plan)), *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
+    return [*remarks(recipes_of(plan)), *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
 
 
-def _recipes(plan: Plan) -> list[Recipe]:
+def recipes_of(plan: Plan) -> list[Recipe]:
     """All that are sure to run, and what Optuna may make of the base, each once."""
     base = _extremes(plan) if plan.explored else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}

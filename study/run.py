@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from study.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
-    from study.plan import check_plan, decide, notes, read_request, warnings
+    from study.check import check_plan
+    from study.plan import decide, notes, read_request, warnings
 
     draft = read_request(request)
     from study.budget import check_limits

@@ -18,10 +18,11 @@ from search_spaces.goals import GOALS, SELECTION, Goal, searched, values_of
 from search_spaces.limits import LIMITS, Limit, ended_in_words, exceeded, parse_limits, violations
 from search_spaces.space import Domain
 from study.budget import Budget, check_limits
+from study.check import check_plan
 from study.cluster import Allotment, Cluster
 from study.explorer import Explorer, memory_study
 from study.options import parse
-from study.plan import check_plan, decide, read_request
+from study.plan import decide, read_request
 from study.preview import preview
 from study.samplers import SAMPLERS
 from study.study import check_results, prepare_results, run_study

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from search_spaces import Domain, spaces
+from study.check import check_plan
 from study.explorer import Explorer, memory_study
 from study.journal import HASH, NAME, explored_recipe
 from study.options import parse
-from study.plan import check_plan, decide, read_request
+from study.plan import decide, read_request
 from study.points import applying, in_order, point
 from study.samplers import SAMPLERS
 from tests.objective_batches import grouped, labelled, random_rows

@@ -12,10 +12,11 @@ import pytest
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from search_spaces import load_space
 from search_spaces.space import Domain
+from study.check import check_plan
 from study.explorer import LEARNT, Explorer, memory_study
 from study.learning import FIRST, Chosen, Learning, Source, read_findings
 from study.options import parse
-from study.plan import check_plan, decide, read_request
+from study.plan import decide, read_request
 from study.samplers import SAMPLERS
 from study.study import prepare_results
 from trainables.errors import UserError

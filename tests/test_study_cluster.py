@@ -18,10 +18,11 @@ import pytest
 
 from study import cluster as module
 from study.address import listens
+from study.check import check_plan
 from study.cluster import Allotment, Cluster, allot, awaited, find_cluster, inside_copy, start_cluster, wait_for_room
 from study.growth import UNKNOWN_KIND, NodeKind, kinds_of
 from study.options import Request, parse
-from study.plan import check_plan, decide, read_request
+from study.plan import decide, read_request
 from tests.conftest import end_head, free_port, start_head
 from trainables.errors import UserError
 

@@ -11,9 +11,10 @@ import pytest
 
 from search_spaces import spaces
 from search_spaces.space import Domain, Row, Space
+from study.check import check_plan
 from study.cluster import Cluster, allot
 from study.options import Request, parse
-from study.plan import Plan, check_plan, decide, read_request
+from study.plan import Plan, decide, read_request
 from study.preview import preview
 from study.study import prepare_results
 from tests.conftest import lend_scenes

@@ -15,8 +15,9 @@ import pytest
 
 from reports.ledger import PLUGINS, StudyInfo
 from reports.sections import SECTIONS
+from study.check import check_plan
 from study.options import parse
-from study.plan import Plan, check_plan, decide, read_request
+from study.plan import Plan, decide, read_request
 from study.spec import SourceFile, TrialSpec, recipes_of, to_config
 from study.study import check_results, prepare_results
 from study.versions import digest, versions

@@ -16,8 +16,10 @@ two that fail in different cases:
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -109,7 +111,7 @@ class Error:
         both = [items] if items else []
         variance = _less_shared(mixed, items, shared)
         own, degrees = [part.variance for part in [*mixed, *both]], [part.freedom for part in [*mixed, *both]]
-        rest = _less_shared(drawn, items, shared) - sum(part.variance for part in drawn)
+        rest = _less_shared(drawn, items, shared) - _added(part.variance for part in drawn)
         over_items = [Part(np.maximum(rest, 0.0), items.freedom)] if items else []
         return cls(variance, wary_freedom(variance, own, degrees), (*drawn, *over_items))
 
@@ -123,7 +125,7 @@ class Error:
         from scipy.special import stdtrit
 
         first = stdtrit(self.freedom, 1 - alpha / 2) ** 2 * self.variance
-        second = sum(stdtrit(part.freedom, 1 - alpha / 2) ** 2 * part.variance for part in self.parts)
+        second = _added(stdtrit(part.freedom, 1 - alpha / 2) ** 2 * part.variance for part in self.parts)
         return np.sqrt(np.maximum(first, second))
 
     def p_value(self, gap: float) -> float:
@@ -139,8 +141,13 @@ class Error:
         return math.exp(level)
 
 
+def _added(values: Iterable[Any]) -> Any:
+    """Numbers, or arrays of many cases at once, in their order: Python's `sum` ends in other digits since 3.12."""
+    return functools.reduce(operator.add, values, 0.0)
+
+
 def _less_shared(seeds: Sequence[Part], items: Part | None, shared: Any) -> Any:
-    over_seeds, over_items = sum(part.variance for part in seeds), items.variance if items else 0.0
+    over_seeds, over_items = _added(part.variance for part in seeds), items.variance if items else 0.0
     return np.maximum(over_seeds + over_items - shared, np.maximum(over_seeds, over_items))
 
 
@@ -249,7 +256,7 @@ def wary_freedom(total: Any, variances: Sequence[Any], freedoms: Sequence[Any]) 
     """
     variances = [np.asarray(part) for part in variances]
     wary = [part * (1 + WARY / freedom) for part, freedom in zip(variances, freedoms, strict=True)]
-    doubt = sum(part**2 / freedom for part, freedom in zip(wary, freedoms, strict=True))
+    doubt = _added(part**2 / freedom for part, freedom in zip(wary, freedoms, strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = np.asarray(total + sum(wary) - sum(variances)) ** 2 / np.asarray(doubt)
+        freedom = np.asarray(total + _added(wary) - _added(variances)) ** 2 / np.asarray(doubt)
     return np.where(np.asarray(doubt) > 0, freedom, np.inf)
