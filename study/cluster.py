@@ -168,7 +168,7 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     cpus = request.cpus_per_worker or _fair_cpus([*cluster.nodes, *(kind.resources for kind in kinds)], gpus)
     there = _room(cluster.nodes, cpus, gpus)
     coming = [(kind.most, _slots(kind.resources, cpus, gpus)) for kind in kinds]
-    most = there + sum(nodes * slots for nodes, slots in coming if nodes and slots)
+    most = there + math.fsum(nodes * slots for nodes, slots in coming if nodes and slots)
     asked = (request.gpus_per_worker, request.cpus_per_worker, request.concurrent)
     if cluster.kinds is None and (request.most_workers > 1 or any(value is not None for value in asked)):
         most = math.inf  # it may grow or not: what a person asked for is waited for
@@ -361,7 +361,7 @@ def _need(workers: int, cpus: int, gpus: float) -> str:
 
 def _room(nodes: Sequence[Mapping[str, float]], cpus: int, gpus: float) -> float:
     """Workers that fit on the nodes."""
-    return sum(_slots(node, cpus, gpus) for node in nodes)
+    return math.fsum(_slots(node, cpus, gpus) for node in nodes)
 
 
 def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> float:

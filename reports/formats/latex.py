@@ -5,6 +5,7 @@ pdflatex reads no SVG, so a picture is named, not shown.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -167,7 +168,7 @@ def table(found: Table) -> str:
     width, size, command = next(
         (choice for choice in SIZES if narrow * choice[1] * LETTER + GAP * len(longest) <= choice[0]), SIZES[-1]
     )
-    room = width - GAP * len(longest) - sum(
+    room = width - GAP * len(longest) - math.fsum(
         length * size * LETTER for length, wrap in zip(longest, wrapped, strict=True) if not wrap
     )  # fmt: skip
     shared = sum(length for length, wrap in zip(longest, wrapped, strict=True) if wrap)

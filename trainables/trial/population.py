@@ -5,6 +5,7 @@ for result in run_population(recipes, seeds, model_folders=folders, shared=Path(
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -161,6 +162,6 @@ class _Watch:
 
     def _pace(self, step: int) -> dict[str, float]:
         """Of all members together; empty when first asked."""
-        tokens = sum(member.progress.sums.get("tokens", 0) for member in self.members)
+        tokens = math.fsum(member.progress.sums.get("tokens", 0) for member in self.members)
         self.pace = self.pace or Pace(step, tokens)
         return self.pace.after(step, tokens)
