@@ -45,7 +45,7 @@ def test_the_same_trials_are_one_look_and_more_trials_another(folder: Path):
     write_report(folder)
     first = (folder / "report.md").read_text()
     assert "**Look 1 at this study.**" in first
-    assert "spends 3 % of that" in first
+    assert "spends 3 of these percent" in first
     write_report(folder, ["md", "html"])
     assert (folder / "report.md").read_text() == first
     assert len(StudyInfo.load(folder).looks) == 1
@@ -55,7 +55,7 @@ def test_the_same_trials_are_one_look_and_more_trials_another(folder: Path):
     write_report(folder)
     second = (folder / "report.md").read_text()
     assert "**Look 2 at this study.**" in second
-    assert "spends 0.76 % of that" in second
+    assert "spends 0.76 of these percent" in second
     write_report(folder)
     assert (folder / "report.md").read_text() == second
     assert len(StudyInfo.load(folder).looks) == 2

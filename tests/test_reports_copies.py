@@ -56,7 +56,7 @@ def test_copies_of_a_recipe_count_once(tmp_path: Path):
             assert found[name].in_best_set == alone[name].in_best_set
         assert (found[LAMBDA].p_holm, found[LAMBDA].ranks) == (found[SCL].p_holm, found[SCL].ranks)
         assert (whole.seeds_needed, whole.settles, whole.settled) == (bare.seeds_needed, bare.settles, bare.settled)
-        assert with_copy._spread(whole.quantity) == without._spread(bare.quantity)
+        assert with_copy._scatter(whole.quantity) == without._scatter(bare.quantity)
         assert conclusion(whole)[1] == conclusion(bare)[1]
 
 

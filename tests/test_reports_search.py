@@ -18,6 +18,7 @@ from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections import SECTIONS, Section, curves, explored
 from reports.statistics import Sample, compare
+from reports.statistics.spreads import common_spread
 from reports.testing import SectionContract
 from tests.synthetic_results import PLOTS, SPACES, make_results, undraw
 from tests.test_reports_sections import rewrite, study
@@ -109,8 +110,9 @@ def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: fl
         test = together * development + np.sqrt(1 - together**2) * noise
         chosen = test[development.mean(axis=1).argmax()]
         row = random.normal(size=3)
+        common = common_spread(Sample(values, (0, 1, 2)) for values in test[:10])  # as on a board of ten rows
         for name, values in (("chosen", chosen), ("fresh", random.normal(size=3))):
-            found = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)))
+            found = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)), common=common)
             better[name] += found.gain > 0 and found.p is not None and found.p < 0.05
     assert better["fresh"] / studies < 0.04
     assert better["chosen"] / studies > 0.07
