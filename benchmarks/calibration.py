@@ -212,8 +212,9 @@ def _judge(kind: Kind, study: Study, found: Found) -> None:
     found.false_verdicts.add([_any_false(_verdicts(gains), truths)])
     found.large.add([_finds(gains, row, kind) for row in range(len(gains)) if truths[row + 1] == truths[0]])
     found.old.add([_any_false(_old_verdicts(samples), truths)])
-    found.best_kept.add([best_set(samples)[int(truths.argmax())] is True])
-    ranks = rank_intervals(samples)
+    common = common_spread(samples)
+    found.best_kept.add([best_set(samples, common=common)[int(truths.argmax())] is True])
+    ranks = rank_intervals(samples, common=common)
     places = [(1 + int((truths > truth).sum()), int((truths >= truth).sum())) for truth in truths]
     kept = [interval and interval[0] <= a and b <= interval[1] for interval, (a, b) in zip(ranks, places, strict=True)]
     found.ranks_kept.add([all(kept)])

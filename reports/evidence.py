@@ -210,14 +210,22 @@ class Evidence:
 
     def compare(self, first_hash: str, second_hash: str, figure: Quantity) -> Comparison | None:
         """One recipe minus another; None where either lacks the figure. Flags are another matter: `between`."""
+        base = self.results.info.row_hashes.get(self.results.space.baseline or "")
+        if first_hash == base != second_hash:
+            found = self.compare(second_hash, first_hash, figure)
+            return None if found is None else found.flipped()
         key = (first_hash, second_hash, figure.key)
         if key not in self._compared:
             first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
             self._compared[key] = None
             if first is not None and second is not None:
-                paired = same_seeds(first, second) and self._seeds_move_together(figure)
                 found = compare(
-                    first, second, common=self.common(figure), paired=paired, looks=self._looks(first, second)
+                    first,
+                    second,
+                    common=self.common(figure),
+                    paired=same_seeds(first, second) and self._seeds_move_together(figure),
+                    looks=self._looks(first, second),
+                    between_rows=second_hash != base,
                 )
                 exact = self._exact_p(first_hash, second_hash, figure)
                 self._compared[key] = found if exact is None else replace(found, p=min(1.0, found.looks * exact))
@@ -432,7 +440,8 @@ class Evidence:
         if sum(map(can_be_judged, judged)) < 2:
             return {}, {}
         wary = self._looks(*judged)
-        best, ranks = best_set(judged, wary), rank_intervals(judged, wary)
+        common = self.common(figure)
+        best, ranks = best_set(judged, wary, common), rank_intervals(judged, wary, common)
         return dict(zip(group, best, strict=True)), dict(zip(group, ranks, strict=True))
 
     def _published(self, figure: Quantity, label: str) -> float | None:

@@ -9,7 +9,8 @@ A spread of few seeds that came out small by chance makes a gain look sure, and 
 two that fail in different cases:
 
 - The second recipe, with which many are compared, stands on its own spread, the first is drawn to the others';
-  degrees of freedom are Satterthwaite's, a little wary.
+  degrees of freedom are Satterthwaite's, a little wary. Of two recipes of which neither is the baseline each stands on
+  its own in turn, so that it is all one which is named first.
 - Both are drawn to the others', and each part of the variance has its own Student's t: half the interval squared is the
   sum of t² times the part (Banerjee 1960), which holds for every level, however small one of the parts came out.
 """
@@ -20,7 +21,7 @@ import functools
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -62,6 +63,11 @@ class Comparison:
     """By how much chance counts more, since a study may be extended and looked at again (`reports.looks`), and where
     numbers of seeds hang on the scores (`sequential.looks`). The interval and every p allow for it."""
 
+    def flipped(self) -> Comparison:
+        """`second` minus `first`."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return replace(self, gain=-self.gain, low=low, high=high, seeds=self.seeds[::-1])
+
 
 @dataclass(frozen=True)
 class Part:
@@ -98,6 +104,8 @@ class Error:
     """Satterthwaite's, wary; of the first estimate."""
     parts: tuple[Part, ...]
     """Of the second one."""
+    exchanged: Error | None = None
+    """With the other recipe on its own spread, where neither is the baseline: the wider one counts."""
 
     @classmethod
     def of(cls, seeds: Sequence[SeedsPart], items: Part | None, shared: Any, common: Common) -> Error:
@@ -126,7 +134,8 @@ class Error:
 
         first = stdtrit(self.freedom, 1 - alpha / 2) ** 2 * self.variance
         second = _added(stdtrit(part.freedom, 1 - alpha / 2) ** 2 * part.variance for part in self.parts)
-        return np.sqrt(np.maximum(first, second))
+        wider = np.sqrt(np.maximum(first, second))
+        return wider if self.exchanged is None else np.maximum(wider, self.exchanged.half_width(alpha))
 
     def p_value(self, gap: float) -> float:
         """Two-sided, of a gap by chance alone. Where nothing varies, any gap is certain."""
@@ -152,14 +161,20 @@ def _less_shared(seeds: Sequence[Part], items: Part | None, shared: Any) -> Any:
 
 
 def compare(
-    first: Sample, second: Sample, *, common: Common = ALONE, paired: bool = False, looks: float = 1.0
+    first: Sample,
+    second: Sample,
+    *,
+    common: Common = ALONE,
+    paired: bool = False,
+    looks: float = 1.0,
+    between_rows: bool = False,
 ) -> Comparison:
     """The gain of `first` over `second` with its interval and p.
 
-    `second` is what others are compared with, too, if either is. `common`: what the spreads of the study's recipes have
-    in common; without it two or three seeds prove little. `paired`: both were trained under the same seeds, and the
-    spread is that of the differences seed by seed. Raises ValueError where the seeds are not the same. `looks` as in
-    `Comparison`.
+    `second` is the baseline, with which others are compared, too; with `between_rows` neither is. `common`: what the
+    spreads of the study's recipes have in common; without it two or three seeds prove little. `paired`: both were
+    trained under the same seeds, and the spread is that of the differences seed by seed. Raises ValueError where the
+    seeds are not the same. `looks` as in `Comparison`.
     """
     gain = first.mean - second.mean
     one_seed = any(not sample.fixed and sample.count < 2 for sample in (first, second))
@@ -174,6 +189,9 @@ def compare(
     if basis != "none":
         shared = interaction(first, second, paired) if basis == "seeds and items" else 0.0
         error = Error.of(seeds or [], items, shared, common)
+        if between_rows and seeds and not paired:
+            turned = [replace(part, stands_alone=not part.stands_alone) for part in seeds]
+            error = replace(error, exchanged=Error.of(turned, items, shared, common))
         half = error.half_width((1 - CONFIDENCE) / looks)
         low, high = gain - half, gain + half
         p = None if one_seed else min(1.0, looks * error.p_value(gain))

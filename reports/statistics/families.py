@@ -1,20 +1,21 @@
 """Many rows at once: Holm's correction, the rows that may be the best, and ranks as intervals.
 
-The best set and the ranks rest on the same leads as verdicts do: of every two rows by Welch's t test over seeds and
-items, turned into a normal score. How many leads hang together is simulated: normal errors with the seeds' variances
-and the items' covariance.
+The best set and the ranks rest on the same leads as verdicts do: the p of every two rows (`compare`), turned into a
+normal score. How leads hang together is simulated: normal errors with the seeds' variances and the items' covariance.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from reports.statistics.comparison import wary_freedom
+from reports.statistics.comparison import SMALLEST, compare
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample
+from reports.statistics.spreads import ALONE, Common
 
 DRAWS = 4000
 """Simulated errors; the quantiles they give are right to about 0.3 points of confidence."""
@@ -42,17 +43,17 @@ def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = No
     return [None if p is None else adjusted[name] for name, p in zip(names, p_values, strict=True)]
 
 
-def best_set(samples: Sequence[Sample], looks: float = 1.0) -> list[bool | None]:
+def best_set(samples: Sequence[Sample], looks: float = 1.0, common: Common = ALONE) -> list[bool | None]:
     """Whether each row may be the best: the set holds the best row with 95 % confidence.
 
     A row is out if some other row is better than it by more than chance makes of so many. Rows that are surely worse
     than it do not count among these (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged:
-    trained under one seed. `looks` as in `Comparison`, here and in `rank_intervals`.
+    trained under one seed. `looks` as in `Comparison` and `common` as in `compare`, here and in `rank_intervals`.
     """
     judged = [index for index, sample in enumerate(samples) if can_be_judged(sample)]
     answer: list[bool | None] = [None] * len(samples)
     level = (1 - CONFIDENCE) / looks
-    field = Field.of([samples[index] for index in judged])
+    field = Field.of([samples[index] for index in judged], common)
     for place, index in enumerate(judged):
         above_others = field.by_chance(place)
         rivals = np.arange(len(judged)) != place
@@ -66,7 +67,9 @@ def best_set(samples: Sequence[Sample], looks: float = 1.0) -> list[bool | None]
     return answer
 
 
-def rank_intervals(samples: Sequence[Sample], looks: float = 1.0) -> list[tuple[int, int] | None]:
+def rank_intervals(
+    samples: Sequence[Sample], looks: float = 1.0, common: Common = ALONE
+) -> list[tuple[int, int] | None]:
     """The best and the worst rank (1 is the highest mean) that each row may have, at 95 % for all rows at once.
 
     In steps (Mogstad, Romano, Shaikh and Wilhelm 2024): leads that are shown are no longer among those that chance
@@ -75,7 +78,7 @@ def rank_intervals(samples: Sequence[Sample], looks: float = 1.0) -> list[tuple[
     """
     judged = [index for index, sample in enumerate(samples) if can_be_judged(sample)]
     answer: list[tuple[int, int] | None] = [None] * len(samples)
-    shown = _leads_shown(Field.of([samples[index] for index in judged]), (1 - CONFIDENCE) / looks)
+    shown = _leads_shown(Field.of([samples[index] for index in judged], common), (1 - CONFIDENCE) / looks)
     for place, index in enumerate(judged):
         answer[index] = (1 + int(shown[:, place].sum()), len(judged) - int(shown[place].sum()))
     return answer
@@ -105,33 +108,26 @@ def can_be_judged(sample: Sample) -> bool:
 class Field:
     """How far each row leads each other one, and how far chance may make them lead all together."""
 
-    leads: Array  # (rows, rows) the first's over the second, as normal scores
+    leads: Array  # (rows, rows) the first's over the second, as normal scores; 0 where nothing is known
     errors: Array  # (draws, rows) simulated
     scale: Array  # (rows, rows) the standard deviation of the difference of two simulated errors
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> Field:
+    def of(cls, samples: Sequence[Sample], common: Common = ALONE) -> Field:
         """Deterministic: the same samples give the same draws."""
-        from scipy.special import ndtri, stdtr
+        from scipy.special import ndtri
 
         rows = len(samples)
-        means = np.array([sample.mean for sample in samples])
+        leads = np.zeros((rows, rows))
+        for one, other in itertools.combinations(range(rows), 2):
+            found = compare(samples[one], samples[other], common=common, between_rows=True)
+            if found.p is not None:
+                leads[one, other] = -np.sign(found.gain) * ndtri(max(found.p, SMALLEST) / 2)
+                leads[other, one] = -leads[one, other]
         seeds = np.array([0.0 if sample.std is None else sample.std**2 / sample.count for sample in samples])
-        freedom = np.array([max(sample.count - 1, 1) for sample in samples])
         shared = np.array([sample.interaction for sample in samples])
-        covariance, on_same = items_covariance(samples)
-
+        covariance, _ = items_covariance(samples)
         own = np.diag(covariance)
-        over_items = np.where(on_same, np.maximum(own[:, None] + own - 2 * covariance, 0.0), 0.0)
-        over_seeds = seeds[:, None] + seeds
-        both = over_seeds + over_items - np.where(on_same, shared[:, None] + shared, 0.0)
-        variance = np.maximum(both, np.maximum(over_seeds, over_items))
-        parts = [np.broadcast_to(seeds[:, None], variance.shape), np.broadcast_to(seeds, variance.shape)]
-        degrees = wary_freedom(variance, parts, [freedom[:, None], freedom])
-        gaps = means[:, None] - means
-        p = stdtr(degrees, -np.abs(gaps) / np.maximum(np.sqrt(variance), NOTHING))
-        leads = -np.sign(gaps) * ndtri(p)
-
         joint = covariance - np.diag(np.minimum(shared, own)) + np.diag(seeds)
         errors = np.random.default_rng(0).standard_normal((DRAWS, rows)) @ roots(joint)
         alone = np.diag(joint)
