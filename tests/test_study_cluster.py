@@ -525,6 +525,7 @@ def growing(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_head_without_a_gpu_asks_its_autoscaler_for_one_and_waits(growing: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WAIT], env=growing, capture_output=True, text=True, timeout=240, check=False

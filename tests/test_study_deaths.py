@@ -430,6 +430,7 @@ def without_work(perform: str, results: Path, *options: str) -> subprocess.Compl
         shutil.rmtree(session, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_trial_that_kills_its_process_is_given_up_and_crews_are_renewed(tmp_path: Path) -> None:
     """It is given up after four attempts. The next trials run, each in a process of its own, as they ask for."""
     done = without_work("dying", tmp_path, "--seeds", "3")
