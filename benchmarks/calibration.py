@@ -150,6 +150,8 @@ class Found:
     detected: Rate = field(default_factory=Rate)
     large: Rate = field(default_factory=Rate)
     """Of gains of three times the larger of both spreads between seeds: found, Holm over the report included."""
+    large_at_first: Rate = field(default_factory=Rate)
+    """The same with what a first look at a study may spend."""
     paired: Rate = field(default_factory=Rate)
     old: Rate = field(default_factory=Rate)
     """The control's false verdicts."""
@@ -188,7 +190,7 @@ def row_of_table(name: str, found: Found) -> str:
     cells = [
         *map(str, (found.covered, found.false_verdicts, found.best_kept, found.ranks_kept, found.equal)),
         f"{found.foretold}, {found.detected}" if found.detected.shares else "-",
-        str(found.large),
+        f"{found.large}, {found.large_at_first}",
         str(found.paired),
         str(found.old),
     ]
@@ -210,7 +212,9 @@ def _judge(kind: Kind, study: Study, found: Found) -> None:
     found.paired.add([gains[-1].paired])
     found.covered.add([_covers(gain, truth - truths[0]) for gain, truth in zip(gains, truths[1:], strict=True)])
     found.false_verdicts.add([_any_false(_verdicts(gains), truths)])
-    found.large.add([_finds(gains, row, kind) for row in range(len(gains)) if truths[row + 1] == truths[0]])
+    chances = [_chance(gains, row, kind) for row in range(len(gains)) if truths[row + 1] == truths[0]]
+    found.large.add([p <= ALPHA for p in chances])
+    found.large_at_first.add([p <= ALPHA * share(1) for p in chances])
     found.old.add([_any_false(_old_verdicts(samples), truths)])
     common = common_spread(samples)
     found.best_kept.add([best_set(samples, common=common)[int(truths.argmax())] is True])
@@ -224,14 +228,13 @@ def _judge(kind: Kind, study: Study, found: Found) -> None:
         _foretell(kind, study, samples, gains, found)
 
 
-def _finds(gains: list[Comparison], row: int, kind: Kind) -> bool:
-    """Whether this row is called above the baseline if it is better by three times the seeds' spread."""
+def _chance(gains: list[Comparison], row: int, kind: Kind) -> float:
+    """Holm's p of this row if it is better than the baseline by three times the seeds' spread; 1 where it is not seen."""
     gain, lead = gains[row], gains[row].gain + 3 * max(kind.spreads[0], kind.spreads[row + 1])
     if gain.error is None or lead <= 0:
-        return False
-    chances = [gain.error.p_value(lead) if place == row else one.p for place, one in enumerate(gains)]
-    p = holm(chances)[row]
-    return p is not None and p <= ALPHA
+        return 1.0
+    p = holm([gain.error.p_value(lead) if place == row else one.p for place, one in enumerate(gains)])[row]
+    return 1.0 if p is None else p
 
 
 def _foretell(kind: Kind, study: Study, samples: list[Sample], gains: list[Comparison], found: Found) -> None:
@@ -397,7 +400,7 @@ def main(arguments: list[str]) -> None:
     started = time.perf_counter()
     print(
         "| studies | interval covers | any false verdict | best in set | ranks hold | called equal at the margin | "
-        "power foretold, found | power for 3 spreads | paired by seed | control: any false verdict |"
+        "power foretold, found | power for 3 spreads, at a first look | paired by seed | control: any false verdict |"
     )
     print("| --- |" + " ---: |" * 9)
     for name in [options.only] if options.only else KINDS:
