@@ -229,7 +229,7 @@ def _judge(kind: Kind, study: Study, found: Found) -> None:
 
 
 def _chance(gains: list[Comparison], row: int, kind: Kind) -> float:
-    """Holm's p of this row if it is better than the baseline by three times the seeds' spread; 1 where that is unseen."""
+    """Holm's p of this row if it is better than the baseline by three times the seeds' spread; 1 where unseen."""
     gain, lead = gains[row], gains[row].gain + 3 * max(kind.spreads[0], kind.spreads[row + 1])
     if gain.error is None or lead <= 0:
         return 1.0
