@@ -152,8 +152,8 @@ class Explorer:
         rungs: Rungs = (),
         violation: Sequence[float] | None = None,
     ) -> None:
-        """A seed is done: its goals' values, or None where it failed or was stopped early (`pruned`).
-        With the last one, or the first without values, Optuna is told.
+        """A seed is done: its goals' values, or None where it failed. Those of one that was stopped early, or diverged
+        (`pruned`), do not count. With the last seed, or the first that did not come to its end, Optuna is told.
 
         `rungs`, empty for a trial that could not be stopped, is how far it came: samplers rank stopped trials by it.
         `violation` has a number for every limit, above 0 where it is broken; if some trial has them, all finished ones
@@ -163,9 +163,9 @@ class Explorer:
         if group is None:
             return
         group.waiting.discard(seed)
-        if values is not None:
+        if values is not None and not pruned:  # what a training cost that did not come to its end is no result
             group.values[seed], group.rungs[seed], group.violations[seed] = values, rungs, violation
-        if values is None or not group.waiting:
+        if pruned or values is None or not group.waiting:
             del self.groups[recipe_hash]
             if pruned:
                 self._report(group.number, dict(rungs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import functools
+import os
 import shutil
 import socket
 import tempfile
@@ -41,6 +42,8 @@ POINTS, SECONDS = 100, 5.0
 """How often in a training its losses are told: after each hundredth part of the steps, and so many seconds."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of a full disk, and of one on which a person may have no more."""
+NO_TEMPORARY = "No usable temporary directory found"
+"""In what Python raises where it can write into no folder for temporary files, among them a full one."""
 RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
 """A crew is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
@@ -202,6 +205,8 @@ def _is_full_disk(error: BaseException | None) -> bool:
     before = error.__cause__ or error.__context__
     if isinstance(error, OSError) and error.errno in FULL:
         return not isinstance(before, ray.exceptions.RayTaskError)
+    if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
+        return os.access(_temporary(), os.W_OK)
     if isinstance(error, SafetensorError):  # the number stands in its text alone
         return any(f"(os error {number})" in str(error) for number in FULL)
     return _is_full_disk(before)
@@ -209,12 +214,17 @@ def _is_full_disk(error: BaseException | None) -> bool:
 
 def _full_disk() -> str:
     """The sentence that ends the study."""
-    places = [place for place in (Path(tempfile.gettempdir()), default_cache()) if place.exists()]
-    fullest = min(places, key=lambda place: shutil.disk_usage(place).free)
+    places = [place for place in (_temporary(), default_cache()) if place.exists()]
+    fullest = min(places, key=lambda place: shutil.disk_usage(place).free, default=_temporary())
     return (
         f"the disk of {fullest} on the machine {socket.gethostname()} is full, and every trial needs room there; make "
         "room, or set TMPDIR to another folder for temporary files, and run the same command again"
     )
+
+
+def _temporary() -> Path:
+    """The folder for temporary files. To ask `tempfile` for it the first time fails where it is full."""
+    return Path(tempfile.tempdir or os.environ.get("TMPDIR") or "/tmp")
 
 
 def _device_works() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from reports.distributions import contains
@@ -15,12 +15,12 @@ from trainables.recipe import Recipe, Value
 
 
 def applying(
-    domains: Iterable[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value], *, with_idle: bool = False
+    domains: Sequence[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value], *, with_idle: bool = False
 ) -> dict[str, Value]:
     """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold, and,
     unless `with_idle`, keys that nothing in the recipe reads. `flat` is the base recipe."""
     chosen = dict(drawn)
-    for domain in domains:
+    for domain in in_order(domains):  # one that does not apply decides nothing
         recipe = {**flat, **chosen}
         if not (domain.holds(recipe) if with_idle else domain.is_asked(recipe)):
             chosen.pop(domain.key, None)

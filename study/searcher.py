@@ -292,8 +292,9 @@ class StudySearcher(Searcher):
             self.explorer.finish(recipe.hash, seed, values, pruned=pruned, rungs=rungs, violation=broken)
 
     def _values(self, record: Record) -> list[float] | None:
-        """What is searched for: the space's goals, or the selection score. None where a part is missing."""
-        return values_of(self.goals, record.scores, record.cost)
+        """What is searched for: the space's goals, or the selection score. None where a part is missing, and for a
+        training that did not come to its end, which may well have cost little."""
+        return values_of(self.goals, record.scores, record.cost) if record.status == "finished" else None
 
     def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
         """The values at the rungs of its training, as far as all goals were scored there."""

@@ -13,7 +13,7 @@ import pytest
 from search_spaces import Domain, spaces
 from study.check import check_plan
 from study.explorer import Explorer, memory_study
-from study.journal import HASH, NAME, explored_recipe
+from study.journal import HASH, NAME, explored_recipe, name_explored
 from study.options import parse
 from study.plan import decide, read_request
 from study.points import applying, in_order, point
@@ -159,6 +159,22 @@ class TestSearch:
         for values in itertools.product(*map(ends, space.domains)):
             drawn = {domain.key: value for domain, value in zip(space.domains, values, strict=True)}
             assert applying(space.domains, drawn, base) == applying(space.domains, drawn, base, with_idle=True)
+
+    @pytest.mark.parametrize("sampler", ["random", "qmc"])
+    def test_a_journal_gives_the_recipes_that_were_asked_for(self, sampler: str) -> None:
+        """Also where the domains are listed before what decides them, and one that does not apply would decide."""
+        domains = (
+            Domain("head.dim", choices=(8, 16)),
+            Domain("head.kind", choices=("none", "mlp"), when=("optimisation.keep", ("average",))),
+            Domain("optimisation.keep", choices=("last", "average")),
+        )
+        base = Recipe()
+        entry = SAMPLERS[sampler]
+        explorer = Explorer(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
+        asked = [explorer.ask(lambda trial, recipe: name_explored(trial, "a", recipe))[1] for _ in range(20)]
+        found = [explored_recipe(trial, base, domains) for trial in explorer.study.get_trials()]
+        assert [recipe.hash for recipe in found if recipe] == [recipe.hash for recipe in asked]
+        assert {recipe.head.dim for recipe in asked} == {None, 8, 16}
 
     def test_a_recipe_of_an_older_journal_keeps_its_hash(self) -> None:
         """There the idle keys were searched, too."""

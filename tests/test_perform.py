@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +89,37 @@ def test_a_full_disk_ends_the_study_and_fails_no_trial(error: Exception, monkeyp
     assert kind == "full"
     assert content["reason"].startswith("the disk of /")
     assert "set TMPDIR to another folder for temporary files, and run the same command again" in content["reason"]
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "no right to write"])
+def test_a_disk_that_is_full_from_the_start_ends_the_study(
+    full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Python asks for the first time where temporary files go, and can write nowhere. It does not say why."""
+
+    def nowhere(*arguments: Any) -> None:
+        raise NO_ROOM
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with monkeypatch.context() as patched:
+        patched.setattr("os.open", nowhere)
+        with pytest.raises(FileNotFoundError) as caught:
+            tempfile.gettempdir()
+
+    def first() -> None:
+        raise caught.value
+
+    monkeypatch.setattr(tempfile, "_get_default_tempdir", first)
+    monkeypatch.setattr("os.access", lambda folder, right: full)
+    me = ended_by(AssertionError("it never comes to a trial"), monkeypatch)
+    if full:
+        ((kind, content),) = me.told
+        assert kind == "full"
+        assert content["reason"].startswith("the disk of /")
+    else:
+        assert me.told == []
+        assert "No usable temporary directory" in me.finished[0][2]
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,29 @@ def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
     assert trial.intermediate_values == {1: 40.0, 2: 50.0}
 
 
+def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
+    """A search for costs alone must not take it for a cheap one. Nor does it wait for the recipe's other seeds."""
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2", "--goals", "seconds")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    cheap: dict[str, Any] = {"status": "pruned", "cost": {"seconds": 1.0}}
+    told: dict[str, Any] = {"cost": {"seconds": 9.0}}
+    rows = len(plan.fixed_trials())
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        (task,) = config["trials"]  # type: ignore[index]
+        diverged = number == 0 or (task["name"], task["seed"]) == ("optuna 1", 0)
+        finish(searcher, ledger, config, None, **(cheap if diverged else told))
+        assert searcher.explorer is not None
+        assert not diverged or task["recipe_hash"] not in searcher.explorer.groups
+    assert searcher.explorer is not None
+    trials = searcher.explorer.study.get_trials()
+    assert [t.state for t in trials if "name" in t.user_attrs] == [TrialState.PRUNED, TrialState.COMPLETE]
+    assert len(trials) == 2 + rows // 2 - 1  # nor is the row told that diverged under one seed
+    assert {tuple(t.values) for t in trials if t.state == TrialState.COMPLETE} == {(9.0,)}
+
+
 def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Path) -> None:
     """With a scheduler and three seeds: the first decides, the others alone are what Optuna is told; also where the
     study is killed between them, and continued."""

@@ -71,6 +71,11 @@ class TestPeak:
         monkeypatch.undo()
         monkeypatch.setattr("trainables.trial.peak.STATUS", tmp_path / "nowhere")
         assert Peak().taken() is None
+        lines = ["Name:\tpython", "VmHWM:\t 200 kB", "VmRSS:\t 100 kB", "RssFile:\t 50 kB"]
+        for missing in range(1, 4):
+            (tmp_path / "status").write_text("\n".join(lines[:missing] + lines[missing + 1 :]) + "\n")
+            monkeypatch.setattr("trainables.trial.peak.STATUS", tmp_path / "status")
+            assert Peak().taken() is None
 
 
 ALONE = FEW.override({"corpus.limit": 64})

@@ -79,5 +79,8 @@ class _Memory:
         if not STATUS.exists():
             return None
         lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
-        held, peak, files = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM", "RssFile"))
+        told = [lines[name] for name in ("VmRSS", "VmHWM", "RssFile") if name in lines]
+        if len(told) < 3:  # some containers' systems leave lines out
+            return None
+        held, peak, files = (int(line.split()[0]) * 1024 for line in told)
         return cls(held, peak, files)
