@@ -106,7 +106,7 @@ def _report(arguments: Sequence[str]) -> int:
         from reports.live import serve
 
         place.follow()
-        serve(place.folder)
+        serve(place.folder, push=place.push)
         return 0
     from reports.formats import FORMATS
     from reports.report import write_report

@@ -28,7 +28,7 @@ from reports.guards import GUARDS
 from reports.ledger import Record
 from reports.markdown import DASH
 from reports.predictions import DEV_COSINE, Kept
-from reports.report import write_report
+from reports.report import write_unrecorded
 from reports.results import Results
 from reports.scratch import linked
 from trainables.errors import UserError
@@ -134,7 +134,7 @@ def _written(results: Path, sentences: Path | None) -> list[str]:
     ]
     with linked(results) as copy:
         try:
-            write_report(
+            write_unrecorded(
                 copy, forms, across=[name for name in dict.fromkeys(across) if name in GUARDS], sentences=sentences
             )
         except UserError as error:

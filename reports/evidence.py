@@ -407,7 +407,8 @@ class Evidence:
         if more is None or more == math.inf:
             return more
         there = min(sample.count for sample in (first, second) if not sample.fixed)
-        return max(0, there + more - len(self.results.info.seeds))
+        collapsed = max(len(self.collapses.get(key, ())) for key in (first_hash, second_hash))  # ran, and do not count
+        return max(0, there + collapsed + more - len(self.results.info.seeds))
 
     def common(self, figure: Quantity) -> Common:
         """What the rows' spreads between seeds have in common."""

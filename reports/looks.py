@@ -1,23 +1,44 @@
 """How often a study was looked at, and what a look may spend.
 
-Who extends a study until a verdict pleases finds one by chance: after each of 2 to 10 seeds, in 14 % of studies without
+Who extends a study until a verdict pleases finds one by chance: after each of 2 to 10 seeds, in 7 % of studies without
 any effect. So each look has its share of the 5 %, and all looks that there may ever be have no more than the whole:
 look k has 6 / (pi² k²) of it. A look is a report that may hold verdicts; it is known by the trials that it was made of,
-so writing it again from the same trials is none. `study.json` keeps the looks in their order.
+so writing it again from the same trials is none. Each is a file of its own, `looks/DIGEST.json`, which whoever takes
+the look writes once: reader and study may do so at the same time, and neither undoes what the other wrote.
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from reports.ledger import StudyInfo
+from reports.ledger import LOOKS, read_whole, write_json
+from reports.names import to_write
 from reports.statistics import CONFIDENCE
+from trainables.errors import UserError
+from trainables.typed import matching
 
 if TYPE_CHECKING:
     from reports.results import Results
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What the file of a look holds."""
+
+    at: Annotated[str, matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", "a time of UTC in ISO format")]
+    """When the look was first taken."""
+
+
+def taken(folder: Path) -> list[str]:
+    """The looks that a results folder keeps, in the order of their times. `UserError` names a file that is none."""
+    files = (folder / LOOKS).glob("*.json")
+    return [name for _, name in sorted((read_whole(Taken, path, "a look at a study").at, path.stem) for path in files)]
 
 
 def share(look: int) -> float:
@@ -38,18 +59,19 @@ def trials(results: Results) -> str:
 
 def look(results: Results) -> int:
     """Which look at the study these results are: one that was recorded, or the next one."""
-    looks, this = results.info.looks, trials(results)
+    looks, this = results.looks, trials(results)
     return 1 + (looks.index(this) if this in looks else len(looks))
 
 
-def record(results: Results) -> None:
-    """Keep this look in `study.json`, unless it is there. Where that cannot be written a line on stderr says so."""
+def record(results: Results, folder: Path) -> None:
+    """Keep this look in the results folder, unless it is there. Where that cannot be written, stderr has a line."""
     this = trials(results)
-    if not this or this in results.info.looks:
+    if not this or this in results.looks:
         return
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
     try:
-        StudyInfo.add_look(results.folder, this)
-    except OSError as error:
+        write_json(to_write(folder, f"{LOOKS}/{this}.json"), Taken(now))
+    except (OSError, UserError) as error:
         print(f"note: this look at the study could not be recorded ({error})", file=sys.stderr)
 
 
@@ -57,9 +79,13 @@ def in_words(results: Results) -> str:
     """What the look spends, for the report; empty where it holds no verdict."""
     if not trials(results):
         return ""
-    number, level = look(results), 100 * (1 - CONFIDENCE)
+    number, sure = look(results), 100 * CONFIDENCE
+    spent = (100 - sure) * share(number)
+    digits = max(1, -math.floor(math.log10(spent)))  # a late look spends little: never "100 %"
     return (
-        f"**Look {number} at this study.** The verdicts of all looks together, however often the study is extended, "
-        f"may be wrong in {level:.0f} %; this look spends {level * share(number):.2g} of these percent, and its "
-        "intervals and p are widened so far. Writing the report again from the same trials is no look."
+        f"**Look {number} at this study.** In one table of rows, or among the claims, the chance that any verdict at "
+        f"any look is wrong is at most {100 - sure:.0f} %; each table has its own {100 - sure:.0f} %. This look uses "
+        f"{spent:.2g} of these percent, so what is headed {sure:.0f} % is at this look "
+        f"{round(100 - spent, digits):g} %. "
+        "Writing the report again from the same trials is no look; the live page's verdicts are not counted."
     )

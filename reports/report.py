@@ -66,13 +66,21 @@ def write_report(
     Raises `UserError` for a folder that is no study's, where nothing is finished, and for a format or a guard that does
     not exist.
     """
+    record(write_unrecorded(folder, formats, across=across, sentences=sentences), folder)
+    return folder / FORMATS[formats[0]].file
+
+
+def write_unrecorded(
+    folder: Path, formats: Sequence[str], *, across: Sequence[str] = (), sentences: Path | None = None
+) -> Results:
+    """As `write_report`, but no look is recorded; returns what the report was made of. For scratch copies."""
     chosen = [FORMATS[name] for name in formats]
     results = Results.load(folder)
     if across:
         guards = [*results.info.across, *(GUARDS[name].name for name in across)]
         results = replace(results, info=replace(results.info, across=guards))
     document = Document(results, results.space.title, tuple(parts(results)), sentences)
-    written = [form.write(document) for form in chosen]
+    for form in chosen:
+        form.write(document)
     write_trials_csv(to_write(folder, TRIALS), results.records, results.labels)
-    record(results)
-    return written[0]
+    return results

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
+from reports.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.same_recipe import joined, shared_trials
@@ -47,6 +48,8 @@ class Results:
     """Those that can be right."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
+    looks: Sequence[str] = ()
+    """The looks that were taken at the study, in order (`reports.looks`)."""
 
     @classmethod
     def load(cls, folder: Path) -> Results:
@@ -61,7 +64,7 @@ class Results:
                 else f"no trial in {folder / LEDGER} can be used: "
                 + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
             )
-        return cls(folder, info, space, records, set_aside)
+        return cls(folder, info, space, records, set_aside, taken(folder))
 
     # Records
 

@@ -71,6 +71,22 @@ def test_a_row_is_judged_given_no_collapse_and_its_rate_is_said():
     assert "collapse" not in conclusions(Evidence.of(sound).boards)[0]
 
 
+def test_seeds_that_collapsed_were_run_and_finishing_the_study_brings_no_more_of_them():
+    """Of a study whose every seed is there, one of them collapsed: what would settle a row is at least one more."""
+    evidence = Evidence.of(with_fallen(STUDY.study(1), ROWS[1], (2,)))
+    hashes = evidence.results.info.row_hashes
+    figure = evidence.boards[0].quantity
+    more = evidence.more_seeds(hashes[ROWS[1]], hashes[ROWS[0]], figure, -20.0, 0.05)  # a difference easily shown
+    assert more == 1
+
+
+def test_the_report_says_which_of_its_tables_count_seeds_that_collapsed():
+    said = "tables and plots of means, and fronts, count every seed"
+    sound = STUDY.study(1)
+    assert said not in how_to_read(Evidence.of(sound).boards)
+    assert said in how_to_read(Evidence.of(with_fallen(sound, ROWS[1], (2,))).boards)
+
+
 def test_dropping_collapses_never_leaves_a_verdict_on_one_seed():
     results = with_fallen(STUDY.study(1), ROWS[1], (0, 2, 3))
     row = next(item for item in Evidence.of(results).boards[0].standings if item.name == ROWS[1])

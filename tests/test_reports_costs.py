@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from reports.best_model import best_trial
+from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
 from reports.plots import goals_front, search_course
@@ -156,6 +158,16 @@ class TestComparable:
         info = StudyInfo.load(tmp_path)
         dataclasses.replace(info, goals=["sts", "transfer"]).save(tmp_path)
         assert "not all comparable" not in told(tmp_path)
+
+    def test_an_older_record_on_the_same_machine_is_like_a_newer_one(self, tmp_path: Path) -> None:
+        some, *others = study(tmp_path, ["sts", "seconds"])
+        rewrite(tmp_path, {some}, hardware="1 node, 2 CPUs, no GPU (Xeon)")
+        rewrite(tmp_path, {*others}, machine={"processor": "Xeon", "device": None, "bf16": False})
+        assert "not all comparable" not in told(tmp_path)
+        elsewhere = tmp_path.parent / "elsewhere"
+        shutil.copytree(tmp_path, elsewhere)
+        rewrite(elsewhere, {some}, hardware="3 nodes, 64 CPUs, no GPU (Xeon)")
+        assert "| hardware" not in diff(tmp_path, elsewhere)
 
 
 class TestLimits:

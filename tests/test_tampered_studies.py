@@ -44,7 +44,7 @@ STUDY_FIELDS = {
     "row_hashes": "object", "missing": "object", "searched": "list", "goals": "list", "limits": "object",
     "limited": "object", "explored": "list", "versions": "object", "hardware": "text", "data": "object",
     "notes": "list", "commands": "list", "created_at": "text", "across": "list", "stopping": "object",
-    "status_counts": "object", "looks": "list",
+    "status_counts": "object",
 }  # fmt: skip
 RECORD_FIELDS = {
     "recipe": "object", "recipe_hash": "text", "seed": "whole number", "status": "text", "scores": "object",
@@ -68,7 +68,6 @@ EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
     ("limits", {"seconds": "3"}), ("limits", {"seconds": -3}), ("limits", {"seconds": math.nan}),
     ("limited", {"limit": "seconds"}), ("limited", {"limit": "x", "number": 1, "spent": 1, "left_out": 1}),
     ("explored", ["zz"]), ("versions", {"ray": 2}), ("stopping", {"rungs": 8}), ("status_counts", {"finished": "3"}),
-    ("looks", ["not a look"]),
     ("base", {"objective.colour": "red"}), ("base", {"objective.temperature": "warm"}),
     ("base", {"objective.temperature": None}), ("base", {"evaluation.tasks": None}),
 )  # fmt: skip
@@ -180,6 +179,17 @@ def test_a_study_file_with_a_wrong_field_is_refused(
     if view.info is None:
         assert any(str(file) in problem for problem in view.problems)
         assert list(refused(capsys, (study, [*AGAIN, str(folder)])))
+
+
+@pytest.mark.parametrize(
+    "content", [*FILES.values(), *(json.dumps({"at": value}).encode() for value in (*WRONG["text"], "", "yesterday"))]
+)
+def test_a_look_that_is_none_is_refused(folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "looks" / "0123456789abcdef.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    commands = [(reports, [str(folder)]), (reports, [str(folder), "--check"])]
+    assert all(f"{path} is not a look" in said for said in refused(capsys, *commands))
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -6,7 +6,6 @@ kept, that is said, and forbids verdicts only for code and data, which every stu
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from statistics import fmean
@@ -106,7 +105,7 @@ def hardware(results: Results) -> list[Flag]:
     """The processor and the accelerator; how many of them there are is no matter."""
     return _unequal(
         results, "hardware", "trials ran on different machines", "rounding, and times, depend on the machine",
-        _by_seed(results.recipes, _machine),
+        _by_seed(results.recipes, lambda record: record.ran_on or None),
     )  # fmt: skip
 
 
@@ -243,15 +242,6 @@ def _code(record: Record) -> str | None:
     return " ".join(own) if {"trainables", "torch"} <= record.versions.keys() else None
 
 
-def _machine(record: Record) -> str | None:
-    """The trial's own; of an older record its cluster's: `no GPU, Intel Xeon` of `1 node, 2 CPUs, no GPU (Intel Xeon)`,
-    any other text as it is."""
-    if record.machine or not record.hardware:
-        return record.ran_on or None
-    found = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", record.hardware)
-    return f"{'no GPU' if 'no' in found[1] else 'GPU'}, {found[2]}" if found else record.hardware
-
-
 def _streams(record: Record) -> str | None:
     known = record.training.get("streams") if "crew" in record.cost else record.cost.get("workers")
     workers = _count(known)
@@ -264,7 +254,7 @@ def _training_precision(record: Record) -> str | None:
         return wish
     if record.machine:
         return "bf16" if record.machine.get("bf16") else "fp32"
-    return "fp32" if "no GPU" in record.hardware else f"auto on {_machine(record)}" if record.hardware else "auto"
+    return "fp32" if "no GPU" in record.hardware else f"auto on {record.ran_on}" if record.hardware else "auto"
 
 
 def _weights(record: Record) -> str | None:

@@ -11,6 +11,7 @@ from reports.ledger.folders import (
     CURVES,
     FAILURES,
     LEDGER,
+    LOOKS,
     MODELS,
     PLUGINS,
     PREDICTIONS,
@@ -19,7 +20,7 @@ from reports.ledger.folders import (
     split_key,
     trial_key,
 )
-from reports.ledger.json_files import plain, read_json
+from reports.ledger.json_files import plain, read_json, read_whole, write_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.progress import Curve, Curves, Progress, Running, Waiting, add_losses
 from reports.ledger.record import Record, mean_measured
@@ -29,6 +30,7 @@ __all__ = [
     "CURVES",
     "FAILURES",
     "LEDGER",
+    "LOOKS",
     "MODELS",
     "PLUGINS",
     "PREDICTIONS",
@@ -48,6 +50,8 @@ __all__ = [
     "plain",
     "read_failures",
     "read_json",
+    "read_whole",
     "split_key",
     "trial_key",
+    "write_json",
 ]

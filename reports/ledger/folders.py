@@ -24,6 +24,8 @@ PROGRESS = "progress.json"
 """How far the study is, while it runs."""
 CURVES = "progress"
 """The losses of trials, `KEY.jsonl` each."""
+LOOKS = "looks"
+"""When a report that may hold verdicts was first made of which trials, `DIGEST.json` each (`reports.looks`)."""
 
 Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
 FileName = Annotated[str, matching(r"(?!\.)[^/\0]+", "the name of a file")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,10 +79,12 @@ class Record:
 
     @property
     def ran_on(self) -> str:
-        """The machine in a few words; of an older record its whole cluster."""
-        if not self.machine:
-            return self.hardware
-        return f"{self.machine.get('device') or 'no GPU'}, {self.machine.get('processor')}"
+        """The machine in a few words, empty where it is unknown: `no GPU, Xeon`. An older record has its cluster's
+        (`1 node, 2 CPUs, no GPU (Xeon)`), of which the numbers go, or any other text, which stays as it is."""
+        if self.machine:
+            return f"{self.machine.get('device') or 'no GPU'}, {self.machine.get('processor')}"
+        found = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", self.hardware)
+        return f"{'no GPU' if 'no' in found[1] else 'GPU'}, {found[2]}" if found else self.hardware
 
     @property
     def key(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from reports.ledger.folders import PLUGINS, STUDY, FileName, Hash
-from reports.ledger.json_files import as_recipe, read_json, read_whole, write_json
+from reports.ledger.json_files import as_recipe, read_whole, write_json
 from search_spaces import load_space
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space
@@ -89,8 +89,6 @@ class StudyInfo:
     stopping: dict[str, str] = field(default_factory=dict)
     """By which `scheduler` explored trials were stopped early, the last one, and at which `rungs` (as `--rungs` takes
     them); empty where none was, and in studies of older versions."""
-    looks: list[Hash] = field(default_factory=list)
-    """The reports that were written with verdicts, in order, each by the digits of its trials (`reports.looks`)."""
     status_counts: dict[str, Count] = field(default_factory=dict)
     """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
 
@@ -100,17 +98,10 @@ class StudyInfo:
         return self.most_seeds is not None and self.most_seeds > len(self.seeds)
 
     def save(self, results: Path) -> Path:
-        """Write `study.json` into the results folder, whole. Looks that were recorded there meanwhile stay."""
+        """Write `study.json` into the results folder, whole. The study alone does: readers write beside it."""
         path = results / STUDY
-        recorded = read_json(path, _WHAT).get("looks", []) if path.is_file() else []
-        write_json(path, dataclasses.replace(self, looks=list(dict.fromkeys([*recorded, *self.looks]))))
+        write_json(path, self)
         return path
-
-    @staticmethod
-    def add_look(results: Path, look: str) -> None:
-        """Write one more look into `study.json`, and leave all else in it as it is."""
-        content = read_json(results / STUDY, _WHAT)
-        write_json(results / STUDY, {**content, "looks": [*content.get("looks", []), look]})
 
     @classmethod
     def load(cls, results: Path) -> StudyInfo:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import StudyInfo
+from reports.ledger import LOOKS, StudyInfo
 from reports.live import parts
 from reports.live.folder import Folder
 from reports.live.rebuilt import Rebuilt, in_own_process
@@ -29,13 +30,20 @@ HOSTS = re.compile(r"(localhost|127\.0\.0\.1)(:\d{1,5})?", re.IGNORECASE)
 HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
 
 
-def serve(results: Path, port: int = 0, *, ready: Callable[[str], object] | None = None) -> None:
+def serve(
+    results: Path,
+    port: int = 0,
+    *,
+    ready: Callable[[str], object] | None = None,
+    push: Callable[[str], object] = lambda name: None,
+) -> None:
     """Serve a results folder until the process ends or is interrupted.
 
-    Port 0 takes a free one. `ready` is told the page's address once it answers; without one it is printed. `UserError`
-    where the folder is no study's, or where the port is taken.
+    Port 0 takes a free one. `ready` is told the page's address once it answers; without one it is printed. `push` is
+    told a folder in which something was recorded; for a working copy it copies that to the URL. `UserError` where the
+    folder is no study's, or where the port is taken.
     """
-    with listen(results, port) as server:
+    with listen(results, port, push) as server:
         (ready or _print_address)(server.address)
         try:
             server.serve_forever()
@@ -43,11 +51,11 @@ def serve(results: Path, port: int = 0, *, ready: Callable[[str], object] | None
             print()
 
 
-def listen(results: Path, port: int = 0) -> LiveServer:
+def listen(results: Path, port: int = 0, push: Callable[[str], object] = lambda name: None) -> LiveServer:
     """The server, whose `serve_forever` is still to be called; the same errors as `serve`."""
     StudyInfo.load(results).load_space(results)  # with its plugins, whose recipes the records may hold
     try:
-        return LiveServer(results.resolve(), port)
+        return LiveServer(results.resolve(), port, push)
     except (OSError, OverflowError) as error:
         raise UserError(f"the live page cannot listen on {LOOPBACK}, port {port} ({error})") from None
 
@@ -57,14 +65,14 @@ class LiveServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, results: Path, port: int = 0) -> None:
+    def __init__(self, results: Path, port: int = 0, push: Callable[[str], object] = lambda name: None) -> None:
         super().__init__((LOOPBACK, port), Handler)
         self.folder = Folder(results)
         one_at_a_time = threading.Lock()
         self.verdicts = Rebuilt(
             functools.partial(in_own_process, ["reports.live.provisional", str(results)]), one_at_a_time
         )
-        self.report = Rebuilt(functools.partial(_report, results), one_at_a_time)
+        self.report = Rebuilt(functools.partial(_report, results, push), one_at_a_time)
         self.addresses: dict[str, Callable[[], tuple[str, str]]] = {
             "/": lambda: (HTML, self._page(parts.page)),
             "/state.json": lambda: (JSON, self._page(parts.state)),
@@ -143,12 +151,16 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: the console belongs to the study."""
 
 
-def _report(results: Path) -> str:
-    """The report as one HTML file. Nothing is written into the results folder, whose report is its owner's."""
+def _report(results: Path, push: Callable[[str], object]) -> str:
+    """The report as one HTML file. In the results folder, whose report is its owner's, only the look is recorded."""
     from reports.scratch import linked  # loads what draws pictures
 
     with linked(results) as copy:
-        in_own_process(["reports", str(copy), "--format", "html"])
+        in_own_process(["reports.live.download", str(results), str(copy)])
+        try:
+            push(LOOKS)
+        except UserError as error:
+            print(f"note: {error}", file=sys.stderr, flush=True)
         return (copy / "report.html").read_text(encoding="utf-8")
 
 

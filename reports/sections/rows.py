@@ -90,7 +90,8 @@ def how_to_read(boards: tuple[Board, ...]) -> str:
         said.append(
             "**A seed collapsed if it kept less than half of what the recipe's best seed has above chance. Mean, gain "
             "and verdict of such a row are those given no collapse; how often it collapses stands beside its seeds, "
-            "with the 95 % interval of that rate.**"
+            "with the 95 % interval of that rate.** The tables and plots of means, and fronts, count every seed; "
+            "boards, their plots, claims and tables of differences are without those that collapsed."
         )
     if any(item.sample and item.sample.fixed for item in standings):
         said.append("A row that no seed changes needs one trial, and is judged with it.")
