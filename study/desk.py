@@ -14,6 +14,7 @@ Who calls what:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections import defaultdict, deque
 from collections.abc import Iterable
@@ -78,7 +79,7 @@ class Desk:
         self._verdicts: dict[tuple[str, int], bool] = {}
         self._changed = asyncio.Condition()
         self._halted = False
-        self._held = 0
+        self._held = self._handing = 0
         self._leaving: set[str] = set()
 
     # --- the study
@@ -104,16 +105,19 @@ class Desk:
             self._changed.notify_all()
 
     async def halt(self, seconds: float) -> None:
-        """Have all crews that train write a checkpoint and stop; returns when they have, or after so many seconds."""
+        """Have all crews that train write a checkpoint and stop; returns when they have, and the study is told of all
+        that is handed over, or after so many seconds."""
         async with self._changed:
             self._halted = True
             self._order(self._crews.values(), HALT)
             self._changed.notify_all()
-            try:
-                done = self._changed.wait_for(lambda: not any(crew.training for crew in self._crews.values()))
-                await asyncio.wait_for(done, seconds)
-            except TimeoutError:
-                pass  # a step takes longer than that; what came after the last checkpoint is repeated
+
+            def done() -> bool:
+                return not self._handing and not any(crew.training for crew in self._crews.values())
+
+            # A step may take longer than that; what came after the last checkpoint is repeated.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait_for(done), seconds)
 
     async def watch_machines(self) -> None:
         """Order a checkpoint wherever Ray says that a machine is about to go. Never returns."""
@@ -247,6 +251,8 @@ class Desk:
                 return
             if message["kind"] == "step":
                 crew.training = message["step"] < message["steps"]
+            elif message["kind"] == "full":
+                crew.training = False  # it does no more, and hears no order
             elif message["kind"] == "rung":
                 crew.events.put_nowait(message)
             self._changed.notify_all()
@@ -261,6 +267,7 @@ class Desk:
             if key in self._settled:  # by a crew that was thought dead
                 return
             self._settle([key])
+            self._handing += 1
             await self._changed.wait_for(lambda: self._held < HELD)
             self._held += 1
         try:  # the desk owns it, so it outlives the crew; in a list, since Ray would pass on what a bare one stands for
@@ -269,6 +276,7 @@ class Desk:
             message = {"kind": "failed", "reason": f"its embeddings were not kept: {error}", "details": ""}
         async with self._changed:
             self._held -= message["kind"] == "failed"
+            self._handing -= 1
             self._post({"key": key, **message})
             self._changed.notify_all()
 

@@ -54,6 +54,7 @@ class Keeper(tune.Callback):
         self.failed = 0
         self.problem: BaseException | None = None
         """What ends the study, such as a full disk."""
+        self._writes, self._halted = True, False  # whether results can be written; whether crews were told to stop
         self._heard = 0
         """Messages that are dealt with. A person may stop the study in the midst of one, which then comes again."""
         self._told = desk.post.remote(self._heard)
@@ -74,7 +75,7 @@ class Keeper(tune.Callback):
         try:
             self._begin(config)
         except (OSError, UserError) as error:
-            self.problem = error
+            self.problem, self._writes = error, False
         return self.problem is None
 
     def _begin(self, config: dict[str, Any]) -> None:
@@ -118,9 +119,12 @@ class Keeper(tune.Callback):
     # --- the study
 
     def drain(self, wait: float = 0.0) -> bool:
-        """Take what there is, and what comes within so many seconds. What is wrong with the results' place is kept as
-        `problem`; the study ends by it, and False is returned."""
-        if self.problem is not None:
+        """Take what there is, and what comes within so many seconds. False where the study must end by a `problem`.
+
+        What is wrong with the results' place ends it at once; what is wrong with a worker's machine, as a person's stop
+        does. Crews are told to stop here, since Tune would end them without a checkpoint.
+        """
+        if not self._writes:
             return False
         try:
             while ray.wait([self._told], timeout=wait)[0]:
@@ -145,7 +149,9 @@ class Keeper(tune.Callback):
                 self.place.push_changed()
                 self._pushed = time.monotonic()
         except Exception as error:
-            self.problem = error
+            self.problem, self._writes = error, False
+        if self.problem is not None and self._writes and not self._halted:
+            self.halt()
         return self.problem is None
 
     def finish(self) -> None:
@@ -156,10 +162,11 @@ class Keeper(tune.Callback):
 
     def halt(self) -> None:
         """Have the crews write a last checkpoint, and keep what they told until then."""
+        self._halted = True
         halted = self.desk.halt.remote(HALT_SECONDS)
         deadline = time.monotonic() + HALT_SECONDS + 5
         done: list[Any] = []
-        while self.problem is None and time.monotonic() < deadline and (self._scoring or not done):
+        while self._writes and time.monotonic() < deadline and (self._scoring or not done):
             done = _ready([halted])
             self.drain(wait=1.0 if done else 0.05)  # what was told before the halt may still be on its way
 
@@ -188,9 +195,10 @@ class Keeper(tune.Callback):
             if message["key"] not in self._scoring:
                 self._scoring[message["key"]] = score_apart.remote(message["content"])
         elif kind == "failed":
-            self._fail(message["key"], message["reason"], message["details"])
+            if self.problem is None:  # else it may come of that, and the next run begins the trial again
+                self._fail(message["key"], message["reason"], message["details"])
         elif kind == "full":
-            raise UserError(message["reason"])
+            self.problem = self.problem or UserError(message["reason"])
 
     def _scored(self, reference: Any, key: str) -> None:
         try:

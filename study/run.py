@@ -36,7 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from study.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
-    from study.check import check_plan
     from study.plan import decide, notes, read_request, warnings
 
     draft = read_request(request)
@@ -50,12 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
-    check_plan(plan)
+    from study.check import check_plan
     from study.study import TERMINATED, check_results, continued, run_study, set_aside, stop_on_sigterm
 
     plan.place.bring()
     check_results(plan)
     plan = continued(plan)
+    check_plan(plan)
     for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0)]:
         print(f"warning: {warning}", flush=True)
     for note in notes(plan):

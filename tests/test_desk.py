@@ -248,6 +248,33 @@ def test_a_halt_waits_for_those_that_train(tmp_path: Path) -> None:
     play(scene, tmp_path)
 
 
+def test_a_halt_waits_for_what_is_handed_over(tmp_path: Path) -> None:
+    """Also for what waits for room: no crew has it any more."""
+
+    async def scene(desk: Heard) -> None:
+        for number in range(HELD):
+            await desk.hand_over(f"t{number}", number)
+        await desk.news()
+        waiting = await waits(desk.hand_over("one more", "embeddings"))
+        halting = await waits(desk.halt(60))
+        await desk.release()
+        await waiting
+        await halting
+        assert unscored(await desk.news()) == ["one more"]
+
+    play(scene, tmp_path)
+
+
+def test_a_halt_does_not_wait_for_a_crew_whose_disk_is_full(tmp_path: Path) -> None:
+    async def scene(desk: Heard) -> None:
+        await desk.assign("a", task("a"))
+        await desk.tell("a", {"kind": "step", "keys": ["a"], "step": 1, "steps": 9})
+        await desk.tell("a", {"kind": "full", "reason": "the disk is full"})
+        await asyncio.wait_for(desk.halt(60), 1)
+
+    play(scene, tmp_path)
+
+
 def test_a_halt_ends_after_its_seconds(tmp_path: Path) -> None:
     async def scene(desk: Heard) -> None:
         await desk.assign("a", task("a"))

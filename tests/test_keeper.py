@@ -409,12 +409,37 @@ def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
     first, second = spec(0), spec(1)
     stage.begin(first)
     stage.begin(second)
+    stage.desk.halted.ready = True
     stage.tell({"kind": "full", "reason": "the disk of /tmp is full"}, failure(second))
     assert isinstance(stage.keeper.problem, UserError)
     assert str(stage.keeper.problem) == "the disk of /tmp is full"
     assert StopFor(stage.keeper).stop_all()
     assert read_failures(stage.place.folder) == []
     assert stage.settled == {}
+
+
+def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the same answer, and until the crews have stopped: the study ends as by a person's stop."""
+    trials = [spec(number) for number in range(4)]
+    scores = Reference(result(trials[1]), ready=False)
+    monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
+    late = [result(trials[2]), result(trials[3])]
+
+    def halt(seconds: float) -> Reference:
+        stage.desk.tell(late.pop(0))
+        scores.ready = stage.desk.halted.ready = True
+        return stage.desk.halted
+
+    stage.desk.halt = Remote(halt)
+    for trial in trials:
+        stage.begin(trial)
+    full = {"kind": "full", "reason": "the disk of /tmp is full"}
+    unscored = {"kind": "unscored", "key": trials[1].key, "content": [trials[1].key]}
+    stage.tell(full, result(trials[0]), {**full, "reason": "another's"}, unscored)
+    assert str(stage.keeper.problem) == "the disk of /tmp is full"
+    assert list(stage.settled) == [trials[0].key, trials[2].key, trials[1].key]
+    assert not stage.keeper.drain()
+    assert len(late) == 1  # the crews are told once
 
 
 class Broken(Watcher):

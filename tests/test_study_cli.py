@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
 
 from reports.ledger import Ledger, Record, StudyInfo
 from study.cluster import Allotment, Cluster
-from study.plan import Plan
+from study.options import parse
+from study.plan import Plan, decide, read_request
 from study.run import main
 from study.searcher import StudySearcher
+from study.study import prepare_results
 from trainables.errors import answer_user_errors
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import keys
@@ -149,6 +152,38 @@ def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     assert "estimate: 15 s per trial (as measured for the built-in encoder and corpus on two cores)" in out
     assert "objective.weight=0.3" in out
     assert list(elsewhere.iterdir()) == []
+
+
+def begun(results: str, *arguments: str) -> list[str]:
+    """The command of a study that has written what it is, and not more."""
+    command = ["--space", "scl_lambda", "--scale", "laptop", "--results", results]
+    prepare_results(decide(read_request(parse([*command, *arguments])), 0), "hardware")
+    return command
+
+
+def test_a_study_at_a_url_goes_on_from_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An older version began it with a key that nothing reads. What it holds is brought before that is asked."""
+    idle = ["--set", "head.dim=32"]
+    url = f"memory://{uuid.uuid4().hex}/results"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))
+    command = begun(url, *idle)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    assert main([*command, *idle, "--dry-run"]) == 0
+    code, stderr = answer(capsys, *command[:-1], str(tmp_path / "new"), *idle, "--dry-run")
+    assert code == 2
+    assert "--set head.dim changes nothing in this study" in stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_search_that_goes_on_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the command does not say it again."""
+    unsearchable = ["--set", "evaluation.tasks=STS12"]
+    command = begun(str(tmp_path / "results"), "--search", "optuna", "--trials", "2", *unsearchable)
+    code, stderr = answer(capsys, *command, *unsearchable, "--dry-run")
+    assert code == 2
+    assert "evaluation.tasks has no task that gives them" in stderr
 
 
 def test_list_names_every_space(capsys: pytest.CaptureFixture[str]) -> None:
