@@ -89,6 +89,18 @@ class Place:
             for name, entry in there.items():
                 self._note(name, entry)
 
+    def renew(self, name: str) -> None:
+        """Bring the small files that others added meanwhile to a folder at the URL, such as `looks`; what is here
+        stays as it is. `UserError` where the URL cannot be read."""
+        if self.url is None:
+            return
+        with self._told("read"):
+            there = {file: entry for file, entry in self._storage.list(name).items() if not is_unfinished(file)}
+            added = {file: entry for file, entry in there.items() if entry and not (self.folder / file).exists()}
+            self._storage.get_all({file: self.folder / file for file in added})
+            for file, entry in added.items():
+                self._note(file, entry)
+
     def push(self, name: str) -> None:
         """Copy a file or folder that was written here to the URL. `UserError` where that fails for good.
 

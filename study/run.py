@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(plan: Plan) -> bool:
     """Write the report of what is finished, say where it and the best model are; False if nothing is finished."""
-    from reports.ledger import LEDGER, Ledger
+    from reports.ledger import LEDGER, LOOKS, Ledger
 
     if not any(record.status == "finished" for record in Ledger(plan.results / LEDGER).read()):
         return False
@@ -101,6 +101,7 @@ def report(plan: Plan) -> bool:
     from search_spaces.goals import in_words
     from study.terminal import printable
 
+    plan.place.renew(LOOKS)  # a reader may have looked while the study ran
     report = write_report(plan.results)
     plan.place.push_changed()
     print(f"report: {plan.place.at(report.name)}", flush=True)

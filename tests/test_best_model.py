@@ -107,7 +107,9 @@ def test_all_agree_on_the_best(
 
     assert line.replace(", ", "  ") in describe(best, searched(goals), ())
     monkeypatch.setattr("reports.report.write_report", lambda folder: folder / "report.md")
-    plan: Any = SimpleNamespace(results=tmp_path, place=SimpleNamespace(at=str, push_changed=lambda: None))
+    plan: Any = SimpleNamespace(
+        results=tmp_path, place=SimpleNamespace(at=str, push_changed=lambda: None, renew=lambda name: None)
+    )
     assert report(plan)
     assert f"best model: {label} seed {seed} ({line}): models/{best.key}" in capsys.readouterr().out
 

@@ -6,6 +6,8 @@ import dataclasses
 import shutil
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from reports.looks import in_words, look, share, taken, trials
 from reports.place import open_place
 from reports.report import write_report
 from reports.results import Results
+from study.run import report
 from tests.populations import Population, write
 from trainables.senteval.tasks import GROUPS
 
@@ -145,6 +148,7 @@ def test_a_reader_at_a_url_and_the_study_undo_nothing_of_each_other(folder: Path
     study = open_place(url, folder)
     study.bring()
     shutil.copytree(folder, study.folder, dirs_exist_ok=True)
+    kept = without_last_seed(study.folder)
     study.push_changed()
     for path in (study.folder / "ledger").iterdir():
         study.push(f"ledger/{path.name}")
@@ -155,11 +159,14 @@ def test_a_reader_at_a_url_and_the_study_undo_nothing_of_each_other(folder: Path
     study.push_changed()
     write_report(reader.folder)  # ... while a reader looks at it
     reader.push_changed()
-    (study.folder / "report.md").write_text("the study's last push")
-    study.push_changed()
+    for path in kept:
+        shutil.move(path, study.folder / "ledger" / path.name)
+    plan: Any = SimpleNamespace(results=study.folder, place=study)
+    assert report(plan)
     reader.bring()
     assert StudyInfo.load(reader.folder).status_counts == {"finished": 99}
-    assert len(taken(reader.folder)) == 1
+    assert len(taken(reader.folder)) == 2
+    assert "**Look 2 at this study.**" in (reader.folder / "report.md").read_text()
 
 
 def test_the_report_that_the_live_page_gives_is_a_look(folder: Path):
