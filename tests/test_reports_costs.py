@@ -164,7 +164,7 @@ class TestComparable:
         rewrite(tmp_path, {some}, hardware="1 node, 2 CPUs, no GPU (Xeon)")
         rewrite(tmp_path, {*others}, machine={"processor": "Xeon", "device": None, "bf16": False})
         assert "not all comparable" not in told(tmp_path)
-        elsewhere = tmp_path.parent / "elsewhere"
+        elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
         shutil.copytree(tmp_path, elsewhere)
         rewrite(elsewhere, {some}, hardware="3 nodes, 64 CPUs, no GPU (Xeon)")
         assert "| hardware" not in diff(tmp_path, elsewhere)
