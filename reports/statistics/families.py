@@ -126,7 +126,7 @@ class Field:
                 leads[other, one] = -leads[one, other]
         seeds = np.array([0.0 if sample.std is None else sample.std**2 / sample.count for sample in samples])
         shared = np.array([sample.interaction for sample in samples])
-        covariance, _ = items_covariance(samples)
+        covariance = items_covariance(samples)
         own = np.diag(covariance)
         joint = covariance - np.diag(np.minimum(shared, own)) + np.diag(seeds)
         errors = np.random.default_rng(0).standard_normal((DRAWS, rows)) @ roots(joint)
@@ -139,19 +139,17 @@ class Field:
         return np.asarray((self.errors[:, [place]] - self.errors) / self.scale[place])
 
 
-def items_covariance(samples: Sequence[Sample]) -> tuple[Array, Array]:
-    """(rows, rows) Of the means over test items, and whether each pair was scored on the same items.
+def items_covariance(samples: Sequence[Sample]) -> Array:
+    """(rows, rows) Of the means over test items.
 
     Rows on other items, or without predictions, share nothing and get zero.
     """
     covariance = np.zeros((len(samples), len(samples)))
-    on_same = np.zeros(covariance.shape, dtype=bool)
     for name in {sample.items for sample in samples if sample.items and sample.effects is not None}:
         rows = [row for row, sample in enumerate(samples) if sample.items == name and sample.effects is not None]
         effects = np.stack([np.asarray(samples[row].effect) for row in rows])
         covariance[np.ix_(rows, rows)] = effects @ effects.T
-        on_same[np.ix_(rows, rows)] = True
-    return covariance, on_same
+    return covariance
 
 
 def roots(covariance: Array) -> Array:
