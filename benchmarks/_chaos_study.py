@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import sys
 
-from study import run, study
+from study import run
+from study.engine import launch
 
 if __name__ == "__main__":
-    study.run_study = functools.partial(study.run_study, perform="benchmarks._chaos_work:perform")
+    launch.run_study = functools.partial(launch.run_study, perform="benchmarks._chaos_work:perform")
     sys.exit(run.command())

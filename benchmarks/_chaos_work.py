@@ -63,7 +63,7 @@ class Training:
 
 
 def perform(task: Mapping[str, Any], me: Any) -> None:
-    """What a crew does with a task: `study.perform.perform`, with another training in it and nothing to import."""
+    """`study.engine.worker.perform`, with another training in it and nothing to import."""
     import ray
 
     reason = None
@@ -89,8 +89,8 @@ class _HaltedError(Exception):
 
 def _train(trial: Mapping[str, Any], task: Mapping[str, Any], me: Any) -> None:
     from reports.ledger import Record
-    from study.checkpoints import Checkpoints
-    from study.courier import courier_for
+    from study.engine.checkpoints import Checkpoints
+    from study.engine.transport import courier_for
 
     key = trial["key"]
     checkpoints = Checkpoints(courier_for(task["url"], me.desk), task["key"])

@@ -2,7 +2,7 @@
 
     python -m benchmarks._engine RESULTS PERFORM
 
-runs one; `perform` is what its crews do with a task (`study.study.run_study`).
+runs one; `perform` is what its crews do with a task (`study.engine.launch.run_study`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trainables.errors import UserError, answer_user_errors
 
 ROOT = Path(__file__).resolve().parents[1]
 SPACE = "scl_ablation"
-ZERO_WORK, REAL_WORK = "benchmarks._zero_work:perform", "study.perform:perform"
+ZERO_WORK, REAL_WORK = "benchmarks._zero_work:perform", "study.engine.worker:perform"
 ADDRESS = "RAY_ADDRESS"
 LEAST_MEMORY_GB = 3.0
 """A measurement ends when the machine has less left."""
@@ -136,10 +136,10 @@ def spread(values: Sequence[float], digits: int = 1) -> str:
 
 def main() -> int:
     """Run one study in this process. Returns how many of its trials failed."""
-    from study.cluster import allot, find_cluster
-    from study.options import parse
+    from study.cli.options import parse
+    from study.engine.cluster import allot, find_cluster
+    from study.engine.launch import run_study
     from study.plan import decide, read_request
-    from study.study import run_study
 
     results, perform, *options = sys.argv[1:]
     request = parse(["--space", SPACE, "--scale", "laptop", "--results", results, *options])

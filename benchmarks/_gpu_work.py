@@ -17,8 +17,8 @@ from benchmarks._arithmetic import best, forward_flops
 from benchmarks._gpu_models import Triples, sentences
 from trainables.encoders import load_encoder
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.kept import KEPT
 from trainables.objectives import resolve_objective
+from trainables.process_cache import KEPT
 from trainables.recipe import EncoderConfig, HeadConfig, ObjectiveConfig, OptimisationConfig, PoolingConfig
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS

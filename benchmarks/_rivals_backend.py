@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks._rivals_syne_tune import made, space_of
 from reports.statistics.fronts import on_front
-from study.replay.contest import Terms, common_seeds
-from study.replay.export import FIDELITY, export
-from study.replay.measures import Yardstick
+from study.replay.compare import Terms, common_seeds
+from study.replay.metrics import Yardstick
 from study.replay.recorded import Recorded
+from study.replay.syne_tune import FIDELITY, export
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks._rivals_told import Rival
-from study.replay.export import FIDELITY, described
 from study.replay.recorded import Recorded
+from study.replay.syne_tune import FIDELITY, described
 from trainables.errors import UserError
 from trainables.recipe import Value
 

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from study import perform as work
-from study.crew import Member
+from study.engine import worker
+from study.engine.worker_group import Member
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult
@@ -24,8 +24,8 @@ TASK = "STSBenchmark"
 
 def perform(task: Mapping[str, Any], me: Member) -> None:
     """What a crew does with a task; only the trial itself is another one."""
-    with patch.object(work, "run_trials", short):
-        work.perform(task, me)
+    with patch.object(worker, "run_trials", short):
+        worker.perform(task, me)
 
 
 def short(

@@ -1,5 +1,5 @@
 """A trial on a GPU that is simulated: training is a sleep, embeddings are noise. All that follows is a trial's own:
-its classifier heads are fitted in earnest, in the crew or as a CPU task, as `study.perform` is told."""
+its classifier heads are fitted in earnest, in the crew or as a CPU task, as `study.engine.worker` is told."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.idle_share import STEP_SECONDS
-from study import perform as work
-from study.crew import Member
+from study.engine import worker
+from study.engine.worker_group import Member
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, Unscored
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.finish import finish
 from trainables.trial.measure import Clock
+from trainables.trial.save_and_score import finish
 
 
 def perform(task: Mapping[str, Any], me: Member) -> None:
     """What a crew does with a task; only the trial itself is another one."""
-    with patch.object(work, "run_trials", simulated):
-        work.perform(task, me)
+    with patch.object(worker, "run_trials", simulated):
+        worker.perform(task, me)
 
 
 def simulated(

@@ -100,7 +100,7 @@ def _plain(recipe: Recipe) -> Callable[[int, int], Measured]:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from trainables.encoders.pool import mean
+    from trainables.encoders.pooling_functions import mean
     from trainables.training.loop import build_optimiser
 
     training, _ = _built(recipe)

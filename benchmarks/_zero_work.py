@@ -9,8 +9,8 @@ from typing import Any
 import ray
 
 from reports.ledger import Record
-from study.crew import Member
-from study.spec import specs_of
+from study.engine.worker_group import Member
+from study.trial import specs_of
 
 
 def perform(task: Mapping[str, Any], me: Member) -> None:

@@ -37,7 +37,7 @@ if [[ $# -gt 0 && $1 != -* ]]; then
     table=$1
     shift
 fi
-"$python" -m pytest -m gpu "$root/tests/test_gpu.py"
+"$python" -m pytest -m gpu "$root/tests/project/test_gpu.py"
 tests=$?
 "$python" -m benchmarks gpu --out "$table" "$@" || exit
 if [[ $tests -ne 0 ]]; then

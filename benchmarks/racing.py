@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks._asked import check_numbers
 from reports.markdown import table
-from reports.racing import raced as race_of
+from reports.seed_race import raced as race_of
 from reports.statistics.comparison import compare
 from reports.statistics.families import holm
 from reports.statistics.sample import Sample

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks._asked import check_numbers
 from benchmarks._minilm import minilm
 from search_spaces import load_space
-from study.points import grid
+from study.search.points import grid
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
@@ -211,7 +211,7 @@ class Bench:
         from trainables.training.loop import total_steps
         from trainables.training.model import TokenizedBatch
         from trainables.training.population_training import embed_ahead
-        from trainables.trial.places import sampler_request
+        from trainables.trial.data_requests import sampler_request
 
         request = sampler_request(recipe, seed)
         key = recipe.pooling.mode, request.batch_size, request.positives, request.negatives, seed
@@ -225,7 +225,7 @@ class Bench:
         return self._batches[key]
 
     def _tasks_of(self, recipe: Recipe, encoder: AdaptedEncoder) -> _Tasks:
-        from trainables.trial.places import senteval_folder
+        from trainables.trial.data_requests import senteval_folder
 
         if recipe.pooling.mode not in self._tasks:
             self._tasks[recipe.pooling.mode] = _Tasks(senteval_folder(recipe.evaluation), encoder)

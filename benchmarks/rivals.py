@@ -25,7 +25,7 @@ from trainables.errors import UserError, choices
 if TYPE_CHECKING:
     from benchmarks._rivals_syne_tune import SyneTuneSearch
     from benchmarks._rivals_tune import TuneSearch
-    from study.replay.contest import Contestant, Start
+    from study.replay.compare import Contestant, Start
 
 WORKERS = 4
 OURS = ("tpe", "random"), ("none", "asha")
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str]) -> None:
     check_numbers(asked, repeats=2, processes=1, seeds=1)
     if not asked.compute > 0:
         raise UserError(f"--compute must be above 0, not {asked.compute:g}")
-    from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
-    from study.replay.ours import contestants
+    from study.replay.compare import Arena, Contestant, Terms, WholeRecord, run_contest
+    from study.replay.our_search import contestants
     from study.replay.recorded import read_record, rung_numbers
     from study.replay.report import Compared, results_table
 
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def rivals(goals: int) -> list[Contestant]:
     """Tune's and Syne Tune's searches for so many goals."""
-    from study.replay.contest import Contestant
+    from study.replay.compare import Contestant
 
     return [
         *(

@@ -74,8 +74,8 @@ def main(arguments: Sequence[str]) -> None:
 def audited(recorded: Recorded, rungs: Sequence[int], recipes: int, repeat: int) -> list[Audited] | None:
     """A search, by goal; None where it stopped nobody, or too few ran through for its report to say anything."""
     from reports.statistics.stopping import audit
-    from study.replay.contest import Start, common_seeds
-    from study.replay.ours import contestants
+    from study.replay.compare import Start, common_seeds
+    from study.replay.our_search import contestants
     from study.replay.simulate import Allowance, Courses, simulate
 
     courses = Courses.of(recorded, rungs)

@@ -24,7 +24,7 @@ from trainables.corpora.layouts import check_layout
 from trainables.errors import UserError, choices
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, Recipe
-from trainables.trial.places import sampler_request
+from trainables.trial.data_requests import sampler_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from trainables.errors import UserError, answer_user_errors, checked_arguments
 from trainables.files import expanded
 
 if TYPE_CHECKING:
-    from reports.place import Place
+    from reports.ledger.location import Place
 
 RESULTS = "the folder that a study wrote, or its URL"
 USAGE = """python -m reports RESULTS [options]
@@ -122,7 +122,7 @@ def _report(arguments: Sequence[str]) -> int:
 def _brought(results: str) -> Place:
     """The results that a person named, with all that a report reads on this machine."""
     from reports.ledger import STUDY
-    from reports.place import open_place
+    from reports.ledger.location import open_place
 
     place = open_place(results, Path())
     place.bring()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reports.ledger import Record
-from reports.racing import of_results
 from reports.results import Results
+from reports.seed_race import of_results
 from reports.statistics import Measured
 from search_spaces.goals import merit, values_of
 

@@ -30,7 +30,7 @@ from reports.markdown import DASH
 from reports.predictions import DEV_COSINE, Kept
 from reports.report import write_unrecorded
 from reports.results import Results
-from reports.scratch import linked
+from reports.scratch_copy import linked
 from trainables.errors import UserError
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from reports.claim_verdicts import judged
 from reports.evidence import SURE, Evidence
 from reports.guards import GUARDS
 from reports.ledger import Record
@@ -20,7 +21,6 @@ from reports.markdown import DASH, bullets, code, number, signed, table, text
 from reports.quantity import Quantity
 from reports.results import Results
 from reports.statistics import Comparison, compare, holm
-from reports.verdicts import judged
 from trainables.registry import load
 
 SETTINGS = ("space", "scale", "search", "trials", "seeds", "across")

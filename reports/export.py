@@ -20,8 +20,8 @@ from reports.best_model import best_first
 from reports.commands import study_command
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, MODELS, Record
+from reports.ledger.names import to_write
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
-from reports.names import to_write
 from reports.results import Results
 from reports.sections.words import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from reports.ledger import LOOKS, read_whole, write_json
-from reports.names import to_write
+from reports.ledger.names import to_write
 from reports.statistics import CONFIDENCE
 from trainables.errors import UserError
-from trainables.typed import matching
+from trainables.typed_json import matching
 
 if TYPE_CHECKING:
     from reports.results import Results

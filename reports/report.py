@@ -12,8 +12,8 @@ from pathlib import Path
 
 from reports.formats import FORMATS, Document
 from reports.guards import GUARDS
+from reports.ledger.names import to_write
 from reports.looks import record
-from reports.names import to_write
 from reports.results import Results
 from reports.sections import Section, in_order
 from reports.trials_csv import write_trials_csv

@@ -17,7 +17,7 @@ from trainables.errors import UserError, shown
 from trainables.idle import deciding, idle
 from trainables.recipe import Recipe, Value, keys
 from trainables.senteval.tasks import task_names
-from trainables.typed import check_types
+from trainables.typed_json import check_types
 
 __all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Scale", "Search", "Space", "Table"]
 

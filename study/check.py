@@ -10,7 +10,7 @@ from reports.markdown import count
 from search_spaces.goals import searched
 from search_spaces.space import Domain
 from study.plan import Plan, recipes_of
-from study.points import changes_nothing
+from study.search.points import changes_nothing
 from trainables.errors import UserError
 from trainables.keys import Value
 from trainables.recipe import Recipe

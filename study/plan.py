@@ -15,24 +15,24 @@ from pathlib import Path
 from typing import Literal
 
 from reports.ledger import trial_key
-from reports.place import Place, open_place
+from reports.ledger.location import Place, open_place
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
 from search_spaces.limits import parse_limits
 from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
-from study.cluster import inside_copy
-from study.learning import Source, read_findings
-from study.options import Request
-from study.points import grid
-from study.samplers import SAMPLERS
-from study.schedulers import SCHEDULERS
-from study.spec import SourceFile
+from study.cli.options import Request
+from study.engine.cluster import inside_copy
+from study.search.points import grid
+from study.search.samplers import SAMPLERS
+from study.search.schedulers import SCHEDULERS
+from study.search.warm_start import Source, read_findings
+from study.trial import SourceFile
 from trainables.corpora.augment import check_augmentation
 from trainables.encoders import available
+from trainables.encoders.availability import WORD_VECTORS
 from trainables.encoders.kinds import ENCODERS
-from trainables.encoders.presence import WORD_VECTORS
 from trainables.errors import UserError, choices
 from trainables.files import expanded
 from trainables.plugins import load_plugin, read_source

@@ -17,7 +17,7 @@ if __package__ in (None, ""):
     # this folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from study.options import parse
+from study.cli.options import parse
 from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
     request = parse(arguments)
     if request.list or request.keys:
-        from study.listing import list_keys, list_spaces
+        from study.cli.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
     from study.plan import decide, notes, read_request, warnings
 
     draft = read_request(request)
-    from study.budget import check_limits
-    from study.cluster import allot, find_cluster, inside_copy
+    from study.engine.cluster import allot, find_cluster, inside_copy
+    from study.search.budget import check_limits
 
     cluster = find_cluster()
     plan = decide(draft, cluster.gpus)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
     from study.check import check_plan
-    from study.study import TERMINATED, check_results, continued, run_study, set_aside, stop_on_sigterm
+    from study.engine.launch import TERMINATED, check_results, continued, run_study, set_aside, stop_on_sigterm
 
     plan.place.bring()
     check_results(plan)
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"warning: {warning}", flush=True)
     for note in notes(plan):
         print(f"note: {note}", flush=True)
-    from study.preview import preview
+    from study.dry_run import preview
 
     if request.dry_run:
         print(preview(plan, cluster, allotment))
@@ -99,7 +99,7 @@ def report(plan: Plan) -> bool:
     from reports.report import write_report
     from reports.results import Results
     from search_spaces.goals import in_words
-    from study.terminal import printable
+    from study.cli.terminal import printable
 
     plan.place.renew(LOOKS)  # a reader may have looked while the study ran
     report = write_report(plan.results)

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 from reports.distributions import contains
 from search_spaces.space import Domain
-from study.samplers import SamplerEntry
-from study.schedulers import SchedulerEntry, Setting
-from study.spec import RUNG, VALUES
+from study.search.samplers import SamplerEntry
+from study.search.schedulers import SchedulerEntry, Setting
+from study.trial import RUNG, VALUES
 from trainables.recipe import Recipe, Value
 from trainables.training.rungs import DEFAULT
 
@@ -114,7 +114,7 @@ def _draws(
 ) -> list[dict[str, Value]]:
     """What a search asks for in so many trials, each scored by its temperature. `stopped`: two thirds of the trials
     are stopped, and one in ten fails. `limit`: the larger batches break one."""
-    from study.explorer import Explorer, memory_study
+    from study.search.ask_tell import Explorer, memory_study
 
     domains = (*DOMAINS, CONDITIONAL) if conditional else DOMAINS if entry.choices else DOMAINS[:2]
     base = Recipe().override({"optimisation.batch_size": 8})
@@ -150,7 +150,7 @@ def _draws(
 
 def _stopped(entry: SchedulerEntry, may_be_stopped: bool, goals: int = 1) -> set[int]:
     """Numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
-    from study.judge import Judge
+    from study.search.judge import Judge
 
     verdicts: dict[tuple[str, int], bool] = {}
 

@@ -229,7 +229,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def nothing_kept() -> Iterator[None]:
     """The process keeps nothing that tests before this one read, and nothing that this one patched."""
-    from trainables.kept import KEPT
+    from trainables.process_cache import KEPT
 
     KEPT.clear()
     yield

@@ -10,7 +10,7 @@ from typing import Any
 import ray
 
 from benchmarks import _zero_work
-from study.crew import Member
+from study.engine.worker_group import Member
 
 
 def renewing(task: Mapping[str, Any], me: Member) -> None:
@@ -29,10 +29,10 @@ def dying(task: Mapping[str, Any], me: Member) -> None:
 
 def main(perform: str, results: str, *options: str) -> int:
     """Run rows of a space with it, on a Ray of its own; returns the number of failed trials."""
-    from study.cluster import allot, find_cluster
-    from study.options import parse
+    from study.cli.options import parse
+    from study.engine.cluster import allot, find_cluster
+    from study.engine.launch import run_study
     from study.plan import decide, read_request
-    from study.study import run_study
 
     request = parse(["--space", "scl_npos_nneg", "--scale", "laptop", "--results", results, *options])
     cluster = find_cluster()

@@ -16,10 +16,10 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger, Record
 from search_spaces import load_space
-from study.budget import Budget
+from study.callbacks.base import Outlook, Watcher
 from study.plan import PlannedTrial
-from study.spec import TrialSpec
-from study.watchers.watcher import Outlook, Watcher
+from study.search.budget import Budget
+from study.trial import TrialSpec
 from trainables.recipe import Recipe
 
 SCORES = {

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import LEDGER, Ledger, Record
-from study.options import parse
+from study.callbacks import Outlook
+from study.cli.options import parse
+from study.engine.launch import prepare_results
 from study.plan import decide, read_request
-from study.spec import TrialSpec
-from study.study import prepare_results
-from study.watchers import Outlook
+from study.trial import TrialSpec
 from tests.simulated_study import spec_of
 
 SCORES: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.names import to_write
+from reports.ledger.names import to_write
 from trainables.registry import Registry, load
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from typing import Annotated
 
 from trainables.errors import UserError
-from trainables.typed import matching
+from trainables.typed_json import matching
 
 STUDY = "study.json"
 """What the study was asked to do."""

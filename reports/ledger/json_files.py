@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from trainables.errors import UserError, reason
 from trainables.files import check_plain, write_whole
-from trainables.typed import parse_json, read_fields
+from trainables.typed_json import parse_json, read_fields
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from reports.ledger.folders import is_key, trial_key
 from reports.ledger.json_files import write_json
+from reports.ledger.names import to_write
 from reports.ledger.record import Record, read_record
 from reports.ledger.validity import checked
-from reports.names import to_write
 from trainables.errors import UserError
 
 

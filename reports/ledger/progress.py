@@ -15,8 +15,8 @@ from typing import Annotated
 
 from reports.ledger.folders import CURVES, PROGRESS, is_key
 from reports.ledger.json_files import read_whole, write_json
-from reports.names import to_write
-from trainables.typed import Count, parse_json, read_fields
+from reports.ledger.names import to_write
+from trainables.typed_json import Count, parse_json, read_fields
 
 
 def _no_moment(text: str) -> str | None:

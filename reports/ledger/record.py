@@ -13,7 +13,7 @@ from typing import Any, Literal
 from reports.ledger.folders import Hash, Place, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
 from trainables.errors import UserError
-from trainables.typed import Count
+from trainables.typed_json import Count
 
 _WHAT = "a record of a finished trial"
 

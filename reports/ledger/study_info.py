@@ -18,7 +18,7 @@ from trainables.errors import UserError, shown
 from trainables.keys import above, at_least
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe, keys
-from trainables.typed import Count, named_by, shaped
+from trainables.typed_json import Count, named_by, shaped
 
 _WHAT = "a study's description"
 

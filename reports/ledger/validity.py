@@ -1,6 +1,6 @@
 """Whether a record can be right: its numbers are numbers within their range, and its hash is its recipe's.
 
-That each field is of its type was checked when it was read (`trainables.typed`).
+That each field is of its type was checked when it was read (`trainables.typed_json`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reports.ledger.json_files import as_recipe
 from reports.ledger.record import Record
 from trainables.errors import UserError
 from trainables.recipe import Recipe, keys
-from trainables.typed import LARGEST
+from trainables.typed_json import LARGEST
 
 ROUNDING = 1e-6
 """So far, in points, rounding may lift a score above 100."""

@@ -11,10 +11,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from reports.claim_verdicts import judged
 from reports.evidence import Board, Evidence, Standing
 from reports.formats.parsed import parser
 from reports.results import Results
-from reports.verdicts import judged
 from trainables.errors import answer_user_errors
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import LOOKS, StudyInfo
-from reports.live import parts
+from reports.live import html
 from reports.live.folder import Folder
-from reports.live.rebuilt import Rebuilt, in_own_process
+from reports.live.report_process import Rebuilt, in_own_process
 from reports.live.texts import SCRIPT, STYLE
 from trainables.errors import UserError
 
@@ -74,8 +74,8 @@ class LiveServer(ThreadingHTTPServer):
         )
         self.report = Rebuilt(functools.partial(_report, results, push), one_at_a_time)
         self.addresses: dict[str, Callable[[], tuple[str, str]]] = {
-            "/": lambda: (HTML, self._page(parts.page)),
-            "/state.json": lambda: (JSON, self._page(parts.state)),
+            "/": lambda: (HTML, self._page(html.page)),
+            "/state.json": lambda: (JSON, self._page(html.state)),
             "/live.css": lambda: ("text/css; charset=utf-8", STYLE),
             "/live.js": lambda: ("text/javascript; charset=utf-8", SCRIPT),
             "/report": lambda: (HTML, self.report.get(self.folder.view().signature)),
@@ -88,7 +88,7 @@ class LiveServer(ThreadingHTTPServer):
     def _page(self, write: Callable[..., str]) -> str:
         view = self.folder.view()
         found, problem = self.verdicts.latest(view.signature) if view.finished else (None, "")
-        return write(view, parts.verdicts(found, problem, view.finished, view.runs))
+        return write(view, html.verdicts(found, problem, view.finished, view.runs))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Nothing is printed where a browser hangs up: the study's console is not ours."""
@@ -153,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def _report(results: Path, push: Callable[[str], object]) -> str:
     """The report as one HTML file. In the results folder, whose report is its owner's, only the look is recorded."""
-    from reports.scratch import linked  # loads what draws pictures
+    from reports.scratch_copy import linked  # loads what draws pictures
 
     with linked(results) as copy:
         in_own_process(["reports.live.download", str(results), str(copy)])

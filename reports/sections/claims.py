@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.claim_verdicts import Compared, Judged, Verdict, judged
 from reports.markdown import DASH, bullets, count, signed, table, text
 from reports.results import Results
 from reports.sections.words import interval, probability
-from reports.verdicts import Compared, Judged, Verdict, judged
 from search_spaces.paper import Claim
 
 FEW = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.claim_verdicts import Judged, judged
 from reports.markdown import bullets, code, text
 from reports.results import Results
 from reports.sections.claims import FEW, where
-from reports.verdicts import Judged, judged
 
 
 def write(results: Results, pictures: Path) -> str:

@@ -13,10 +13,10 @@ from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import code, count, number, signed, spread, table, text
 from reports.plots.search_course import search_picture
-from reports.racing import of_results
 from reports.results import Results
 from reports.sections.importance import write_importance
 from reports.sections.words import CHOSEN, changes
+from reports.seed_race import of_results
 from reports.statistics import Measured
 from reports.true_scores import Scored, true_scores
 

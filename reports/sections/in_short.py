@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import get_args
 
 from reports.best_model import best_trial
+from reports.claim_verdicts import Verdict, judged, settled_by_seeds
 from reports.commands import study_command
 from reports.costs import limits_in_words
 from reports.evidence import Board, Evidence, Standing
@@ -21,7 +22,6 @@ from reports.sections.stopping import stopping_in_short
 from reports.sections.words import best_rows, collapses, interval, order, order_limits, order_sentence, reason
 from reports.statistics import Sample
 from reports.unfinished import extents, needs_seeds, total
-from reports.verdicts import Verdict, judged, settled_by_seeds
 from search_spaces.goals import Goal, merit
 
 DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}

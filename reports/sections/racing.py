@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from reports.markdown import code, count, number, table
-from reports.racing import Raced, of_results
 from reports.results import Results
+from reports.seed_race import Raced, of_results
 from reports.statistics.sequential import LOST, LOST_AT_WORST, looks
 
 SHOWN = 40

@@ -20,8 +20,8 @@ What is assumed: a recipe's scores under its seeds are exchangeable, and not far
 each other, and two seeds say little of one: each spread is drawn towards what is common to all, as far as all together
 allow (Smyth's moderated variances), with Student's t of the degrees of freedom that this leaves. Where seeds move
 recipes together (a permutation test, as in `pairing`), the common movement is taken out of the spreads; else they are
-taken as independent, which is on the safe side. tests/test_statistics_sequential.py simulates the error rates, heavy
-tails, unequal spreads and seeds that move together included.
+taken as independent, which is on the safe side. tests/reports/statistics/test_sequential.py simulates the
+error rates, heavy tails, unequal spreads and seeds that move together included.
 """
 
 from __future__ import annotations

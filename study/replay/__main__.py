@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.options import parse_range
-from study.samplers import SAMPLERS
-from study.schedulers import SCHEDULERS
+from study.cli.options import parse_range
+from study.search.samplers import SAMPLERS
+from study.search.schedulers import SCHEDULERS
 from trainables.errors import UserError, answer_user_errors, checked_arguments
 from trainables.files import expanded
 from trainables.registry import Registry
@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("compute", "hours"):
         if getattr(asked, name) is not None and not getattr(asked, name) > 0:
             raise UserError(f"--{name} must be above 0, not {getattr(asked, name):g}")
-    from study.replay.contest import Arena, Contestant, Terms, WholeRecord, run_contest
-    from study.replay.ours import contestants, source_of
+    from study.replay.compare import Arena, Contestant, Terms, WholeRecord, run_contest
+    from study.replay.our_search import contestants, source_of
     from study.replay.recorded import rung_numbers
     from study.replay.report import Compared, advice, results_table, write
 
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _read(path: Path) -> Recorded:
-    from study.replay.past_study import read_ledger
+    from study.replay.from_ledger import read_ledger
     from study.replay.recorded import read_record
 
     if not path.exists():

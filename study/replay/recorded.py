@@ -17,7 +17,7 @@ from search_spaces import load_space
 from search_spaces.space import Domain, Scale, Space
 from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value
-from trainables.typed import LARGEST, parse_json, read_fields
+from trainables.typed_json import LARGEST, parse_json, read_fields
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from statistics import fmean
 import numpy as np
 
 from reports.markdown import DASH, count, duration, number, table, text
-from study.replay.contest import Outcome, Terms
-from study.replay.measures import Yardstick
-from study.replay.pictures import course_picture
+from study.replay.compare import Outcome, Terms
+from study.replay.metrics import Yardstick
+from study.replay.plots import course_picture
 from study.replay.repeats import Choice, Interval, choose, mean, share
 from trainables.files import write_whole
 

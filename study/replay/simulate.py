@@ -11,12 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
-from study.racing import Race
 from study.replay.recorded import Recorded
+from study.search.seed_race import Race
 
 
 class Search(Protocol):
-    """Whatever chooses trials and stops them early: ours (`study.replay.ours`), or another library's.
+    """Whatever chooses trials and stops them early: ours (`study.replay.our_search`), or another library's.
 
     A recipe that it asks for is run under each of the simulation's seeds, and each of these trials is told by itself.
     Where the first seed decides, the others are run once that one came to its end, and no rung of them is asked for.

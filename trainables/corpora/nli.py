@@ -32,8 +32,8 @@ from trainables.corpora.columns import (
 )
 from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table
 from trainables.errors import UserError
-from trainables.kept import stamp
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
+from trainables.process_cache import stamp
 from trainables.recipe import SCENES
 
 

@@ -19,8 +19,8 @@ from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_pr
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError, shown
-from trainables.kept import KEPT
 from trainables.labels import ENTAILMENT
+from trainables.process_cache import KEPT
 from trainables.recipe import CorpusConfig
 
 Made = tuple[Sampler, dict[str, Any]]

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 from trainables.errors import UserError, reason
 from trainables.lines import bounded_lines
-from trainables.typed import parse_json
+from trainables.typed_json import parse_json
 
 _UNPACKED, _FREE = 200, 16 * 2**20
 """A packed file may unpack to so many times its size, beyond so many bytes; text packs to a third or a tenth."""

@@ -66,7 +66,7 @@ class EncoderKind:
     `"module:function"`. None: never guessed."""
 
 
-_PRESENCE = "trainables.encoders.presence"
+_PRESENCE = "trainables.encoders.availability"
 
 ENCODERS = Registry(
     "kind of encoder",

@@ -15,7 +15,7 @@ from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer
 from trainables.encoders.passes import Passes, autocast, padded
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 IGNORED = -100

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trainables.encoders import presence
+from trainables.encoders import availability
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError, shown
 from trainables.recipe import SCENES_ENCODER, Recipe
-from trainables.typed import parse_json
+from trainables.typed_json import parse_json
 
 MODULES = "modules.json"
 _MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
@@ -77,4 +77,4 @@ def _place(name: str, file: str) -> Path | None:
     if name == SCENES_ENCODER or Path(name).exists():
         path = Path(name) / file
         return path if path.is_file() else None
-    return presence.from_hub(name, file)
+    return availability.from_hub(name, file)

@@ -20,7 +20,7 @@ from trainables.encoders.dropout import dropout as quick_dropout
 from trainables.encoders.families import first_position
 from trainables.encoders.packing import Packing
 from trainables.encoders.varlen import Looks, fastest
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 PACKED = "packed_sentences"
 

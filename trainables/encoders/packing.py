@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from torch import Tensor
 from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
 from trainables.encoders.packed import PACKED, packed_states
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -37,7 +37,7 @@ class Pooling:
     give the same; None: there are none, and a model with this pooling is not saved."""
 
 
-_POOL, _STOCK = "trainables.encoders.pool", "trainables.encoders.stock"
+_POOL, _STOCK = "trainables.encoders.pooling_functions", "trainables.encoders.saved_modules"
 
 POOLINGS = Registry(
     "pooling",

@@ -30,7 +30,7 @@ from trainables.encoders.precision import DTYPES, resolve_precision
 from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, shown
-from trainables.kept import KEPT, stamp
+from trainables.process_cache import KEPT, stamp
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 
 

@@ -29,8 +29,8 @@ class Projection:
 
 PROJECTIONS = Registry(
     "projection head",
-    Projection("none", "trainables.encoders.project:none", keeps_size=True, stacks=True),
-    Projection("linear", "trainables.encoders.project:linear", stacks=True),
-    Projection("mlp", "trainables.encoders.project:mlp", stacks=True),
+    Projection("none", "trainables.encoders.projection_heads:none", keeps_size=True, stacks=True),
+    Projection("linear", "trainables.encoders.projection_heads:linear", stacks=True),
+    Projection("mlp", "trainables.encoders.projection_heads:mlp", stacks=True),
 )
 """The values of `head.kind`."""

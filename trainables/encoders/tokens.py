@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trainables.encoders.fingerprint import tokenizer_settings
-from trainables.kept import KEPT
+from trainables.process_cache import KEPT
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

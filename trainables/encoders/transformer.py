@@ -24,7 +24,7 @@ from trainables.encoders.tokens import kept_token_ids, token_ids
 from trainables.errors import UserError
 from trainables.recipe import PoolingConfig
 from trainables.registry import load
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 
 class TransformerEncoder(nn.Module):

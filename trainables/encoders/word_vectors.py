@@ -15,8 +15,8 @@ from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
 from trainables.errors import UserError, is_text, shown, unforeseen
-from trainables.kept import KEPT, stamp
 from trainables.lines import bounded_lines
+from trainables.process_cache import KEPT, stamp
 
 _LARGEST_LIST = 256 * 2**20
 """Bytes of a JSON file with words."""

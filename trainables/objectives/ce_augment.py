@@ -11,7 +11,7 @@ from trainables.objectives.liao_pairs import choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 
 class AugmentedCrossEntropy(Objective):

@@ -12,7 +12,7 @@ from trainables.objectives.groups import Groups
 from trainables.objectives.liao_pairs import choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import ObjectiveConfig
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 
 class SCL(Contrastive):

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import Fit
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 _BLOCK_ROWS = 16_384
 """Rows that are gathered at once; bounds the memory of a permuted copy."""

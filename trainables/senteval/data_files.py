@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainables.errors import UserError
-from trainables.kept import KEPT, stamp
+from trainables.process_cache import KEPT, stamp
 from trainables.senteval.readers import READERS
 from trainables.senteval.tasks import TASKS, Task
 

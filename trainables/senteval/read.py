@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError, shown
-from trainables.kept import KEPT, stamp
+from trainables.process_cache import KEPT, stamp
 from trainables.registry import load
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.readers import READERS

@@ -20,7 +20,7 @@ from trainables.senteval.regressor import fit_regressor, onto_bins
 from trainables.senteval.retrieval import fit_projections
 from trainables.senteval.scorers import SCORERS, Numbers
 from trainables.senteval.tasks import Task
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 Lookup = Callable[[list[str]], Tensor]
 """Sentences to their row numbers in the embeddings, (n,) int64."""

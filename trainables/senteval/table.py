@@ -26,7 +26,7 @@ from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.scorers import SCORERS
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import broken, class_number, read_lines, score_within
-from trainables.typed import parse_json
+from trainables.typed_json import parse_json
 
 Line = tuple[int, Mapping[str, object]]
 """The number of a line from 1, and its values by column."""

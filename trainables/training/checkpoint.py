@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from trainables.errors import UserError, unforeseen
-from trainables.typed import Count, parse_json, read_fields
+from trainables.typed_json import Count, parse_json, read_fields
 
 Chunk = int | Literal["passes"] | None
 """How a step's gradients are taken. None: the plain step. "passes": a gradient cache with the encoder's own passes,

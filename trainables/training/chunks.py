@@ -22,13 +22,13 @@ import torch
 
 from trainables.errors import UserError
 from trainables.objectives.objective import Loss
+from trainables.to_device import onto
 from trainables.training.checkpoint import Chunk
 from trainables.training.distributed import FullElsewhereError, Workers
+from trainables.training.dropout_streams import RandomState
 from trainables.training.gradients import GradientSum
 from trainables.training.memory import available_bytes, held_bytes
 from trainables.training.model import StudyModel, TokenizedBatch
-from trainables.training.streams import RandomState
-from trainables.transfer import onto
 
 MEASURED_TOKENS = 4096
 """An encoder's memory is measured on about so many tokens."""

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainables.transfer import onto
+from trainables.to_device import onto
 
 
 class FullElsewhereError(torch.OutOfMemoryError):

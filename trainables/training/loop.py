@@ -16,17 +16,17 @@ from torch import Tensor, nn
 from trainables.corpora.batch import Sampler
 from trainables.objectives.objective import Loss
 from trainables.recipe import OptimisationConfig
+from trainables.to_device import onto
 from trainables.training.checkpoint import Progress, load_state, save_state
 from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
+from trainables.training.dropout_streams import RandomState
 from trainables.training.gradients import GradientSum
-from trainables.training.keeping import keeping_of
-from trainables.training.later import Later
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.pace import Pace
+from trainables.training.pending_numbers import Later
 from trainables.training.rungs import RungPlan
-from trainables.training.streams import RandomState
-from trainables.transfer import onto
+from trainables.training.weights_kept import keeping_of
 
 MOMENTUM = 0.9
 

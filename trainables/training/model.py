@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Pairs
 from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
-from trainables.encoders.project import build_projection, projected_size
+from trainables.encoders.projection_heads import build_projection, projected_size
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import HeadConfig, ObjectiveConfig
+from trainables.to_device import onto
 from trainables.training.distributed import Workers
-from trainables.training.roles import tokenize
-from trainables.transfer import onto
+from trainables.training.query_document import tokenize
 
 
 @dataclass(frozen=True, kw_only=True)

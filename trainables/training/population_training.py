@@ -31,10 +31,10 @@ from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.recipe import ObjectiveConfig, OptimisationConfig
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable
-from trainables.training.later import Later
 from trainables.training.loop import MOMENTUM, Interrupted, learning_rate, total_steps
 from trainables.training.model import StudyModel
-from trainables.typed import Count, parse_json, read_fields
+from trainables.training.pending_numbers import Later
+from trainables.typed_json import Count, parse_json, read_fields
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
 """One tensor of activations of all members in a stack holds at most so many numbers; more members make more stacks."""
@@ -45,7 +45,7 @@ SCORES_AT_ONCE = {"cpu": 2**20, "cuda": 2**28}
 @dataclass
 class Member:
     """One trial of a population. `model` is trained in place; here its encoder is an `AdaptedEncoder`, and in
-    `trainables.training.turns` a `LoraEncoder`."""
+    `trainables.training.lora_population` a `LoraEncoder`."""
 
     model: StudyModel
     optimisation: OptimisationConfig

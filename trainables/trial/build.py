@@ -20,7 +20,7 @@ from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
-from trainables.trial.places import sampler_request
+from trainables.trial.data_requests import sampler_request
 
 ENOUGH_SENTENCES = 100_000
 """Training sentences from which a mean and a covariance are taken."""

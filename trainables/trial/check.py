@@ -16,7 +16,7 @@ from trainables.recipe import SCENES, EvaluationConfig, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
 from trainables.training.rungs import MEASURES, STS, Measure, RungPlan
-from trainables.trial.places import sampler_request, senteval_folder
+from trainables.trial.data_requests import sampler_request, senteval_folder
 
 
 def check_recipes(recipes: Sequence[Recipe]) -> None:

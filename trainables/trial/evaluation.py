@@ -17,7 +17,7 @@ from trainables.senteval.cosines import cosines, sentences
 from trainables.senteval.evaluation import Embeddings, embed, score_embeddings
 from trainables.training.distributed import Workers
 from trainables.training.rungs import Measure
-from trainables.trial.places import senteval_folder
+from trainables.trial.data_requests import senteval_folder
 
 KEPT_BY = ("STSBenchmark",)
 """What weights are chosen by where `optimisation.keep` is `best`."""

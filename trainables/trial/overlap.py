@@ -10,7 +10,7 @@ from trainables.recipe import Recipe
 from trainables.senteval.items import test_splits
 from trainables.senteval.read import kept_task
 from trainables.senteval.tasks import TASKS
-from trainables.trial.places import sampler_request
+from trainables.trial.data_requests import sampler_request
 
 Overlap = dict[str, dict[str, int]]
 

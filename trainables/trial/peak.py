@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from trainables.kept import KEPT
+from trainables.process_cache import KEPT
 
 STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -21,8 +21,9 @@ STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 class Peak:
     """From when it is made. On a GPU what torch has allocated there; else the resident memory of the process.
 
-    What stays for the trials to come is left out: what is kept on purpose (`trainables.kept`), and pages of files, as
-    libraries' are. These two may be the same pages (weights are read as a map of their file), so the larger counts.
+    What stays for the trials to come is left out: what is kept on purpose (`trainables.process_cache`), and pages of
+    files, as libraries' are. These two may be the same pages (weights are read as a map of their file), so the larger
+    counts.
     """
 
     def __init__(self) -> None:

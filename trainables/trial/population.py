@@ -24,19 +24,19 @@ from trainables.recipe import PoolingConfig, Recipe
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import total_steps
+from trainables.training.lora_population import train_in_turns
 from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
-from trainables.training.turns import train_in_turns
 from trainables.trial.build import base_fingerprint, build_encoder, build_model, describe_encoder
+from trainables.trial.data_requests import sampler_request
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, measured
 from trainables.trial.peak import Peak
-from trainables.trial.places import sampler_request
 from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.rungs import Checkpoints
+from trainables.trial.save_and_score import finish, save_model
 
 POINTS = 100
 """How often in a training losses are reported. Reporting each step could take longer than the step."""

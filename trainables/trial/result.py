@@ -38,7 +38,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Unscored:
-    """A trial after its last embedding: `trainables.trial.finish.score` makes its result, here or in another process.
+    """A trial after its last embedding: `trainables.trial.save_and_score.score` makes its result, here or elsewhere.
 
     That process needs no GPU, but the evaluation and training data under the same paths, and whatever plugins the
     recipe names. This can be pickled; the other fields are those of `TrialResult`, as far as they are known.

@@ -25,12 +25,12 @@ from trainables.trial.build import (
     postprocessed,
 )
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.finish import finish, save_model
 from trainables.trial.measure import Clock, measured
 from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.rungs import Rungs
+from trainables.trial.save_and_score import finish, save_model
 
 
 def run_trials(
@@ -90,7 +90,7 @@ def run_trial(
 
     `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
     leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from. With
-    `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.finish.score`.
+    `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.save_and_score.score`.
     Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
     import_late(recipe.evaluation.tasks)

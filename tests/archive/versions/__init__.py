@@ -5,9 +5,9 @@ When a version is released, at its commit:
     python -m tests.archive.versions
 
 runs that study by the code of the checkout (minutes on two cores), and keeps what a later version reads again: what
-was asked for, Optuna's journal and the ledger. `tests/test_upgrades.py` has the code of its day report and continue
-all of them, and wants one for each version that CHANGELOG.md names. A folder is not written anew once its version is
-out.
+was asked for, Optuna's journal and the ledger. `tests/reports/test_upgrades.py` has the code of its day report
+and continue all of them, and wants one for each version that CHANGELOG.md names. A folder is not written
+anew once its version is out.
 
 0.1.0, which was not tagged, was made later, of its last commit: the version's own searcher and its own trials ran in
 one process, without a cluster. 0.2.0 was made before its release, and is to be made again when it is out.

@@ -1,0 +1,347 @@
+"""Files at a URL: `s3://`, `gs://` and `abfs://` by pyarrow's own readers, everything else that fsspec knows by fsspec.
+
+It is slow to import; `reports.ledger.location` loads it where a URL is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import fsspec
+from pyarrow import fs
+
+from reports.ledger.names import checked_name
+from trainables.errors import UserError
+
+ARROW = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+"""Schemes that pyarrow reads without a further package."""
+GS_LIMIT, GS_SECONDS = "retry_limit_seconds", 10
+"""So long pyarrow tries by itself at Google's storage; without a limit a quarter of an hour."""
+WHOLE = ("s3", "gcs", "abfs")
+"""Kinds of storage where a file that is written appears when it is complete, and not before."""
+PAUSES = (1.0, 4.0, 16.0)
+"""Seconds before each further attempt; pyarrow itself tries for some seconds each time."""
+ATTEMPTS = 3
+"""How often a folder is asked for that is replaced meanwhile."""
+THREADS = 16
+"""Files that are on their way at once: most of them are small, and wait more than they travel."""
+LASTING = (
+    *("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "NO_SUCH_BUCKET"),
+    *(
+        "PERMISSION_DENIED",
+        "UNAUTHENTICATED",
+        "OAuth2 access token",
+        "AuthorizationFailure",
+        "HTTP response code 403",
+        "forbidden",
+    ),
+)
+"""What the errors say that no second attempt mends."""
+CREDENTIALS = {
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role that may use it",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or give this machine a service account that may use it",
+}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a listing says of a file."""
+
+    size: int
+    changed: float | None
+    """Seconds since 1970; None where the storage does not say."""
+
+
+class Storage:
+    """A folder at a URL. Names are relative to it, with slashes. Methods raise `OSError` where they fail for good."""
+
+    def __init__(self, url: str) -> None:
+        """`UserError` where nothing here reads such a URL."""
+        self.url = url
+        self.scheme = urlsplit(url).scheme
+        self.files, self.root = _open(url)
+
+    def check(self) -> None:
+        """`UserError` where it cannot be read: no bucket, no right, no answer. What is below the bucket may be new."""
+        if not self.root.strip("/"):
+            raise UserError(f"{self.url} names no bucket or folder; give one such as {self.scheme}://BUCKET/FOLDER")
+        bucket = self.root.strip("/").split("/")[0]
+        try:
+            kind = self.files.get_file_info([self.root])[0].type
+            missing = kind == fs.FileType.NotFound and self.scheme in ("s3", "gs", "gcs", "abfs", "abfss")
+            if missing and self.files.get_file_info([bucket])[0].type == fs.FileType.NotFound:
+                raise UserError(f"{self.url}: there is no bucket {bucket!r}; make it first, or name another")
+        except Exception as error:  # of whatever library reads the URL
+            if isinstance(error, UserError):
+                raise
+            raise UserError(f"{self.url} cannot be read: {self.why(error)}") from None
+        if kind == fs.FileType.File:
+            raise UserError(f"{self.url} is a file; name a folder")
+
+    def why(self, error: Exception) -> str:
+        """What went wrong, in one line, and what would help where that is known."""
+        text = (
+            str(error).partition("(Request ID")[0].partition(" error_info=")[0].removeprefix("google::cloud::Status(")
+        )
+        text = " ".join(text.split()).rstrip(". ")[:300] or type(error).__name__
+        if "NO_SUCH_BUCKET" in text:
+            return f"there is no bucket {self.root.strip('/').split('/')[0]!r}"
+        if _lasts(error) and self.scheme in CREDENTIALS:
+            return f"access is denied; {CREDENTIALS[self.scheme]} ({text})"
+        return text
+
+    def list(self, name: str = "", recursive: bool = True) -> dict[str, Entry | None]:
+        """The files below a folder, by name, and if not `recursive` its folders as None. Empty where there is none."""
+        selector = fs.FileSelector(self._path(name) if name else self.root, True, recursive)
+        found: dict[str, Entry | None] = {}
+        for info in self._try(lambda: self.files.get_file_info(selector)):
+            relative = info.path.strip("/")[len(self.root.strip("/")) + 1 :]
+            if info.type == fs.FileType.File:
+                changed = None if info.mtime_ns is None else info.mtime_ns / 1e9
+                found[checked_name(relative)] = Entry(info.size, changed)
+            elif not recursive and relative:
+                found[checked_name(relative)] = None
+        return found
+
+    def read(self, name: str) -> bytes | None:
+        """A small file; None where there is none."""
+
+        def read() -> bytes:
+            with self.files.open_input_stream(self._path(name)) as stream:
+                return bytes(stream.read())
+
+        try:
+            return self._try(read)
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a small file, whole or not at all."""
+
+        def write(target: str) -> None:
+            with self.files.open_output_stream(target) as stream:
+                stream.write(content)
+
+        self._try(lambda: self._whole(self._path(name), write))
+
+    def put(self, path: Path, name: str) -> None:
+        """Copy a local file there, whole or not at all."""
+        self._try(lambda: self._whole(self._path(name), lambda target: _copy(_LOCAL, str(path), self.files, target)))
+
+    def get(self, name: str, path: Path) -> None:
+        """Copy a file from there, whole or not at all; `FileNotFoundError` where there is none."""
+        part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._try(lambda: _copy(self.files, self._path(name), _LOCAL, str(part)))
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def put_all(self, files: Mapping[str, Path]) -> None:
+        """Many files, several at once, in no order; those that are gone meanwhile are passed over."""
+
+        def put(name: str) -> None:
+            try:
+                self.put(files[name], name)
+            except FileNotFoundError:
+                if files[name].exists():
+                    raise
+
+        _at_once(put, files)
+
+    def get_all(self, files: Mapping[str, Path]) -> None:
+        """Many files, several at once; those that are gone meanwhile are passed over."""
+
+        def get(name: str) -> None:
+            with contextlib.suppress(FileNotFoundError):
+                self.get(name, files[name])
+
+        _at_once(get, files)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it, if it is there."""
+        path = self._path(name)
+
+        def remove() -> None:
+            kind = self.files.get_file_info([path])[0].type
+            if kind == fs.FileType.Directory:
+                self.files.delete_dir(path)
+            elif kind == fs.FileType.File:
+                self.files.delete_file(path)
+
+        with contextlib.suppress(FileNotFoundError):  # somebody else removed it meanwhile
+            self._try(remove)
+
+    # --- folders in one piece
+
+    # A storage of objects renames no folder. So a listing, NAME.json, is written last, and says in which of two places
+    # the files lie: in NAME itself, or in NAME.other where NAME holds the version before.
+
+    def send(self, folder: Path, name: str) -> None:
+        """Copy a local folder there. A reader by `fetch` sees all of the old or all of the new."""
+        before = self._listing(name)
+        place = f"{name}.other" if before and before["place"] == name else name
+        self.remove(place)
+        files = files_of(folder)
+        self.put_all({f"{place}/{file}": path for file, path in files.items()})
+        self._write_listing(name, place, {file: path.stat().st_size for file, path in files.items()})
+        if before:
+            self.remove(before["place"])
+
+    def add(self, name: str, file: str, content: bytes) -> None:
+        """Add a file to such a folder, or replace it there; `FileNotFoundError` where there is no such folder."""
+        listing = self._listing(name)
+        if listing is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), f"{self.url}: {name}")
+        self.write(f"{listing['place']}/{file}", content)
+        self._write_listing(name, listing["place"], {**listing["files"], file: len(content)})
+
+    def fetch(self, name: str, folder: Path) -> bool:
+        """Copy such a folder from there; False where there is none. What is in the local one is replaced."""
+
+        def get(listing: dict[str, Any], part: Path) -> bool:
+            self.get_all({f"{listing['place']}/{file}": part / checked_name(file) for file in listing["files"]})
+            return all((part / file).stat().st_size == size for file, size in listing["files"].items())
+
+        torn = f"{self.url}: the files of {name} are not those of its listing {name}.json"
+        return fetch_whole(folder, lambda: self._listing(name), get, torn)
+
+    def forget(self, name: str) -> None:
+        """Remove such a folder, if it is there."""
+        for part in (f"{name}.json", name, f"{name}.other"):  # without a listing it is gone at once
+            self.remove(part)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a folder."""
+        return self._listing(name) is not None
+
+    def _write_listing(self, name: str, place: str, sizes: Mapping[str, int]) -> None:
+        listing = {"place": place, "version": uuid.uuid4().hex, "files": dict(sizes)}
+        self.write(f"{name}.json", json.dumps(listing, indent=1).encode())
+
+    def _listing(self, name: str) -> dict[str, Any] | None:
+        content = self.read(f"{name}.json")
+        if content is None:
+            return None
+        listing: dict[str, Any] = json.loads(content)
+        return listing
+
+    # --- below
+
+    def _path(self, name: str) -> str:
+        return f"{self.root}/{checked_name(name)}"
+
+    def _whole(self, target: str, write: Callable[[str], None]) -> None:
+        """Have a file written where no reader looks, and move it, unless the storage itself shows whole files only."""
+        if self.files.type_name in WHOLE:
+            write(target)
+            return
+        part = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
+        self.files.create_dir(target.rpartition("/")[0])
+        write(part)
+        self.files.move(part, target)
+
+    def _try(self, action: Callable[[], T]) -> T:
+        """The action's answer, after some attempts; `OSError` where it fails for good."""
+        for pause in (*PAUSES, None):
+            try:
+                return action()
+            except (FileNotFoundError, UserError):
+                raise
+            except Exception as error:  # each library has errors of its own
+                lasting = _lasts(error)
+                if pause is None or lasting:
+                    if isinstance(error, OSError):
+                        raise
+                    raise OSError(f"{type(error).__name__}: {error}") from error
+                time.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+
+_LOCAL = fs.LocalFileSystem()
+
+
+def _copy(source: Any, path: str, target: Any, name: str) -> None:
+    # Arrow's own copy gives an upload up where it fails; a stream of Python's would complete what it has so far.
+    fs.copy_files(path, name, source_filesystem=source, destination_filesystem=target, use_threads=False)
+
+
+def _open(url: str) -> tuple[Any, str]:
+    """A filesystem, and the path in it."""
+    scheme = urlsplit(url).scheme
+    try:
+        if scheme in ("gs", "gcs") and GS_LIMIT not in url:
+            url += f"{'&' if '?' in url else '?'}{GS_LIMIT}={GS_SECONDS}"
+        if scheme in ARROW:
+            files, root = fs.FileSystem.from_uri(url)
+        else:
+            other, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+            files = fs.PyFileSystem(fs.FSSpecHandler(other))
+    except (ValueError, ImportError, OSError) as error:
+        why = " ".join(str(error).partition("\n")[0].split()) or type(error).__name__
+        raise UserError(f"{url} cannot be opened: {why}; give a folder, or a URL such as s3://BUCKET/FOLDER") from None
+    return files, root.rstrip("/")
+
+
+def _lasts(error: Exception) -> bool:
+    """Whether another attempt is of no use."""
+    if isinstance(error, NotImplementedError | ValueError):
+        return True
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+    return getattr(error, "errno", None) in codes or any(word in str(error) for word in LASTING)
+
+
+def _at_once(action: Callable[[str], None], names: Iterable[str]) -> None:
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in pool.map(action, names):
+            pass
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """Every file below a local folder, by its name within it."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def fetch_whole(folder: Path, listing: Callable[[], T | None], get: Callable[[T, Path], bool], torn: str) -> bool:
+    """Copy what a listing names into a local folder, all of one version; False where there is no listing.
+
+    `get` copies it into an empty folder, and says whether all is there. Where a newer version replaces it meanwhile it
+    is copied once more, `ATTEMPTS` times in all; then `OSError` says `torn`.
+    """
+    for _ in range(ATTEMPTS):
+        found = listing()
+        if found is None:
+            return False
+        part = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.part")
+        try:
+            part.mkdir(parents=True)
+            if get(found, part) and listing() == found:
+                shutil.rmtree(folder, ignore_errors=True)
+                part.rename(folder)
+                return True
+        except FileNotFoundError:
+            pass  # a newer version has replaced this one meanwhile
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    raise OSError(torn)
+
+
+@functools.cache
+def storage(url: str) -> Storage:
+    """The storage at a URL, opened once in a process."""
+    return Storage(url)

@@ -1,0 +1,64 @@
+"""A watcher that works on a thread of its own, because what it talks to may be slow: a tracker's server."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from study.callbacks.base import Relay, Watcher
+from trainables.errors import UserError
+
+PATIENCE_SECONDS = 60.0
+"""How long the end of a study waits for one answer of a tracker."""
+
+
+class Aside(Relay):
+    """Hands every event on, in order, and never waits, except when it is closed.
+
+    What the other one raises is raised by the next call of any method here.
+    """
+
+    def __init__(self, name: str, make: Callable[[], Watcher]) -> None:
+        """`make` builds the other watcher, on the new thread. `name` is what a person calls the tracker."""
+        self.name = name
+        self.events: queue.SimpleQueue[tuple[str, tuple[Any, ...]]] = queue.SimpleQueue()
+        self.done = 0
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._work, args=(make,), daemon=True)
+        self.thread.start()
+
+    def tick(self) -> None:
+        if self.error is not None or self.events.empty():
+            self.relay("tick")
+
+    def close(self) -> None:
+        """Wait for the other one as long as it gets on; `UserError` where it does not."""
+        self.relay("close")
+        done = -1
+        while self.thread.is_alive() and done < self.done:
+            done = self.done
+            self.thread.join(PATIENCE_SECONDS)
+        if self.thread.is_alive():
+            raise UserError(f"{self.name} did not answer for {PATIENCE_SECONDS:.0f} s; it lacks the last trials")
+        self._raise()
+
+    def relay(self, event: str, *arguments: Any) -> None:
+        self._raise()
+        self.events.put((event, arguments))
+
+    def _raise(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def _work(self, make: Callable[[], Watcher]) -> None:
+        try:
+            watcher = make()
+            method = ""
+            while method != "close":
+                method, arguments = self.events.get()
+                getattr(watcher, method)(*arguments)
+                self.done += 1
+        except BaseException as error:
+            self.error = error

@@ -1,0 +1,246 @@
+"""What a person sees while a study runs: a line per trial, and what runs now.
+
+On a terminal what runs is a block at the bottom that is drawn again in place; elsewhere it is told in plain lines, at
+growing intervals.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import rich.console
+from rich.cells import cell_len, set_cell_size
+from rich.live import Live
+from rich.text import Text
+
+from reports.ledger import Record
+from reports.markdown import DASH, count, duration, number
+from search_spaces.averages import average
+from search_spaces.goals import Goal, in_words, searched
+from search_spaces.limits import exceeded
+from study.callbacks.base import Outlook
+from study.callbacks.state import Course, Run
+from study.cli.terminal import printable, say
+from study.trial import TrialSpec
+
+DRAWN_SECONDS = 0.5
+"""How often the block is drawn at most."""
+DRAWN = 8
+"""Trials that it lists at most."""
+TOLD_SECONDS = (8.0, 20.0, 40.0, 60.0)
+"""When plain lines tell what runs, after the study began, and again after its first trial did; then each minute."""
+TOLD = 3
+"""Trials that such a line names at most."""
+LONGEST_NAME, SHORTEST_NAME = 40, 12
+"""Columns that names get; in a narrow terminal fewer, so that what stands beside them fits."""
+BESIDE = 50
+"""Columns of seed, step and loss."""
+
+
+class Console(Course):
+    """Prints a line when a trial ends, and shows what runs."""
+
+    def __init__(self, outlook: Outlook) -> None:
+        super().__init__(outlook)
+        self.shown = outlook.plan.space.shown
+        """Labels and names of the averages that a finished trial's line has (`Space.shown`)."""
+        self.goals = searched(outlook.plan.space.goals)
+        on_terminal = sys.stdout.isatty()
+        self.screen = rich.console.Console(highlight=False, force_terminal=on_terminal, force_jupyter=False)
+        interactive = self.screen.is_interactive  # not so where the terminal cannot move its cursor
+        self.live = Live(console=self.screen, auto_refresh=False, transient=True) if interactive else None
+        self.longest = max((cell_len(printable(planned.name)) for planned in outlook.waiting()), default=0)
+        self.drawn = float("-inf")
+        self.clock = self.began
+        """When the intervals of plain lines began."""
+        self.told = 0
+        """How many of them there were since."""
+
+    def started(self, trials: Sequence[TrialSpec]) -> None:
+        if not self.ended and not self.running:
+            self.clock, self.told = time.monotonic(), 0
+        super().started(trials)
+        self.longest = max([self.longest, *(cell_len(printable(trial.name)) for trial in trials)])
+
+    def finished(self, trial: TrialSpec, record: Record) -> None:
+        super().finished(trial, record)
+        above = exceeded(self.outlook.plan.limits, [record.cost]) if record.status == "finished" else {}
+        limits = f"  above the limit of {' and '.join(above)}" if above else ""
+        self._line(trial, describe(record, self.goals, self.shown) + limits)
+
+    def failed(self, trial: TrialSpec, reason: str) -> None:
+        super().failed(trial, reason)
+        self._line(trial, f"FAILED: {printable(reason)}")
+
+    def tick(self) -> None:
+        super().tick()
+        now = time.monotonic()
+        if self.live is not None:
+            if now - self.drawn >= DRAWN_SECONDS:
+                self.drawn = now
+                self.live.start()
+                self.live.update(rich.console.Group(*self._block()), refresh=True)
+        elif now - self.clock >= _told_after(self.told):
+            while now - self.clock >= _told_after(self.told):
+                self.told += 1
+            say(self._plain())
+
+    def close(self) -> None:
+        if self.live is not None:
+            self.live.stop()
+        if self.ended:
+            say(self._end())
+
+    def _line(self, trial: TrialSpec, text: str) -> None:
+        """What became of a trial."""
+        if self.ended == 1:
+            self._say(legend(self.goals, self.shown))
+        seconds = self.forecast().seconds
+        left = "" if seconds is None or not (self.running or self.coming) else f", about {duration(seconds)} left"
+        name = printable(trial.name)
+        name += " " * (self._name_width - cell_len(name))
+        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {passed(self.seconds)}{left})")
+
+    def _say(self, text: str) -> None:
+        if self.live is None:
+            say(text)
+        else:  # above the block; the terminal breaks lines that are too long
+            self.screen.print(Text(text), soft_wrap=True)
+
+    def _block(self) -> Iterator[Text]:
+        """What runs, a line each, and how far the study is, cut to the terminal's width."""
+        runs = [*self.running.values()]
+        listed = runs[: max(1, min(DRAWN, self.screen.height - 3))]
+        width = self._name_width
+        lines = [
+            "  ".join(["", f"{_fit(printable(run.trial.name), width)} seed {run.trial.seed}", *_state(run, align=True)])
+            for run in listed
+        ]
+        lines += [f"  and {len(runs) - len(listed)} more"] if len(runs) > len(listed) else []
+        for line in [*lines, self._summary()]:
+            yield Text(line, no_wrap=True, overflow="ellipsis")
+
+    @property
+    def _name_width(self) -> int:
+        """Columns that names get, so that what stands beside them begins at the same place in every line."""
+        most = LONGEST_NAME if self.live is None else min(LONGEST_NAME, self.screen.width - BESIDE)
+        return max(min(self.longest, most), min(self.longest, SHORTEST_NAME))
+
+    def _plain(self) -> str:
+        """All of the block in one line."""
+        runs = [*self.running.values()]
+        told = [
+            f"{_fit(printable(run.trial.name), LONGEST_NAME).strip()} seed {run.trial.seed} {', '.join(_state(run))}"
+            for run in runs[:TOLD]
+        ]
+        told += [f"and {len(runs) - len(told)} more"] if len(runs) > len(told) else []
+        return "; now: ".join(part for part in (self._summary(), "; ".join(told)) if part)
+
+    def _end(self) -> str:
+        """`20 trials done in 3 min 5 s, none failed`; `4 of 20 trials done` where the study was stopped."""
+        done = self.ended - self.failed_now
+        of = f"{done:,} of {count(self.total, 'trial')}" if self.ended < self.total else count(done, "trial")
+        return f"{of} done in {passed(self.seconds)}, {f'{self.failed_now:,}' if self.failed_now else 'none'} failed"
+
+    def _done(self) -> str:
+        total = max(self.total, self.ended)
+        plan = self.outlook.plan
+        perhaps = "up to " if (plan.races or plan.first_decides) and self.ended < total else ""
+        return f"[{self.ended:>{len(str(total))}}/{perhaps}{total}]"
+
+    def _summary(self) -> str:
+        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`; no time where nothing
+        can run, as nobody knows when a machine comes."""
+        forecast = self.forecast()
+        begun = self.running or self.ended or self.orphans
+        parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
+        parts += [f"{len(self.orphans)} waiting for {_crew(*self.orphans.values())}"] if self.orphans else []
+        parts += [f"{self.failed_now} failed"] if self.failed_now else []
+        left_out = self.queued - self.coming
+        parts += [f"{left_out:,} beyond the limits"] if left_out else []
+        if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not self.orphans):
+            guess = "" if self.statuses else "rough guess, "
+            parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")
+            parts.append(rate(forecast.a_minute))
+        else:
+            parts[-1] += f" ({passed(self.seconds)} so far)"
+        return f"{self._done()} {', '.join(parts)}"
+
+
+def legend(goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
+    """What the words of `describe` mean."""
+    words = []
+    for (name, _), goal in zip(in_words(goals, {}, {}), goals, strict=True):
+        what = "the development score" if name == "dev" else "a cost" if goal.cost else "a development score"
+        better = "lower" if goal.lower_is_better else "higher"
+        words.append(f"{name}: {what} that searches look at, in {goal.unit}, {better} is better")
+    labels = ", ".join(label for label, _ in shown)
+    return "; ".join([*words, *([f"{labels}: averages of test scores"] if labels else [])])
+
+
+def describe(record: Record, goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
+    """`dev 61.20  STS 55.10  transfer 70.20  took 24 s`, with those of the averages whose scores are there."""
+    seconds = record.cost.get("seconds")
+    took = "" if seconds is None else f"  took {seconds:.0f} s"
+    if record.status == "pruned":
+        return f"{printable(str(record.training.get('stopped') or 'stopped early'))}{took}"
+    values = [(label, average(name, record.scores)) for label, name in shown]
+    found = in_words(goals, record.scores, record.cost)
+    numbers = [*found, *((label, value) for label, value in values if value is not None)]
+    return "  ".join(f"{label} {number(value)}" for label, value in numbers) + took
+
+
+def rate(a_minute: float) -> str:
+    """`4.1 trials a minute`, or an hour where that is easier to read."""
+    return f"{a_minute:.1f} trials a minute" if a_minute >= 1 else f"{a_minute * 60:.1f} trials an hour"
+
+
+def passed(seconds: float) -> str:
+    """`40 s`, `1 min 48 s`, and from an hour on as `duration`: lines that follow each other soon differ."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if 100 <= seconds < 3600 else duration(seconds)
+
+
+def clock_time(seconds: float) -> str:
+    """Of so many seconds from now, in this machine's time: `14:32`, and the day where it is another one."""
+    today = datetime.datetime.now()
+    then = today + datetime.timedelta(seconds=seconds)
+    return then.strftime("%H:%M" if then.date() == today.date() else "%a %d %b %H:%M")
+
+
+def _told_after(told: int) -> float:
+    """Seconds after which the next plain line is due."""
+    later = told - len(TOLD_SECONDS)
+    return TOLD_SECONDS[told] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
+
+
+def _state(run: Run, align: bool = False) -> list[str]:
+    """How far a trial is: `step 120/400`, `loss 2.3145`. Aligned, numbers stand below each other."""
+    parts = []
+    if run.step is None or not run.steps:
+        parts.append("starting")
+    else:
+        steps = f"{run.steps:,}"
+        parts.append(f"step {f'{run.step:,}':>{len(steps) if align else 0}}/{steps}")
+        parts.append(f"loss {DASH if run.loss is None else f'{run.loss:.4f}'}")
+        if run.step >= run.steps:
+            parts.append("scoring")
+    if run.rung is not None:
+        parts.append(f"dev {' and '.join(map(number, run.scores.values()))} at rung {run.rung}")
+    if run.attempt > 1:
+        parts.append(f"again ({run.attempt})")
+    return parts
+
+
+def _crew(trial: TrialSpec, *others: TrialSpec) -> str:
+    """`a new crew (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
+    each = " and ".join(f"{number:g} {name}" for name, number in trial.per_worker.items())
+    return f"a new crew ({count(trial.workers, 'worker')} of {each}{' each' if trial.workers > 1 else ''})"
+
+
+def _fit(name: str, width: int) -> str:
+    """A name in so many columns, cut or filled."""
+    return set_cell_size(name, width) if cell_len(name) <= width else f"{set_cell_size(name, width - 1)}…"

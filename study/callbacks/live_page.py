@@ -1,0 +1,44 @@
+"""The live page beside a study: served by the process that runs it, for as long as it runs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from reports.commands import report_command
+from reports.live import listen
+from study.cli.terminal import say
+from study.engine.cluster import inside_job
+
+
+def show_live(results: Path) -> Callable[[], None]:
+    """Serve the page in a thread of its own and print its address; returns what ends it.
+
+    If it cannot be served one sentence says so, and the study goes on without it.
+    """
+    try:
+        server = listen(results)
+        thread = threading.Thread(target=server.serve_forever, name="live page", daemon=True)
+        thread.start()
+    except Exception as error:  # whatever it is
+        command = report_command(results, "--live")
+        say(f"no live page: {error}; the study goes on, and `{command}` may serve it")
+        return lambda: None
+    say(how_to_reach(server.address))
+
+    def close() -> None:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+    return close
+
+
+def how_to_reach(address: str) -> str:
+    """One line: where the page is, and how to open it from another machine."""
+    host, port = socket.gethostname(), address.rstrip("/").rpartition(":")[2]
+    where = f"on {host}, the cluster's node where this job's driver runs" if inside_job() else "on this machine"
+    way = f"ssh -N -L {port}:127.0.0.1:{port} {host} ({host}: this machine's name as you reach it)"
+    return f"live page: {address} {where}; from elsewhere first: {way}"

@@ -1,0 +1,125 @@
+"""Ray's own metrics, for its dashboard, Prometheus and Grafana (`deploy/grafana/study.json`). Ray puts `ray_` before
+their names.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ray.util.metrics import Gauge
+
+from reports.ledger import Record
+from search_spaces.goals import searched
+from search_spaces.limits import exceeded
+from study.callbacks.base import Outlook, Watcher
+from study.trial import TrialSpec
+
+EVERY_SECONDS = 5.0
+"""How often they are set; Ray itself sends them every 10 s."""
+GAUGES = {
+    "ses_trials": ("Trials of a study, by state", ("state",)),
+    "ses_best_score": (
+        "The best value of each goal so far: of a score the highest, in percent; of a cost the lowest",
+        ("goal",),
+    ),
+    "ses_steps_per_second": ("Training steps a second, all running trials together", ()),
+    "ses_tokens_per_second": ("Tokens a second, all running trials that train alone together", ()),
+    "ses_crew_seconds": ("What crews have spent their time on, over the trials of this run", ("what",)),
+    "ses_busy_share": ("Share of the crews' time in which they trained or encoded", ()),
+}
+"""By name what it is, and its tags beside the space and the study's folder."""
+
+
+@dataclass
+class _Pace:
+    """How fast a trial trains."""
+
+    step: int
+    at: float
+    """On the monotonic clock."""
+    steps: float = 0.0
+    tokens: float = 0.0
+    """A second."""
+
+
+class Metrics(Watcher):
+    """A study's gauges, which are always there: Ray sends them where somebody asks. A number that is not known yet is
+    not set."""
+
+    def __init__(self, outlook: Outlook) -> None:
+        plan = outlook.plan
+        self.remaining = outlook.remaining
+        own = {"space": plan.space.name, "study": plan.place.at("").rstrip("/").rpartition("/")[2]}
+        self.gauges = {
+            name: Gauge(name, meaning, (*own, *tags)).set_default_tags(own) for name, (meaning, tags) in GAUGES.items()
+        }
+        self.goals, self.limits = searched(plan.space.goals), plan.limits
+        self.ended: Counter[str] = Counter(finished=0, stopped=0, failed=0)
+        self.best: dict[str, float] = {}
+        self.paces: dict[str, _Pace | None] = {}  # of running trials; None before two steps
+        self.crew: Counter[str] = Counter()
+        for record in outlook.ledger.read():
+            self._count(record)
+        self.written = float("-inf")
+
+    def started(self, trials: Sequence[TrialSpec]) -> None:
+        self.paces |= {trial.key: None for trial in trials}
+        self.written = float("-inf")
+
+    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+        now, before = time.monotonic(), self.paces.get(trial.key)
+        pace = self.paces[trial.key] = _Pace(step, now)
+        if before is not None and step < steps:  # after the last step it is evaluated
+            pace.steps = max(0, step - before.step) / max(now - before.at, 1e-3)
+            pace.tokens = scalars.get("tokens_per_second", 0.0)
+
+    def finished(self, trial: TrialSpec, record: Record) -> None:
+        self._count(record)
+        self.crew.update(record.cost.get("crew", {}))
+        self._ended(trial)
+
+    def failed(self, trial: TrialSpec, reason: str) -> None:
+        self.ended["failed"] += 1
+        self._ended(trial)
+
+    def tick(self) -> None:
+        if time.monotonic() - self.written > EVERY_SECONDS:
+            self._write()
+
+    def close(self) -> None:
+        self.paces.clear()
+        self._write()
+
+    def _ended(self, trial: TrialSpec) -> None:
+        self.paces.pop(trial.key, None)
+        self.written = float("-inf")
+
+    def _count(self, record: Record) -> None:
+        self.ended["finished" if record.status == "finished" else "stopped"] += 1
+        if record.status != "finished" or exceeded(self.limits, [record.cost]):
+            return
+        for goal in self.goals:
+            value = goal.of(record.scores, record.cost)
+            if value is not None:
+                self.best[goal.name] = max(value, self.best.get(goal.name, value), key=goal.upward)
+
+    def _write(self) -> None:
+        self.written = time.monotonic()
+        running = len(self.paces)
+        states = {"queued": max(0, self.remaining() - running), "running": running, **self.ended}
+        for state, number in states.items():
+            self.gauges["ses_trials"].set(number, {"state": state})
+        for goal, score in self.best.items():
+            self.gauges["ses_best_score"].set(score, {"goal": goal})
+        paces = [pace for pace in self.paces.values() if pace is not None]
+        self.gauges["ses_steps_per_second"].set(math.fsum(pace.steps for pace in paces))
+        self.gauges["ses_tokens_per_second"].set(math.fsum(pace.tokens for pace in paces))
+        for what, seconds in self.crew.items():
+            self.gauges["ses_crew_seconds"].set(seconds, {"what": what})
+        spent = math.fsum(self.crew.values())
+        if spent:
+            self.gauges["ses_busy_share"].set(self.crew["busy"] / spent)

@@ -1,0 +1,277 @@
+"""The command line of `study/run.py`, and nothing else. It imports nothing heavy, so `--help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from search_spaces.space import Scale, Search
+from study.search.samplers import SAMPLERS
+from study.search.schedulers import SCHEDULERS
+from trainables.errors import UserError, checked_arguments, shown
+from trainables.files import expanded
+from trainables.registry import Registry
+from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
+
+PACKAGE = "sentence-embedding-studies"
+MOST = 100_000
+"""Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
+
+EXAMPLES = """examples:
+  python study/run.py --list                                        the spaces
+  python study/run.py --keys                                        what --set can change
+  python study/run.py --space scl_ablation                          the paper's rows, at the scale that fits here
+  python study/run.py --space scl_ablation --search optuna --goals sts,seconds --limit gpu_hours=20
+  python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 1:10
+  python study/run.py --space scl_lambda --scale laptop --dry-run
+  python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
+  python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
+  python study/run.py --space clsr_batch_size --plugin my_objective.py --set objective.name=alignment
+  ray job submit --working-dir . -- python study/run.py --space scl_ablation
+
+Running the same command again continues: finished trials are skipped, unfinished ones resume, and a larger
+--trials or --seeds extends the study.
+"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for."""
+
+    space: str
+    """A name or a file; empty where `list` or `keys` is asked for."""
+    scale: Scale | Literal["auto"]
+    search: Search
+    trials: int
+    seeds: int
+    """The least number of every recipe."""
+    most_seeds: int
+    """The most; as `seeds`, unless recipes race."""
+    results: str | None
+    """A folder or a URL."""
+    workers: int
+    """The least that a trial runs with."""
+    most_workers: int
+    """The most; as `workers`, unless the number is elastic."""
+    gpus_per_worker: float | None
+    cpus_per_worker: int | None
+    concurrent: int | None
+    sampler: str
+    learn_from: tuple[Path, ...]
+    scheduler: str
+    rungs: RungPlan
+    goals: str | None
+    limit: tuple[str, ...]
+    nli: str | None
+    columns: str | None
+    labels: str | None
+    senteval: str | None
+    documents: str | None
+    word_vectors: str | None
+    evaluate: tuple[str, ...]
+    set: tuple[str, ...]
+    only: tuple[str, ...]
+    plugins: tuple[Path, ...]
+    list: bool
+    keys: bool
+    dry_run: bool
+
+
+def parse(arguments: Sequence[str] | None = None) -> Request:
+    """Read the command line; a mistake ends in one sentence and exit code 2. Without arguments it prints the help."""
+    arguments = checked_arguments(arguments)
+    parser = argparse.ArgumentParser(
+        prog="study/run.py",
+        description="Run, continue or extend a hyperparameter study, and write its report.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_argument_group("what to run")
+    what.add_argument("--space", default="", help="a space's name, or a file of your own: ./my_space.py")
+    what.add_argument("--list", action="store_true", help="print the spaces and stop")
+    what.add_argument("--keys", action="store_true", help="print every key that --set can change, and stop")
+    what.add_argument("--version", action="version", version=f"{PACKAGE} {own_version()}")
+    what.add_argument("--dry-run", action="store_true", help="print trials, resources and an estimate; run nothing")
+    what.add_argument(
+        "--scale",
+        choices=("auto", *get_args(Scale)),
+        default="auto",
+        help="the paper's encoder, data and steps, or the built-in ones (default: paper where there is a GPU)",
+    )
+    what.add_argument(
+        "--search",
+        choices=get_args(Search),
+        default="paper",
+        help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper; a study that "
+        "was searched goes on with its search, unless --only names rows)",
+    )
+    what.add_argument(
+        "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with the least seeds"
+    )
+    what.add_argument(
+        "--seeds",
+        default="1",
+        metavar="N",
+        help="seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change who "
+        "is best, or whether a row is above the baseline. A race from one seed on loses the recipe that all seeds "
+        "would choose in 2 to 10 %% of studies, in up to 21 %% where one scatters far more widely than many others; "
+        "from two seeds on in at most 11 %%",
+    )
+    what.add_argument(
+        "--goals",
+        metavar="NAME,...",
+        help="what the search looks for, and the report's Pareto front is of, instead of the space's own goals: "
+        "sts, transfer, selection (their mean), seconds, peak_memory_mb",
+    )
+    what.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="gpu_hours or worker_hours of the study, after which no trial begins; seconds or peak_memory_mb of each "
+        "trial, above which it cannot be the best; may be repeated",
+    )
+    what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
+    what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
+    what.add_argument(
+        "--plugin",
+        type=expanded,
+        action="append",
+        default=[],
+        dest="plugins",
+        metavar="FILE",
+        help="run this Python file first: it adds objectives, tasks and the like; may be repeated",
+    )
+    data = parser.add_argument_group("data")
+    data.add_argument("--nli", metavar="PATH", help="hub id, folder or files (JSONL, CSV, Parquet) of NLI pairs")
+    data.add_argument(
+        "--columns", metavar="OURS=YOURS,...", help="its columns: premise=text_a,hypothesis=text_b,label=y"
+    )
+    data.add_argument("--labels", metavar="OURS=YOURS,...", help="its labels: entailment=yes,neutral=maybe,...")
+    data.add_argument("--senteval", metavar="DIR", help="folder in SentEval's layout (it holds downstream/)")
+    data.add_argument("--documents", metavar="PATH", help="hub id, folder, text or JSONL file of documents")
+    data.add_argument(
+        "--evaluate",
+        action="append",
+        default=[],
+        metavar="ROW=MODEL",
+        help="folder or hub id of the model that a row evaluates or starts from; may be repeated",
+    )
+    data.add_argument("--word-vectors", metavar="FILE", help="GloVe text or .npy file, for rows of averaged vectors")
+    where = parser.add_argument_group("where and how")
+    where.add_argument(
+        "--results",
+        metavar="PLACE",
+        help="a folder, or a URL such as s3://bucket/folder (default: the folder results/SPACE-SCALE)",
+    )
+    where.add_argument(
+        "--workers",
+        default="1",
+        metavar="N",
+        help="Ray Train workers per trial (default 1); MIN:MAX lets a trial shrink and grow with the cluster",
+    )
+    where.add_argument(
+        "--gpus-per-worker",
+        type=float,
+        metavar="X",
+        help="default: 1 where the cluster has GPUs, or can grow them and --scale paper is asked for",
+    )
+    where.add_argument(
+        "--cpus-per-worker", type=int, metavar="N", help="default: a fair share of the node's cores, at most 8"
+    )
+    where.add_argument(
+        "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
+    )
+    _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
+    where.add_argument(
+        "--learn-from",
+        type=expanded,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="RESULTS",
+        help="folders of other studies of these domains: Optuna tries their best recipes first, and goes on with them "
+        "as long as they prove good here; may be repeated",
+    )
+    early = "stop explored trials early (never the rows) where their training pauses for scores (a rung)"
+    _add_names(where, "--scheduler", SCHEDULERS, "none", early)
+    where.add_argument(
+        "--rungs",
+        metavar="AMOUNTS",
+        help="where: 8 (parts of equal size), share:0.25,0.5, steps:100,300, epochs:0.5,1 or tokens:1e6,3e6 "
+        f"(default {DEFAULT})",
+    )
+    if not arguments:
+        parser.print_help()
+        parser.exit()
+    values: dict[str, Any] = vars(parser.parse_args(arguments))
+    if not (values["space"] or values["list"] or values["keys"]):
+        raise UserError(
+            "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py"
+        )
+    values["workers"], values["most_workers"] = parse_range("workers", values["workers"])
+    values["seeds"], values["most_seeds"] = parse_range("seeds", values["seeds"])
+    for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
+        if values[name] is not None and values[name] < least:
+            raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
+        if values[name] is not None and values[name] > MOST:
+            raise UserError(f"--{name.replace('_', '-')} must be at most {MOST:,}, not {values[name]:g}")
+    if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
+        raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
+    if values["search"] != "optuna":
+        if values["trials"] is not None:
+            raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
+        if values["sampler"] != "tpe":
+            raise UserError("--sampler is how Optuna chooses; add --search optuna")
+        if values["learn_from"]:
+            raise UserError("--learn-from is for what Optuna tries; add --search optuna")
+    if not values["plugins"]:  # which may add further names
+        SAMPLERS[values["sampler"]], SCHEDULERS[values["scheduler"]]
+    if values["scheduler"] != "none" and values["search"] == "paper":
+        raise UserError(
+            "--scheduler stops explored trials, never the paper's rows; add --search optuna or --search grid"
+        )
+    if values["rungs"] and values["scheduler"] == "none":
+        raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
+    values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
+    values["trials"] = values["trials"] or 20
+    for name in ("set", "only", "evaluate", "plugins", "learn_from", "limit"):
+        values[name] = tuple(values[name])
+    return Request(**values)
+
+
+def parse_range(option: str, text: str) -> tuple[int, int]:
+    """`4` or `2:8` as the least and the most."""
+    least, colon, most = text.partition(":")
+    try:
+        numbers = int(least), int(most if colon else least)
+    except ValueError:
+        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {shown(text)}") from None
+    if numbers[0] < 1:
+        raise UserError(f"--{option} must be at least 1, not {text}")
+    if numbers[1] > MOST:
+        raise UserError(f"--{option} must be at most {MOST:,}, not {shown(text)}")
+    if numbers[0] > numbers[1]:
+        raise UserError(f"--{option} {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
+    return numbers
+
+
+def own_version() -> str:
+    """This project's version, installed or run from its checkout."""
+    try:
+        return version(PACKAGE)
+    except PackageNotFoundError:
+        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+        return str(project["project"]["version"])
+
+
+def _add_names(group: Any, option: str, names: Registry[Any], default: str, meaning: str) -> None:
+    """An option that takes a name from a registry. It is looked up later: a plugin may add to the registry."""
+    known = "; ".join(f"{entry.name}: {entry.meaning}" for entry in names.values())
+    group.add_argument(option, default=default, metavar="NAME", help=f"{meaning}. {known}")

@@ -1,0 +1,174 @@
+"""What a study is about to do: its trials, its resources, and an estimate of its cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
+from reports.markdown import count, duration
+from search_spaces.goals import Goal, searched
+from search_spaces.limits import LIMITS
+from study.callbacks.eta import makespan
+from study.cli.terminal import printable
+from study.engine.cluster import Allotment, Cluster
+from study.plan import Plan, PlannedTrial
+from study.search.budget import Budget
+from trainables.recipe import SCENES, SCENES_ENCODER
+
+START_SECONDS = 15.0
+"""Processes until the first trial's first step, once for all, on the machines that this was measured on."""
+SCENES_SECONDS = 15.0
+"""A trial of the built-in encoder on the built-in corpus, on two cores."""
+
+
+def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
+    """The text of `--dry-run`; brief is what a run prints before it begins."""
+    ledger = Ledger(plan.results / LEDGER)
+    fixed = plan.fixed_trials()
+    done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
+    total = len(fixed) + plan.explored * len(plan.seeds)
+    perhaps = _more_by_racing(plan, fixed)
+    ready = len(done) + _explored_done(plan, ledger)
+    lines = [
+        f"{plan.space.name}: {plan.space.title}",
+        f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
+        *_further_seeds(plan, perhaps),
+        f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
+    ]
+    for reason in dict.fromkeys(plan.missing.values()):
+        labels = [label for label, why in plan.missing.items() if why == reason]
+        lines.append(f"not run, because {reason}: {printable(', '.join(labels))}")
+    if plan.explored and plan.space.goals:
+        lines.append(f"searched for {', '.join(map(_goal, searched(plan.space.goals)))}")
+    lines += _limits(plan, ledger)
+    if brief:
+        return "\n".join(lines)
+    seconds, source = _estimate(plan, cluster, ledger)
+    if seconds is None:
+        lines.append(f"no estimate: {source}")
+    else:
+        coming = int(min(total - ready, _room(plan, ledger, allotment, seconds)))
+        left = makespan([seconds] * coming, allotment.concurrent) + (START_SECONDS if coming else 0.0)
+        beyond = (
+            f" without {count(total - ready - coming, 'trial')} beyond the limits" if total - ready > coming else ""
+        )
+        gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
+        cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
+        further = makespan([seconds] * perhaps, allotment.concurrent)
+        longest = f", and up to {duration(further)} for further seeds" if perhaps else ""
+        lines.append(
+            f"estimate: {duration(seconds)} per trial ({source}), {duration(left)} in all{beyond}{cost}{longest}"
+        )
+    lines.append("")
+    names = max((len(printable(trial.name)) for trial in fixed), default=0)
+    base = plan.base.flat()
+    for trial in fixed:
+        state = "done" if trial in done else "to run"
+        what = differences(base, trial.recipe.flat())
+        lines.append(
+            f"  {printable(trial.name):<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip()
+        )
+    if plan.explored:
+        keys = ", ".join(domain.key for domain in plan.space.domains)
+        lines.append(f"  then {count(plan.explored, 'recipe')} over {keys}")
+    return "\n".join(lines)
+
+
+def _parts(plan: Plan, fixed: Sequence[PlannedTrial]) -> str:
+    """`18 rows, 2 recipes from Optuna, 1 seed`; where several seeds make more trials of them, `36 of 18 rows`."""
+    rows = [trial.recipe.hash for trial in fixed if trial.row]
+    grid = [trial.recipe.hash for trial in fixed if not trial.row]
+    parts = [
+        (len(rows), count(len(set(rows)), "row"), len(set(rows))),
+        (len(grid), count(len(set(grid)), "recipe") + " of the grid", len(set(grid))),
+        (plan.explored * len(plan.seeds), _asked(plan), plan.explored),
+    ]
+    said = [what if trials == recipes else f"{trials:,} of {what}" for trials, what, recipes in parts if trials]
+    return ", ".join([*said, count(len(plan.seeds), "seed")])
+
+
+def _asked(plan: Plan) -> str:
+    """`3 recipes from Optuna`; `at most` where the seeds of some may not run."""
+    return f"{count(plan.explored, 'recipe')} from Optuna{' at most' * plan.first_decides}"
+
+
+def _more_by_racing(plan: Plan, fixed: Sequence[PlannedTrial]) -> int:
+    """How many trials further seeds may make, at most, those that are done included."""
+    recipes = len({trial.recipe.hash for trial in fixed if trial.recipe.uses_seed}) + plan.explored
+    return recipes * (plan.most_seeds - len(plan.seeds))
+
+
+def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
+    """`up to 162 more trials: …`; nothing where every recipe gets the same seeds."""
+    if not perhaps:
+        return []
+    return [
+        f"up to {count(perhaps, 'more trial')}: further seeds, {plan.most_seeds} of a recipe at most, only where they "
+        "can change who is best, or whether a row is above the baseline"
+    ]
+
+
+def _explored_done(plan: Plan, ledger: Ledger) -> int:
+    """Trials of recipes that Optuna asked for earlier."""
+    if not plan.explored or not (plan.results / STUDY).is_file():
+        return 0
+    rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
+    asked = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]
+    return sum(ledger.has(key, seed) for key in asked for seed in plan.seeds)
+
+
+def _goal(goal: Goal) -> str:
+    """`STS (higher is better)`."""
+    return f"{goal.short} ({'lower' if goal.lower_is_better else 'higher'} is better)"
+
+
+def _limits(plan: Plan, ledger: Ledger) -> list[str]:
+    """What each limit bounds; of those on the whole study what is spent of them."""
+    budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+    said = []
+    for name, number in plan.limits.items():
+        limit = LIMITS[name]
+        line = f"limit {name}={number:g} ({limit.meaning})"
+        if limit.whole:
+            line += f": {budget.spent(name):.3g} {limit.unit} spent"
+            one = budget.guess(name)
+            line += f", room for about {count(int(budget.room_of(name)), 'trial')}" if one else ""
+        said.append(line)
+    return said
+
+
+def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> float:
+    """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
+    budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+    workers = allotment.workers
+    cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * allotment.gpus_per_worker}
+    ones = {name: budget.guess(name) or LIMITS[name].of(cost) for name in budget.limits}
+    rooms = [max(0.0, budget.limits[name] - budget.spent(name)) / one for name, one in ones.items() if one]
+    return min(rooms, default=math.inf) + 1e-9  # rounding must not cost a trial
+
+
+def _resources(allotment: Allotment) -> str:
+    gpus = f" and {allotment.gpus_per_worker:g} GPU" if allotment.gpus_per_worker else ""
+    return f"{count(allotment.workers, 'worker')} per trial, {allotment.cpus_per_worker} CPU{gpus} each"
+
+
+def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | None, str]:
+    """Seconds a trial takes, or None, and how that is known: measured where trials are done, else from elsewhere."""
+    seconds = [record.cost["seconds"] for record in ledger.read() if record.cost.get("seconds")]
+    if seconds:
+        return fmean(seconds), f"mean of {count(len(seconds), 'finished trial')}"
+    base = plan.base
+    built_in = base.encoder.name == SCENES_ENCODER and base.encoder.adapter != "lora"
+    if base.evaluation.senteval == SCENES and built_in:
+        return SCENES_SECONDS, "as measured for the built-in encoder and corpus on two cores"
+    if plan.space.trial_seconds is not None and plan.scale == "paper" and cluster.gpus:
+        return plan.space.trial_seconds, plan.space.trial_seconds_source
+    return None, "nothing is known of such trials here; there is one once a trial has finished"
+
+
+def differences(base: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
+    """What a recipe changes of the base recipe, both flat: `objective.weight=0.3 head.dim=32`."""
+    return " ".join(f"{key}={value}" for key, value in recipe.items() if base[key] != value)

@@ -1,0 +1,83 @@
+"""Checkpoints of an unfinished training in the results: the last two, each with a digest of every file.
+
+A disk, or a person, may damage what lies there. A training goes on from the newest checkpoint that is as it was
+written, so a damaged one costs the steps since the one before, and never changes a score.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reports.ledger.storage import files_of
+from study.engine.transport import Courier
+from study.trial import TRAIN
+from trainables.typed_json import parse_json
+
+DIGESTS = "digests.json"
+"""Beside a checkpoint's files: its number, counted from 1, and the SHA-256 of each file."""
+
+
+class Checkpoints:
+    """Those of one training."""
+
+    def __init__(self, courier: Courier, files: str) -> None:
+        """`files` names the training's files in the results."""
+        self.courier = courier
+        self.places = places(files)
+        self._number = 0
+        """Of the newest one."""
+
+    def send(self, folder: Path) -> None:
+        """Copy a checkpoint from its local folder into the results, over the older of the two there. `OSError` where
+        it cannot be written."""
+        content = {"number": self._number + 1, "files": _digests(folder)}
+        (folder / DIGESTS).write_text(json.dumps(content))
+        self.courier.send(folder, self.places[self._number % 2])
+        self._number += 1
+
+    def fetch(self, folder: Path) -> Path | None:
+        """Copy the newest whole checkpoint into a folder of its own in this one, and return that; None where there is
+        none."""
+        found: dict[int, Path] = {}
+        for slot, place in enumerate(self.places):
+            there = folder / str(slot)
+            if self.courier.fetch(place, there):
+                number = _number(there, slot)
+                if number is None:
+                    print(f"the checkpoint {place} is damaged and is passed over", flush=True)
+                else:
+                    found[number] = there
+        self._number = max(found, default=0)
+        return found.get(self._number)
+
+
+def places(files: str) -> tuple[str, str]:
+    """The folders of a training's checkpoints within the results: of its odd ones, and of its even ones."""
+    return f"{TRAIN}/{files}", f"{TRAIN}/{files}.second"
+
+
+def _number(folder: Path, slot: int) -> int | None:
+    """That of a checkpoint; None where it is damaged. One of an older version has no digests, and is the only one."""
+    file = folder / DIGESTS
+    if not file.exists():
+        return 1 if slot == 0 else None
+    try:
+        content: Any = parse_json(file.read_bytes())
+    except ValueError:
+        return None
+    whole = isinstance(content, Mapping) and content.get("files") == _digests(folder)
+    number = content.get("number") if whole else None
+    return number if type(number) is int and number % 2 == (slot + 1) % 2 else None
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    digests = {}
+    for name, path in files_of(folder).items():
+        if name != DIGESTS:
+            with open(path, "rb") as file:
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests

@@ -1,0 +1,417 @@
+"""The Ray cluster: join one or start one, what it has, and how many trials fit on it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+import math
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study.cli.options import Request
+from study.engine.address import listens, running_cluster
+from study.engine.autoscaler import NodeKind, find_kinds
+from trainables.errors import UserError
+from trainables.machine import processor
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("study", "reports", "search_spaces", "trainables")
+JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""What Ray tells a job's process about the job: JSON."""
+OPEN = (
+    "this Ray cluster asks for no token, so whoever reaches its ports can run code on it; see Tokens in "
+    "docs/clusters.md, and RAY_AUTH_MODE"
+)
+ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Ray's switch for nodes that other machines reach; without it, as on macOS, a node listens on the loopback alone."""
+DEVICES = Path("/dev")
+GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
+"""A Linux with a GPU that torch can use has one of them: NVIDIA's cards and boards, AMD's cards, Windows's Linux."""
+HIDE_GPUS = "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
+"""Ray's switch: where it is 1, who asks for no GPU sees none. Ray's default shows them all, so that scores that are
+made apart would be computed on the GPU that another trial trains on."""
+WAITING_SECONDS = 300.0
+"""A study that waits for nodes says so again after this."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What the living nodes have. `joined` is False for one that this process starts for itself."""
+
+    joined: bool
+    nodes: tuple[Mapping[str, float], ...]
+    kinds: tuple[NodeKind, ...] | None = ()
+    """Nodes that its autoscaler may add: none where it does not grow, None where nobody can say."""
+
+    @property
+    def cpus(self) -> float:
+        return math.fsum(node.get("CPU", 0.0) for node in self.nodes)
+
+    @property
+    def gpus(self) -> float:
+        return math.fsum(node.get("GPU", 0.0) for node in self.nodes)
+
+    @property
+    def limits(self) -> dict[str, float] | None:
+        """CPUs and GPUs that it may grow to, infinite where no bound is known; None where nobody can say."""
+        if self.kinds is None:
+            return None
+        return {
+            name: math.fsum(node.get(name, 0.0) for node in self.nodes)
+            + math.fsum(
+                kind.most * kind.resources[name] for kind in self.kinds if kind.resources.get(name) and kind.most
+            )
+            for name in ("CPU", "GPU")
+        }
+
+    def describe(self) -> str:
+        nodes = f"{len(self.nodes)} node{'s' if len(self.nodes) > 1 else ''}"
+        gpus = f", {self.gpus:g} GPU{'s' if self.gpus > 1 else ''}" if self.gpus else ", no GPU"
+        return f"{nodes}, {self.cpus:g} CPUs{gpus}"
+
+
+@dataclass(frozen=True)
+class Allotment:
+    """What one trial gets and how many run at once."""
+
+    workers: int
+    """The least that a trial runs with."""
+    most_workers: int
+    """The most; as `workers`, unless the number is elastic."""
+    cpus_per_worker: int
+    gpus_per_worker: float
+    concurrent: int
+
+    @property
+    def per_worker(self) -> dict[str, float]:
+        resources: dict[str, float] = {"CPU": self.cpus_per_worker}
+        return resources | ({"GPU": self.gpus_per_worker} if self.gpus_per_worker else {})
+
+
+def find_cluster() -> Cluster:
+    """Join the cluster that `RAY_ADDRESS`, a Ray job or `ray start` names; where none is, describe this machine."""
+    _quieten()
+    import ray
+
+    if not ray.is_initialized():
+        address = running_cluster()
+        if address is None:
+            return Cluster(False, ({"CPU": float(_local_cpus()), "GPU": float(_local_gpus())},))
+        if not listens(address):
+            raise UserError(
+                f"no Ray cluster answers at {address}, which RAY_ADDRESS or an earlier `ray start` names; start it, "
+                "or unset RAY_ADDRESS and run `ray stop`"
+            )
+        try:
+            with _silent_backend():
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
+        except (ConnectionError, ray.exceptions.AuthenticationError) as error:
+            raise UserError(
+                f"the Ray cluster at {address} does not let this process in, or is too busy to answer; if it asks for "
+                "a token, set RAY_AUTH_MODE=token and copy the head node's ~/.ray/auth_token here "
+                "(`ray get-auth-token` prints it); if it has just been started, try again in a minute"
+            ) from error
+    if not _asks_for_a_token():
+        print(f"warning: {OPEN}", flush=True)
+    return Cluster(True, _living_nodes(), find_kinds())
+
+
+def start_cluster(cluster: Cluster) -> None:
+    """Start Ray on this machine, unless a cluster was joined.
+
+    It answers on this machine alone, asks for a token, as Ray does by itself where RAY_AUTH_MODE says nothing else, and
+    keeps its sockets and logs in a folder that nobody else may enter.
+    """
+    if cluster.joined:
+        return
+    _keep_token_private()
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
+    node = cluster.nodes[0]
+    print("starting Ray on this machine ...", flush=True)
+    options = {"num_cpus": int(node["CPU"]), "num_gpus": int(node["GPU"]), "_temp_dir": str(_own_folder())}
+    context = _start_ray(options)
+    if context is None:  # on a busy machine; the second time Ray's files are in memory
+        context = _start_ray(options)
+    if context is None:
+        raise UserError(
+            "Ray did not start on this machine, in two attempts of 30 seconds, as happens on a busy one; run the same "
+            "command again when it is less busy, or start a cluster first with `ray start --head`"
+        )
+    if not _asks_for_a_token():
+        print(f"warning: {OPEN}", flush=True)
+    if context.dashboard_url:
+        print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
+
+
+def allot(cluster: Cluster, request: Request) -> Allotment:
+    """Defaults that fill the cluster, as it is and as far as it may grow by itself.
+
+    On nodes with at least two cores a GPU, one core a GPU stays free: finished trials are scored there, as tasks on
+    the CPU, while their GPU trains the next one. Kinds of nodes that share one limit may be counted twice;
+    trials that find no place wait. An elastic trial is counted with all its workers. `UserError` where not even one
+    trial would ever fit.
+    """
+    gpus = request.gpus_per_worker
+    if gpus is None:
+        gpus = float(cluster.gpus > 0 or (request.scale == "paper" and bool((cluster.limits or {}).get("GPU"))))
+    kinds = cluster.kinds or ()
+    cpus = request.cpus_per_worker or _fair_cpus([*cluster.nodes, *(kind.resources for kind in kinds)], gpus)
+    there = _room(cluster.nodes, cpus, gpus)
+    coming = [(kind.most, _slots(kind.resources, cpus, gpus)) for kind in kinds]
+    most = there + math.fsum(nodes * slots for nodes, slots in coming if nodes and slots)
+    asked = (request.gpus_per_worker, request.cpus_per_worker, request.concurrent)
+    if cluster.kinds is None and (request.most_workers > 1 or any(value is not None for value in asked)):
+        most = math.inf  # it may grow or not: what a person asked for is waited for
+    if most < request.workers:
+        grown = f", once it has grown, {most:g}" if kinds else f" {most:g}"
+        raise UserError(
+            f"a trial needs {_need(request.workers, cpus, gpus)}, but the cluster ({cluster.describe()}) holds{grown} "
+            f"such worker{'' if most == 1 else 's'}; lower --workers, --cpus-per-worker or --gpus-per-worker, or add "
+            "nodes"
+        )
+    if request.concurrent is not None:
+        concurrent = int(min(request.concurrent, most // request.workers if most < math.inf else math.inf))
+    else:
+        concurrent = max(1, int(most if most < math.inf else there) // request.most_workers)
+    return Allotment(request.workers, request.most_workers, cpus, gpus, concurrent)
+
+
+def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
+    """Whether finished trials are scored on cores that no worker has, while their GPU takes the next trial."""
+    cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
+    nodes = [*cluster.nodes, *(kind.resources for kind in cluster.kinds or ())]
+    slots = [(node.get("CPU", 0.0), _slots(node, cpus, gpus)) for node in nodes]
+    return gpus > 0 and any(there and cores - there * cpus >= 1 for cores, there in slots)
+
+
+def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
+    """A sentence on what the first trial waits for; None where there is room for it."""
+    cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
+    there = _room(cluster.nodes, cpus, gpus)
+    if there >= allotment.workers:
+        return None
+    has = "no GPU yet" if gpus and not cluster.gpus else f"room for {there:g} yet"
+    if cluster.kinds is None:
+        then = (
+            "Ray cannot tell whether it grows, so the study waits for what you asked for: add nodes, or stop this and "
+            "ask for less"
+        )
+    else:
+        then = "its autoscaler was asked for more"
+    hint = "; --gpus-per-worker 0 would train on CPUs" if gpus and not cluster.gpus else ""
+    need = _need(allotment.workers, cpus, gpus)
+    return f"waiting for {need}: the cluster ({cluster.describe()}) has {has}; {then}{hint}"
+
+
+def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
+    """Ask a cluster that grows for what one trial needs, and wait until it is there. Returns the cluster as it is then.
+
+    It asks by a placement group, which ends with this process, so that no node is kept for a study that was killed.
+    """
+    if awaited(cluster, allotment) is None:
+        return cluster
+    from ray.util.placement_group import placement_group, remove_placement_group
+
+    group = placement_group([allotment.per_worker] * allotment.workers)
+
+    def look() -> Cluster:
+        return dataclasses.replace(cluster, nodes=_living_nodes())
+
+    try:
+        _wait(group.wait, lambda: awaited(look(), allotment))
+    finally:
+        remove_placement_group(group)
+    return look()
+
+
+def _wait(ready: Callable[[float], bool], sentence: Callable[[], str | None]) -> None:
+    """Until `ready(seconds)`, which waits so long at most, print the sentence, at once and then now and again."""
+    said = -math.inf
+    while not ready(1.0):
+        if time.monotonic() - said >= WAITING_SECONDS:
+            said = time.monotonic()
+            text = sentence()
+            if text is not None:
+                print(text, flush=True)
+
+
+def inside_job() -> bool:
+    """Whether `ray job submit` runs this process."""
+    return JOB in os.environ
+
+
+def inside_copy() -> bool:
+    """Whether this process runs in a Ray job's copy of a working directory, which will be thrown away. A job without
+    `--working-dir` runs in the folder where `ray start` was typed on the head node."""
+    return "working_dir" in (json.loads(os.environ.get(JOB, "{}")).get("runtime_env") or {})
+
+
+def hardware(cluster: Cluster) -> str:
+    """One line for the report."""
+    kinds = sorted(
+        {key.split(":", 1)[1] for node in cluster.nodes for key in node if key.startswith("accelerator_type:")}
+    )
+    return f"{cluster.describe()} ({', '.join([processor(), *kinds])})"
+
+
+def _start_ray(options: Mapping[str, Any]) -> Any:
+    """Start it, on the loopback; None where that took longer than Ray's own 30 seconds, which no setting changes."""
+    import ray
+    from ray._private import ray_constants
+    from ray._private.services import psutil
+
+    os.environ[ONE_MACHINE] = "0"  # for Ray's other processes; this one has read it
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    before = set(psutil.Process().children(recursive=True))
+    try:
+        return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises no narrower one
+        if "timed out during startup" not in str(error):
+            raise
+    left = set(psutil.Process().children(recursive=True)) - before  # what was started so far; Ray leaves it behind
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(left, timeout=10)
+    return None
+
+
+def _asks_for_a_token() -> bool:
+    """Whether the cluster that this process talks to lets nobody in without its token."""
+    from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+    return bool(is_token_auth_enabled())
+
+
+def _keep_token_private() -> None:
+    """Have the token where Ray looks for it, for this user's eyes only: Ray itself would write it for all to read."""
+    if (
+        os.environ.get("RAY_AUTH_MODE", "token") != "token"
+        or {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    ):
+        return
+    path = Path.home() / ".ray" / "auth_token"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), open(path, "x", opener=_for_me_alone) as file:
+            file.write(secrets.token_hex(32))
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+    except OSError as error:
+        raise UserError(
+            f"{path}, the token of Ray clusters, cannot be kept for you alone: {error.strerror}; set RAY_AUTH_TOKEN"
+        ) from None
+
+
+def _for_me_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _own_folder() -> Path:
+    """Where Ray keeps sockets and logs, within a folder of this user's: Ray opens its own to everybody."""
+    parent = Path(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp") / f"ray-{os.getuid()}"
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = parent.lstat()
+        mine = stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid()
+        if mine and state.st_mode & 0o077:
+            parent.chmod(0o700)
+    except OSError as error:
+        raise UserError(
+            f"{parent}, where Ray would keep its logs, cannot be made: {error.strerror}; set RAY_TMPDIR to a folder of "
+            "yours with a short path"
+        ) from None
+    if not mine:
+        raise UserError(f"{parent} belongs to somebody else; set RAY_TMPDIR to a folder of yours with a short path")
+    return parent / "ray"
+
+
+def _living_nodes() -> tuple[Mapping[str, float], ...]:
+    import ray
+
+    return tuple(node["Resources"] for node in ray.nodes() if node["Alive"])
+
+
+def _fair_cpus(nodes: Sequence[Mapping[str, float]], gpus: float) -> int:
+    """Cores of a worker: one on CPUs alone. The cores of a node are shared by its GPUs, less one a GPU for scoring
+    where there are two; more than eight make no GPU faster."""
+    shares = []
+    for node in nodes:
+        there, cores = node.get("GPU", 0.0), node.get("CPU", 0.0)
+        if gpus and there and math.isfinite(there):
+            spare = there if cores >= 2 * there else 0.0
+            shares.append(int((cores - spare) // max(there / gpus, 1)))
+    return max(1, min(8, *shares)) if shares else 1
+
+
+def _need(workers: int, cpus: int, gpus: float) -> str:
+    need = f"{workers} worker{'s' if workers > 1 else ''} of {cpus} CPU"
+    return need + (f" and {gpus:g} GPU each" if gpus else " each")
+
+
+def _room(nodes: Sequence[Mapping[str, float]], cpus: int, gpus: float) -> float:
+    """Workers that fit on the nodes."""
+    return math.fsum(_slots(node, cpus, gpus) for node in nodes)
+
+
+def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> float:
+    """Workers that fit on a node; infinite on one of unknown size."""
+    fits = [node.get("CPU", 0.0) / cpus, *([node.get("GPU", 0.0) / gpus + 1e-9] if gpus else [])]
+    return min(math.floor(count) if math.isfinite(count) else count for count in fits)
+
+
+@contextlib.contextmanager
+def _silent_backend() -> Iterator[None]:
+    """Ray's C++ side writes a line to stderr for every attempt at a cluster that does not let it in."""
+    kept = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nothing)
+        os.close(kept)
+
+
+def _local_cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _local_gpus() -> int:
+    """As torch counts them. It takes two seconds to load, so a machine without a GPU's device file does without."""
+    if sys.platform == "linux" and not any(True for name in GPU_FILES for _ in DEVICES.glob(name)):
+        return 0
+    import torch
+
+    return torch.cuda.device_count()
+
+
+def _runtime_env() -> dict[str, Any]:
+    """How a joined cluster's workers find our packages: a job's working directory has them; else they are sent. What
+    is set in this process reaches a Ray that it starts, but not these."""
+    found = {"env_vars": {HIDE_GPUS: "1"}}
+    return found if inside_copy() else found | {"py_modules": [str(ROOT / name) for name in PACKAGES]}
+
+
+def _quieten() -> None:
+    """Settings that Ray reads when it is imported: no flood on the console, no handler that swallows ctrl-C."""
+    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
+    os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")
+    os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
+    os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "inf")  # the ledger is the truth; Tune's own state is not needed
+    os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "10000")  # a trial has dozens, of some KB each
+    os.environ.setdefault("RAY_worker_maximum_startup_concurrency", "16")
+    os.environ.setdefault(HIDE_GPUS, "1")
+    os.environ.setdefault("RAY_TRAIN_ENABLE_WORKER_STRUCTURED_LOGGING", "0")
+    os.environ.setdefault("RAY_TRAIN_ENABLE_CONTROLLER_STRUCTURED_LOGGING", "0")

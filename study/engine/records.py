@@ -1,0 +1,63 @@
+"""From what a trial gives back to its record, and to what is sent to the study's process."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from reports.ledger import MODELS, PREDICTIONS, Record
+from study.results_folder.versions import versions
+from study.trial import TrialSpec
+from trainables.recipe import Recipe
+from trainables.trial import TrialResult
+
+
+def record_of(
+    trial: TrialSpec,
+    recipe: Recipe,
+    result: TrialResult,
+    crew: Mapping[str, float],
+    machine: Mapping[str, str | bool | None],
+    model: bool,
+) -> Record:
+    """`crew`: the seconds of the trial's crew since the one before. `machine`: what its first worker computed on
+    (`trainables.machine`). `model`: whether its model was saved."""
+    return Record(
+        recipe=recipe.flat(),
+        recipe_hash=recipe.hash,
+        seed=trial.seed,
+        status="pruned" if result.stopped else "finished",
+        scores=result.scores,
+        protocol=recipe.evaluation.protocol,
+        geometry=result.geometry,
+        training={**result.training, "stopped": result.stopped},
+        cost={**result.cost, "crew": dict(crew)},
+        versions=versions(trial.sources),
+        hardware=trial.hardware,
+        machine=dict(machine),
+        data=result.data,
+        checkpoint=f"{MODELS}/{trial.key}" if model else None,
+        predictions=f"{PREDICTIONS}/{trial.key}.npz" if result.predictions else None,
+        finished_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+def told(record: Record, result: TrialResult) -> dict[str, Any]:
+    """The message that brings a record to the study: plain values, its arrays as the bytes of their file, and the
+    model's README."""
+    predictions = None
+    if result.predictions:
+        content = io.BytesIO()
+        np.savez_compressed(content, **result.predictions)  # type: ignore[arg-type]
+        predictions = content.getvalue()
+    return {
+        "key": record.key,
+        "record": dataclasses.asdict(record),
+        "predictions": predictions,
+        "card": result.card if record.checkpoint else None,
+    }

@@ -1,0 +1,227 @@
+"""The way of large things between a trial's workers and the results folder: checkpoints and models."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from reports.ledger.location import INCOMING, STALE_SECONDS
+from reports.ledger.names import checked_name, to_write
+from reports.ledger.storage import fetch_whole, files_of, storage
+
+PIECE = 16 * 2**20
+"""Bytes that go through the desk at once: long enough that a call's own cost is nothing beside it, short enough that
+other calls need not wait long."""
+AHEAD = 4
+"""Pieces that are on their way at once."""
+HERE = ("memory",)
+"""Schemes of what only the study's own process reaches."""
+
+
+class Courier(Protocol):
+    """Carries whole folders. Names are relative to the results, with slashes: `models/KEY`. It can be pickled."""
+
+    def send(self, folder: Path, name: str) -> None:
+        """Copy a local folder there. What is already there is replaced; a reader sees all of the old or all of the new.
+        When it returns, the copy survives this process. `OSError` where it cannot be written."""
+
+    def fetch(self, name: str, folder: Path) -> bool:
+        """Copy what is there into a local folder; False where there is nothing."""
+
+    def remove(self, name: str) -> None:
+        """Remove it, if it is there."""
+
+
+def courier_for(url: str | None, desk: Any) -> Courier:
+    """Straight to a URL that every machine reaches; else through the desk into the folder on the study's machine.
+
+    `url`: the study's `Place.url`. `desk`: the actor that answers with a `Deliveries`' methods.
+    """
+    return DeskCourier(desk) if url is None or urlsplit(url).scheme in HERE else UrlCourier(url)
+
+
+@dataclass(frozen=True)
+class UrlCourier:
+    """From the worker's machine to a URL. The worker needs the same rights as the study."""
+
+    url: str
+
+    def send(self, folder: Path, name: str) -> None:
+        storage(self.url).send(folder, name)
+
+    def fetch(self, name: str, folder: Path) -> bool:
+        return storage(self.url).fetch(name, folder)
+
+    def remove(self, name: str) -> None:
+        storage(self.url).forget(name)
+
+
+@dataclass(frozen=True)
+class DeskCourier:
+    """In pieces through the desk, so that workers need no disk in common with the study."""
+
+    desk: Any
+
+    def send(self, folder: Path, name: str) -> None:
+        files = files_of(folder)
+        delivery = uuid.uuid4().hex
+        sizes: dict[str, int] = {}
+
+        def pieces() -> Iterator[Any]:
+            for file, path in files.items():
+                sizes[file] = 0
+                with open(path, "rb") as source:
+                    while (data := source.read(PIECE)) or not sizes[file]:  # an empty file is one empty piece
+                        yield self.desk.put_piece.remote(delivery, file, sizes[file], data)
+                        sizes[file] += len(data)
+                        if not data:
+                            break
+
+        for _ in _answers(pieces()):
+            pass
+        _ask(self.desk.commit.remote(name, delivery, sizes))
+
+    def fetch(self, name: str, folder: Path) -> bool:
+        def get(listing: Mapping[str, tuple[int, int]], part: Path) -> bool:
+            self._fetch(name, listing, part)
+            return True
+
+        torn = f"{name} is replaced faster than it can be fetched"
+        return fetch_whole(folder, lambda: _ask(self.desk.listing.remote(name)), get, torn)
+
+    def remove(self, name: str) -> None:
+        _ask(self.desk.remove.remote(name))
+
+    def _fetch(self, name: str, listing: Mapping[str, tuple[int, int]], folder: Path) -> None:
+        wanted = [(file, offset) for file, (size, _) in listing.items() for offset in range(0, size, PIECE) or [0]]
+        asked = (self.desk.piece.remote(name, file, offset, PIECE) for file, offset in wanted)
+        for (file, _), data in zip(wanted, _answers(asked), strict=True):
+            target = folder / checked_name(file)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open(target, "ab") as sink:
+                sink.write(data)
+
+
+class Deliveries:
+    """The desk's side of `DeskCourier`: short plain methods on the machine of the results folder. They may run in
+    several threads.
+
+    Names that would leave the folder raise `UserError`; errors of the disk are `OSError`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """`folder`: the results folder. What senders of an earlier desk left unfinished is removed."""
+        self.folder = folder
+        self._incoming = to_write(folder, INCOMING)
+        self._sweep()
+
+    def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
+        """Take a piece of a file of a delivery; pieces may come in any order."""
+        path = to_write(self._incoming, f"{delivery}/{file}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        with open(handle, "wb") as sink:
+            sink.seek(offset)
+            sink.write(data)
+            sink.flush()
+            os.fsync(sink.fileno())
+
+    def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
+        """Make a delivery the folder of that name. `sizes`: of all its files; `OSError` where they are not all here."""
+        part, target = to_write(self._incoming, delivery), to_write(self.folder, name)
+        part.mkdir(parents=True, exist_ok=True)  # a folder without files has no pieces
+        if {file: size for file, (size, _) in _sizes(part).items()} != dict(sizes):
+            shutil.rmtree(part)
+            raise OSError(f"the delivery of {name} is not complete")
+        for path in part.rglob("*"):
+            if path.is_dir():
+                _sync(path)
+        old = _before(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+            target.rename(old)  # until the next line a reader, also after a death here, finds the old one
+        part.rename(target)
+        _sync(target.parent)
+        shutil.rmtree(old, ignore_errors=True)
+        self._sweep()
+
+    def listing(self, name: str) -> dict[str, tuple[int, int]] | None:
+        """Size and time of every file; None where there is no such folder."""
+        folder = self._there(name)
+        return _sizes(folder) if folder.is_dir() else None
+
+    def piece(self, name: str, file: str, offset: int, size: int) -> bytes:
+        """A piece of a file, shorter at its end. `FileNotFoundError` where there is no such file."""
+        with open(self._there(name) / checked_name(file), "rb") as source:
+            source.seek(offset)
+            return source.read(size)
+
+    def remove(self, name: str) -> None:
+        """Remove a folder, if it is there."""
+        target = to_write(self.folder, name)
+        shutil.rmtree(_before(target), ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove what dead senders left: living ones, also those of another study in this folder, write more often."""
+        for delivery in self._incoming.glob("*"):
+            with contextlib.suppress(FileNotFoundError):  # it was committed meanwhile
+                if time.time() - _last_change(delivery) > STALE_SECONDS:
+                    shutil.rmtree(delivery, ignore_errors=True)
+        with contextlib.suppress(OSError):  # there is none, or others are on their way
+            self._incoming.rmdir()
+
+    def _there(self, name: str) -> Path:
+        target = self.folder / checked_name(name)
+        return target if target.is_dir() else _before(target)
+
+
+def _before(target: Path) -> Path:
+    """Where the old version lies while it is replaced."""
+    return target.with_name(f"{target.name}.old")
+
+
+def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
+    return {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files_of(folder).items()}
+
+
+def _last_change(folder: Path) -> float:
+    return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+
+
+def _sync(path: Path) -> None:
+    """Have the disk hold a folder's names."""
+    with contextlib.suppress(OSError):  # some shared file systems cannot sync a folder
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _answers(calls: Iterator[Any]) -> Iterator[Any]:
+    """The answers of remote calls in their order, with `AHEAD` of them under way."""
+    waiting = list(itertools.islice(calls, AHEAD))
+    while waiting:
+        yield _ask(waiting.pop(0))
+        waiting.extend(itertools.islice(calls, 1))
+
+
+def _ask(call: Any) -> Any:
+    """The answer of a remote call; its own error where it raised one."""
+    import ray
+
+    try:
+        return ray.get(call)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None

@@ -1,0 +1,238 @@
+"""What a crew's worker does with one task: a trial, or several that train together in a population."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import functools
+import os
+import shutil
+import socket
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from safetensors import SafetensorError
+
+from reports.ledger import MODELS
+from study.engine.checkpoints import Checkpoints
+from study.engine.records import record_of, told
+from study.engine.transport import courier_for
+from study.engine.worker_group import Member
+from study.results_folder.redact import redacted
+from study.trial import TrialSpec, recipes_of, specs_of
+from trainables.corpora.cache import default_cache
+from trainables.errors import UserError, words_of
+from trainables.machine import machine
+from trainables.training.distributed import Workers
+from trainables.training.loop import Interrupted
+from trainables.trial import Reporter
+from trainables.trial.process_reset import Between, Growth
+from trainables.trial.result import Unscored
+from trainables.trial.run import run_trials
+
+EMBEDDINGS = "embeddings"
+"""What trials over frozen encoders compute once for all, in the cache folder of each machine."""
+POINTS, SECONDS = 100, 5.0
+"""How often in a training its losses are told: after each hundredth part of the steps, and so many seconds."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a full disk, and of one on which a person may have no more."""
+NO_TEMPORARY = "No usable temporary directory found"
+"""In what Python raises where it can write into no folder for temporary files, among them a full one."""
+RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
+"""A crew is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
+
+
+def perform(task: Mapping[str, Any], me: Member) -> None:
+    """Run the task and tell the desk what becomes of its trials, and whether this process should be renewed after it.
+
+    An error is the trial's own: it is told, and the crew goes on. With several workers the others may be waiting for
+    the one that failed, so there it is raised too, and Train starts them all again. A full disk ends the study.
+    """
+    reason, details = None, ""
+    torch.set_num_threads(max(1, int(task["trials"][0]["per_worker"]["CPU"])))
+    between = _between()
+    try:
+        with between.trial():
+            _run(specs_of(task), task, me)
+    except Interrupted:
+        pass  # its checkpoint is kept; the same command goes on from it
+    except BaseException as error:  # a plugin's objective may raise anything, and call `sys.exit()`
+        if _is_full_disk(error):  # the next trials would fail by it, too, each after its whole training
+            me.tell("full", reason=_full_disk())
+            return
+        reason = redacted(_reason(error))
+        details = "" if isinstance(error, UserError) else redacted(traceback.format_exc())
+        if me.count > 1:
+            if isinstance(error, UserError | torch.OutOfMemoryError):  # it would only happen again
+                ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
+            else:
+                ray.get(me.desk.stumbled.remote(me.crew, task["number"], reason))
+            raise RuntimeError(reason) from None  # which Train can pass on, whatever a plugin's own error is like
+    if me.rank == 0:
+        renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
+        ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details, renew))
+
+
+def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> None:
+    files = str(task["key"])
+    recipes = recipes_of(trials)
+    courier = courier_for(task["url"], me.desk)
+    checkpoints = Checkpoints(courier, files)
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = [Path(scratch) / MODELS / trial.key for trial in trials]
+        reporter = CrewReporter(trials, files, me, checkpoints)
+        outcomes = run_trials(
+            recipes,
+            [trial.seed for trial in trials],
+            model_folders=folders,
+            workers=_workers(me, trials[0].per_worker.get("GPU", 0.0)),
+            reporter=reporter,
+            resume=checkpoints.fetch(Path(scratch)),
+            shared=default_cache() / EMBEDDINGS,
+            done=lambda number: trials[number].key in task["done"],
+            hand_over=bool(task["hand_over"]),
+        )
+        began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
+        for trial, recipe, outcome, folder in zip(trials, recipes, outcomes, folders, strict=True):
+            if me.rank > 0 or outcome is None:
+                continue
+            evaluating = 0.0 if isinstance(outcome, Unscored) else outcome.cost.get("evaluating_seconds", 0.0)
+            me.timesheet.add("evaluating", evaluating)
+            waited = me.timesheet.spent.get("waiting", 0.0) - waited  # at rungs, and for checkpoints
+            me.timesheet.add("busy", time.perf_counter() - began - evaluating - waited)
+            with me.timesheet.during("waiting"):
+                if folder.exists():
+                    courier.send(folder, f"{MODELS}/{trial.key}")
+            crew = me.timesheet.take()
+            with me.timesheet.during("waiting"):
+                if isinstance(outcome, Unscored):
+                    content = (trial, outcome, crew, machine(), folder.exists())
+                    ray.get(me.desk.hand_over.remote(trial.key, content))
+                else:
+                    record = record_of(trial, recipe, outcome, crew, machine(), folder.exists())
+                    me.tell("record", **told(record, outcome))
+            began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
+
+
+class CrewReporter(Reporter):
+    """Carries what a trial tells to the desk, and the scheduler's verdicts and the study's orders back."""
+
+    def __init__(self, trials: Sequence[TrialSpec], files: str, me: Member, checkpoints: Checkpoints) -> None:
+        """`trials` train together; `files` names their checkpoints."""
+        self.trials, self.files, self.me, self.checkpoints = trials, files, me, checkpoints
+        self.rung_plan = trials[0].rungs
+        self.steps, self.told, self.told_at = 1, 0, float("-inf")
+
+    def begin(self, steps: int) -> None:
+        self.steps = steps
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        late = time.monotonic() - self.told_at > SECONDS
+        if not (late or step == self.steps or step - self.told >= self.steps / POINTS):
+            return
+        self.told, self.told_at = step, time.monotonic()
+        message = {"kind": "step", "keys": [trial.key for trial in self.trials], "step": step, "steps": self.steps}
+        # Nobody waits for it: what is shown must not slow a training down.
+        self.me.desk.tell.remote(self.me.crew, {**message, "scalars": dict(scalars)})
+
+    def rung(self, number: int, scores: Mapping[str, float]) -> bool:
+        key = self.trials[0].key
+        self.me.tell("rung", key=key, number=number, scores=dict(scores))
+        with self.me.timesheet.during("waiting"):
+            return bool(ray.get(self.me.desk.verdict.remote(key, number)))
+
+    def wants_checkpoint(self) -> bool:
+        return self.me.ear.save.is_set()
+
+    def checkpoint(self, folder: Path) -> bool:
+        self.me.ear.save.clear()
+        with self.me.timesheet.during("waiting"):
+            self.checkpoints.send(folder)
+        self.me.tell("checkpoint", files=self.files)
+        return not self.me.ear.halt.is_set()
+
+
+@functools.cache
+def _between() -> Between:
+    """The one of this process, made before its first trial."""
+    return Between()
+
+
+def _spent(growth: Growth, number: int) -> bool:
+    """Whether a process has grown so much, or done so many trials, that a new one is better."""
+    return (
+        number >= RENEWED_AFTER
+        or growth.memory > LARGEST_GROWTH
+        or growth.cuda > LARGEST_GROWTH
+        or growth.threads > MOST_THREADS
+    )
+
+
+def _workers(me: Member, gpus: float) -> Workers:
+    """`gpus`: of each, perhaps a share of one."""
+    return dataclasses.replace(_joined() if me.count > 1 else Workers(), gpus=gpus)
+
+
+@functools.cache
+def _joined() -> Workers:
+    """Of this process: its place among the workers stays."""
+    return Workers.joined()
+
+
+def _reason(error: BaseException) -> str:
+    """All of it: only what is whole can be freed of secrets. The keeper makes a short line of it."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, torch.OutOfMemoryError):
+        return (
+            "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial more "
+            "workers"
+        )
+    return f"{type(error).__name__}: {words_of(error)}"
+
+
+def _is_full_disk(error: BaseException | None) -> bool:
+    """Whether it tells, or comes of one that tells, of a full disk of this machine. What comes by Ray is of the disk
+    of the results, of which the study's own process tells."""
+    if error is None or isinstance(error, ray.exceptions.RayTaskError):
+        return False
+    before = error.__cause__ or error.__context__
+    if isinstance(error, OSError) and error.errno in FULL:
+        return not isinstance(before, ray.exceptions.RayTaskError)
+    if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
+        return os.access(_temporary(), os.W_OK)
+    if isinstance(error, SafetensorError):  # the number stands in its text alone
+        return any(f"(os error {number})" in str(error) for number in FULL)
+    return _is_full_disk(before)
+
+
+def _full_disk() -> str:
+    """The sentence that ends the study."""
+    places = [place for place in (_temporary(), default_cache()) if place.exists()]
+    fullest = min(places, key=lambda place: shutil.disk_usage(place).free, default=_temporary())
+    return (
+        f"the disk of {fullest} on the machine {socket.gethostname()} is full, and every trial needs room there; make "
+        "room, or set TMPDIR to another folder for temporary files, and run the same command again"
+    )
+
+
+def _temporary() -> Path:
+    """The folder for temporary files. To ask `tempfile` for it the first time fails where it is full."""
+    return Path(tempfile.tempdir or os.environ.get("TMPDIR") or "/tmp")
+
+
+def _device_works() -> bool:
+    """Whether the GPU still computes: after some errors no call of the process ever works again."""
+    if not torch.cuda.is_available():
+        return True
+    try:
+        torch.zeros(1, device="cuda").add_(1).item()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""The ledger of a study as recorded trials, so that other searches can be tried on what it has run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from search_spaces.goals import GOALS, SELECTION, values_at_rung
+from search_spaces.paper import Scores
+from study.replay.recorded import Recorded
+from study.search.points import point
+from trainables.errors import UserError
+from trainables.recipe import Recipe, Value
+
+ONE = SELECTION.name
+"""The goal of a space that names none."""
+
+
+def read_ledger(results: Path) -> Recorded:
+    """The finished trials of a study whose recipes are points of its search space, with the rungs that all of them
+    have; without such a rung only with their end.
+
+    A trial that was stopped early is left out, for nobody knows how it would have ended, and so is one without all
+    scores. `UserError` where the folder is no study's, or nothing is left.
+    """
+    info = StudyInfo.load(results)
+    space = info.load_space(results)
+    base = Recipe.from_flat(info.base)
+    goals = space.goals or (ONE,)
+    chosen: dict[str, Mapping[str, Value]] = {}
+    kept: list[Record] = []
+    records, _ = Ledger(results / LEDGER).sift()
+    for record in records:
+        place = point(Recipe().flat() | record.recipe, base, space.domains)
+        measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()
+        inside = place is not None and base.override(place).hash == record.recipe_hash
+        if record.status == "finished" and place is not None and inside and measured:
+            chosen[record.recipe_hash] = place
+            kept.append(record)
+    if not kept:
+        raise UserError(f"no finished trial in {results} is a point of its search space, so there is nothing to search")
+    seeds = tuple(sorted({record.seed for record in kept}))
+    recipes = {name: number for number, name in enumerate(chosen)}
+    rungs = min(len(_rungs(record, goals)) for record in kept) + 1
+    costs = np.full((3, len(chosen), len(seeds), rungs), np.nan)
+    scores = np.full((2, len(chosen), len(seeds), rungs, len(goals)), np.nan)
+    steps = np.full((len(kept), rungs), np.nan)
+    for number, record in enumerate(kept):
+        recipe, seed = recipes[record.recipe_hash], seeds.index(record.seed)
+        early = _rungs(record, goals)[: rungs - 1]
+        course = [[rung["seconds"], 0.0, rung["tokens"]] for rung, _ in early]
+        scoring, tokens = record.cost.get("evaluation_seconds", 0.0), record.training.get("tokens", np.nan)
+        costs[:, recipe, seed] = np.transpose([*course, [record.cost["train_seconds"], scoring, tokens]])
+        scores[0, recipe, seed] = [*(values for _, values in early), _end(record, goals)]
+        scores[1, recipe, seed, -1] = _test(record, goals)
+        steps[number] = [*(rung["step"] for rung, _ in early), record.training.get("steps", 1)]
+    return Recorded(
+        space, base, goals, tuple(chosen), tuple(chosen.values()), seeds, tuple(np.median(steps, axis=0).tolist()),
+        *costs, *scores,
+    )  # fmt: skip
+
+
+def _rungs(record: Record, goals: Sequence[str]) -> list[tuple[Mapping[str, Any], list[float]]]:
+    """The rungs of a training at which all goals were scored, and their values."""
+    named = [GOALS[goal] for goal in goals]
+    found = [(rung, values_at_rung(named, rung["scores"])) for rung in record.training.get("rungs", ())]
+    return [(rung, values) for rung, values in found if values]
+
+
+def _end(record: Record, goals: Sequence[str]) -> list[float]:
+    return [_number(goal, record.scores, record) for goal in goals]
+
+
+def _test(record: Record, goals: Sequence[str]) -> list[float]:
+    return [_number(goal, _tests_as_development(record.scores), record) for goal in goals]
+
+
+def _number(name: str, scores: Scores, record: Record) -> float:
+    """A goal's value, the higher the better, so a cost with its sign turned."""
+    goal = GOALS[name]
+    found = goal.of(scores, record.cost)
+    return np.nan if found is None else goal.upward(found)
+
+
+def _tests_as_development(scores: Scores) -> Scores:
+    """With each test number in the place of the development number that it belongs to: goals name the latter."""
+    return {
+        task: {
+            name: numbers.get("test_" + name.removeprefix("dev_")) if name.startswith("dev_") else value
+            for name, value in numbers.items()
+        }
+        for task, numbers in scores.items()
+    }

@@ -1,0 +1,56 @@
+"""Which code a trial ran: packages by their versions, our own code and plugins by a digest."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import trainables
+from study.trial import SourceFile
+
+LIBRARIES = ("ray", "torch", "transformers", "sentence-transformers", "datasets", "optuna", "numpy", "scipy")
+
+
+def versions(sources: Iterable[SourceFile] = ()) -> dict[str, str]:
+    """Python and the packages that decide the numbers; of `trainables` and of plugins, which have no version, a
+    digest that comments and docstrings do not change."""
+    plugins = [source.text for source in sources if source.what == "plugin"]
+    return {**_installed(), **({"plugins": digest(plugins)} if plugins else {})}
+
+
+def digest(sources: Iterable[str]) -> str:
+    """Eight hexadecimal digits of Python files, without regard to their comments, docstrings and line breaks."""
+    found = hashlib.blake2b(digest_size=4)
+    for source in sources:
+        found.update(ast.dump(_without_docstrings(ast.parse(source))).encode())
+    return found.hexdigest()
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
+    files = sorted(Path(trainables.__file__).parent.rglob("*.py"))
+    found = {"python": platform.python_version(), "trainables": digest(file.read_text("utf-8") for file in files)}
+    for package in LIBRARIES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """The tree without every string that stands as a statement: docstrings, also those of attributes."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
+    return tree
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

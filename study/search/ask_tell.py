@@ -1,0 +1,208 @@
+"""Optuna's side of a search: it asks for recipes, and is told what became of their seeds.
+
+It knows neither Ray nor a disk, so a replay on simulated time runs the very same code as a study.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import optuna
+from optuna.samplers import BaseGASampler
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+
+from reports.distributions import distribution, suggest
+from search_spaces.space import Domain
+from study.search.points import applying, in_order, inside, means
+from study.search.warm_start import Learning
+from trainables.recipe import Recipe, Value
+
+Rungs = Sequence[tuple[int, Sequence[float]]]
+"""The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
+STOPPED, SMALL = "stopped early", 1e-3
+"""The constraint that a stopped trial of several goals breaks, and by how much at most: less than any real limit."""
+
+LEARNT = "learnt from"
+"""User attribute of a trial that another study proposed: which one."""
+
+
+@dataclass
+class _Group:
+    """The seeds of one explored recipe, which are one Optuna trial."""
+
+    number: int
+    waiting: set[int]
+    values: dict[int, Sequence[float]] = field(default_factory=dict)
+    rungs: dict[int, Rungs] = field(default_factory=dict)
+    violations: dict[int, Sequence[float] | None] = field(default_factory=dict)
+
+
+class Explorer:
+    """Asks Optuna for recipes; all seeds of a recipe are one Optuna trial, whose values are their means.
+
+    A seed that a scheduler could have stopped was selected by its scores: where there are others, the means are theirs
+    alone. With the first seed that was stopped, or failed, so has the recipe.
+    """
+
+    def __init__(
+        self,
+        study: optuna.Study,
+        base: Recipe,
+        domains: Sequence[Domain],
+        *,
+        conditional: bool = True,
+        learning: Learning | None = None,
+    ) -> None:
+        """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
+        (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
+        of the recipe. `learning` proposes some of the recipes."""
+        self.study, self.base, self.domains = study, base, in_order(domains)
+        self.conditional, self.learning = conditional, learning
+        self.flat = base.flat()
+        self.groups: dict[str, _Group] = {}
+        """By the recipe's hash, those whose seeds are not all done."""
+
+    def ask(self, named: Callable[[optuna.Trial, Recipe], object] = lambda trial, recipe: None) -> tuple[int, Recipe]:
+        """The Optuna trial's number, and the recipe that it chose. `named` is called once all of it is chosen."""
+        trial, chosen = self._choose()
+        recipe = self.base.override(chosen)
+        named(trial, recipe)
+        return trial.number, recipe
+
+    def choose(self) -> tuple[int, dict[str, Value]]:
+        """As `ask`, with no more than the domains' values: to build a recipe takes longer than to draw it."""
+        trial, chosen = self._choose()
+        return trial.number, chosen
+
+    def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
+        if self.learning is not None:
+            self._enqueue(self.learning)
+        trial = self.study.ask()
+        chosen: dict[str, Value] = {}
+        flat = dict(self.flat)
+        for domain in self.domains:
+            applies = domain.is_asked(flat)
+            if applies or not self.conditional:
+                value = suggest(trial, domain)
+                if applies:
+                    chosen[domain.key] = flat[domain.key] = value
+        return trial, chosen
+
+    def _enqueue(self, learning: Learning) -> None:
+        """Have Optuna ask next for what another study proposes, if that is its turn."""
+        trials = self.study.get_trials(deepcopy=False)
+        asked = [applying(self.domains, trial.params, self.flat) for trial in trials]
+        signs = [1 if direction == StudyDirection.MAXIMIZE else -1 for direction in self.study.directions]
+        finished = [
+            (chosen, [sign * value for sign, value in zip(signs, trial.values, strict=True)])
+            for chosen, trial in zip(asked, trials, strict=True)
+            if trial.state == TrialState.COMPLETE
+        ]
+        proposal = learning.propose(asked, finished)
+        if proposal is not None:
+            source, chosen = proposal
+            self.study.enqueue_trial(dict(chosen), user_attrs={LEARNT: source})
+
+    def add(
+        self,
+        chosen: Mapping[str, Value],
+        values: Sequence[float],
+        *,
+        violation: Sequence[float] = (),
+        attributes: Mapping[str, str] = types.MappingProxyType({}),
+    ) -> None:
+        """Let Optuna learn from a recipe that it has not asked for: the domains' values where they apply (`point`),
+        and its goals' values. `attributes` are what people see of the trial."""
+        flat = {**self.flat, **chosen}
+        asked = [domain for domain in self.domains if domain.key in chosen or not self.conditional]
+        trial = optuna.trial.create_trial(
+            params={domain.key: chosen.get(domain.key, inside(domain, flat[domain.key])) for domain in asked},
+            distributions={domain.key: distribution(domain) for domain in asked},
+            values=list(values),
+            user_attrs=dict(attributes),
+            system_attrs=self._ancestor(),
+            constraints={f"limit {limit}": value for limit, value in enumerate(violation, 1)} or None,
+        )
+        self.study.add_trial(trial)
+
+    def _ancestor(self) -> dict[str, int]:
+        """Evolution learns from trials of its generations only: one from elsewhere is of the first."""
+        sampler = self.study.sampler
+        return {sampler._get_generation_key(): 0} if isinstance(sampler, BaseGASampler) else {}
+
+    def begin(self, number: int, recipe: Recipe, seeds: Iterable[int]) -> bool:
+        """Wait for these seeds of a recipe that was asked for. False where the recipe is waited for already: Optuna is
+        told that the trial failed, and nothing is to be run."""
+        if recipe.hash in self.groups:
+            self.study.tell(number, state=TrialState.FAIL)
+            return False
+        self.groups[recipe.hash] = _Group(number, set(seeds))
+        return True
+
+    def finish(
+        self,
+        recipe_hash: str,
+        seed: int,
+        values: Sequence[float] | None,
+        *,
+        pruned: bool = False,
+        rungs: Rungs = (),
+        violation: Sequence[float] | None = None,
+    ) -> None:
+        """A seed is done: its goals' values, or None where it failed. Those of one that was stopped early, or diverged
+        (`pruned`), do not count. With the last seed, or the first that did not come to its end, Optuna is told.
+
+        `rungs`, empty for a trial that could not be stopped, is how far it came: samplers rank stopped trials by it.
+        `violation` has a number for every limit, above 0 where it is broken; if some trial has them, all finished ones
+        must.
+        """
+        group = self.groups.get(recipe_hash)
+        if group is None:
+            return
+        group.waiting.discard(seed)
+        if values is not None and not pruned:  # what a training cost that did not come to its end is no result
+            group.values[seed], group.rungs[seed], group.violations[seed] = values, rungs, violation
+        if pruned or values is None or not group.waiting:
+            del self.groups[recipe_hash]
+            if pruned:
+                self._report(group.number, dict(rungs))
+                self.study.tell(group.number, state=TrialState.PRUNED)
+            elif values is None:
+                self.study.tell(group.number, state=TrialState.FAIL)
+            else:
+                self._tell(group)
+
+    def _tell(self, group: _Group) -> None:
+        violations = [found for found in group.violations.values() if found is not None]
+        for limit, violation in enumerate(means(violations) if len(violations) == len(group.values) else (), 1):
+            self._trial(group.number).set_constraint(f"limit {limit}", violation)
+        free = [values for seed, values in group.values.items() if not group.rungs[seed]]
+        self.study.tell(group.number, means(free or [*group.values.values()]))
+
+    def _report(self, number: int, rungs: Mapping[int, Sequence[float]]) -> None:
+        """Have Optuna know how far a stopped trial came.
+
+        TPE puts stopped trials behind the finished ones, first by their last rung, then by its value. It takes values
+        of rungs for one goal only. For several it is told of a constraint that is broken the less the farther the trial
+        came, as TPE orders trials by that too.
+        """
+        trial = self._trial(number)
+        if len(self.study.directions) > 1:
+            trial.set_constraint(STOPPED, SMALL / (1 + max(rungs, default=0)))
+            return
+        for rung, (value,) in sorted(rungs.items()):
+            trial.report(value, rung)
+
+    def _trial(self, number: int) -> optuna.Trial:
+        """That running trial, also of an earlier run."""
+        storage, study = self.study._storage, self.study._study_id
+        return optuna.Trial(self.study, storage.get_trial_id_from_study_id_trial_number(study, number))
+
+
+def memory_study(sampler: optuna.samplers.BaseSampler, goals: int = 1) -> optuna.Study:
+    """An Optuna study in memory, for a replay; all its goals are maximised."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna.create_study(sampler=sampler, directions=["maximize"] * goals)

@@ -1,0 +1,132 @@
+"""The journal of an explored study: Optuna's file in the results folder.
+
+What a trial of the journal is called stands in its user attributes, which is where optuna-dashboard shows it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import optuna
+from optuna.samplers import BaseSampler
+
+from reports.ledger.names import to_write
+from reports.markdown import count
+from search_spaces.goals import Goal
+from search_spaces.space import Domain
+from study.cli.terminal import printable
+from study.search.points import applying
+from trainables.errors import UserError, unforeseen
+from trainables.recipe import Recipe
+from trainables.typed_json import parse_json
+
+JOURNAL = "optuna.journal"
+NAME, ROW, HASH = "name", "row", "recipe_hash"
+"""User attributes: what people call an explored recipe, a row's label, and an explored recipe's hash, as in the ledger;
+journals of older versions lack it."""
+OLDER = "recipe"
+"""User attribute of explored recipes in journals of older versions: the whole recipe."""
+
+
+def open_journal(
+    results: Path, name: str, sampler: Callable[[int], BaseSampler], goals: Sequence[Goal]
+) -> optuna.Study:
+    """The study's Optuna journal: made, or continued. Scores are maximised, costs minimised.
+
+    `sampler` is given the number of trials that the journal holds, as its seed. `UserError` for a journal of a search
+    in other directions.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
+    study = _open(to_write(results, JOURNAL), name, directions)
+    there = [direction.name.lower() for direction in study.directions]
+    if there != directions:
+        raise UserError(
+            f"{results / JOURNAL} is of a search that had to {_listed(there)}, not to {_listed(directions)}; give its "
+            "own goals with --goals, or give this search its own folder with --results"
+        )
+    names = [_metric(goal) for goal in goals]
+    if study.metric_names != names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            study.set_metric_names(names)
+    study.sampler = sampler(len(study.trials))
+    return study
+
+
+def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
+    """`UserError` for a file that is no journal, or holds trials that no search has made."""
+    with of_journal(path.parent):
+        if os.path.lexists(path) and not path.is_file():
+            raise ValueError("it is no file")
+        if path.is_file():
+            _mend(path)
+        storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
+        study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
+        for trial in study.get_trials(deepcopy=False):
+            trial._validate()
+    return study
+
+
+@contextlib.contextmanager
+def of_journal(results: Path) -> Iterator[None]:
+    """What is wrong with the journal, while it is read, as one `UserError`."""
+    try:
+        yield
+    except OSError:  # the disk, not what stands there
+        raise
+    except Exception as error:  # Optuna replays the file line by line, and a wrong line may break it anywhere
+        raise UserError(
+            f"{results / JOURNAL} is no journal of this search ({unforeseen(error)}); "
+            "move it away, and the search begins anew"
+        ) from error
+
+
+def _mend(path: Path) -> None:
+    """Cut off a last line without its end, which a killed process left: Optuna passes over it, writes the next line
+    behind it, and can read neither. `ValueError` for any other line that is none."""
+    whole, _, torn = path.read_bytes().rpartition(b"\n")
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            if not isinstance(parse_json(line), dict):
+                raise ValueError("it is no object")
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+    if torn:
+        os.truncate(path, len(whole) + 1 if whole else 0)
+
+
+def _listed(directions: Sequence[str]) -> str:
+    return " and ".join(f"{way} {count(directions.count(way), 'goal')}" for way in dict.fromkeys(directions))
+
+
+def _metric(goal: Goal) -> str:
+    """What optuna-dashboard calls a goal."""
+    if goal.cost:
+        return f"{goal.short} ({goal.unit})" if goal.unit not in goal.short else goal.short
+    return "development score" if goal.name == "selection" else f"development {goal.name}"
+
+
+def name_explored(trial: optuna.Trial, name: str, recipe: Recipe) -> None:
+    """Say what people call a recipe that Optuna has asked for, once all of it is chosen."""
+    trial.set_user_attr(HASH, recipe.hash)
+    trial.set_user_attr(NAME, printable(name))
+
+
+def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
+    """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
+    if OLDER in trial.user_attrs:
+        return base.override(trial.user_attrs[OLDER])
+    older = HASH not in trial.user_attrs  # then keys that nothing read were searched, and stand in the recipe
+    chosen = applying(domains, trial.params, base.flat(), with_idle=older)
+    return base.override(chosen) if NAME in trial.user_attrs else None
+
+
+def told_rows(study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> set[str]:
+    """The recipe hashes of the rows that Optuna has been told."""
+    rows = [trial for trial in study.get_trials(deepcopy=False) if ROW in trial.user_attrs]
+    return {base.override(applying(domains, trial.params, base.flat())).hash for trial in rows}

@@ -1,0 +1,56 @@
+"""Optuna's samplers as our studies need them; `study.search.samplers` names them. Each takes a seed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import optuna
+from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, TPESampler
+
+POPULATION = 16
+"""Finished trials of a generation. Optuna's 50 would be random search in most studies."""
+
+
+def tpe(seed: int) -> BaseSampler:
+    """`group`: domains may be conditional; `constant_liar`: several trials run at once."""
+    return _quietly(lambda: TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True))
+
+
+def random(seed: int) -> BaseSampler:
+    """Each draw by itself."""
+    return optuna.samplers.RandomSampler(seed=seed)
+
+
+def qmc(seed: int) -> BaseSampler:
+    """Scrambled, so that another seed draws other points."""
+    return _quietly(lambda: QMCSampler(scramble=True, seed=seed, warn_independent_sampling=False))
+
+
+def gp(seed: int) -> BaseSampler:
+    """Scores are noisy: another seed of a training gives another one."""
+    return GPSampler(seed=seed, deterministic_objective=False, warn_independent_sampling=False)
+
+
+def nsga2(seed: int) -> BaseSampler:
+    """It learns from nothing but finished trials."""
+    return NSGAIISampler(seed=seed, population_size=POPULATION)
+
+
+def nsga3(seed: int) -> BaseSampler:
+    """As NSGA-II, with reference points for many goals."""
+    return _quietly(lambda: NSGAIIISampler(seed=seed, population_size=POPULATION))
+
+
+def cmaes(seed: int) -> BaseSampler:
+    """A stopped trial counts with its score at its last rung; `with_margin`: whole numbers do not get stuck."""
+    return _quietly(
+        lambda: CmaEsSampler(seed=seed, with_margin=True, consider_pruned_trials=True, warn_independent_sampling=False)
+    )
+
+
+def _quietly(make: Callable[[], BaseSampler]) -> BaseSampler:
+    """Optuna warns of each part of its own that it may still change; its version is fixed here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return make()

@@ -1,0 +1,96 @@
+"""The schedulers that `--scheduler` names. They may stop explored trials early, never the paper's rows.
+
+A scheduler of your own is a function from a `Setting` to a `Scheduler`, in a file given by `--plugin`:
+
+    class Strict:
+        def goes_on(self, trial, rung, values):
+            return values[0] > 50
+
+    SCHEDULERS.add(SchedulerEntry("strict", lambda setting: Strict(), "stops what has less than 50"))
+
+One of Ray Tune's becomes one by `study.search.judge.from_tune`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trainables.registry import Registry, load
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a scheduler is made for."""
+
+    rungs: tuple[float, ...]
+    """How much of a training each rung has seen, rising, in one unit: steps, tokens, epochs, or the share of the whole.
+    The last one is the end of a training where that is the same for all."""
+    goals: int = 1
+    """How many values a rung has."""
+    seed: int = 0
+
+
+class Scheduler(Protocol):
+    """Says rung by rung which trials go on. It knows neither Ray nor time."""
+
+    def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
+        """Whether the trial of that name goes on after its rung, counted from 1. `values` are its goals' development
+        scores there, each the higher the better. It is asked once for each, in the order in which trials arrive, and
+        never at the last rung, where the training is over anyway."""
+
+
+@dataclass(frozen=True)
+class SchedulerEntry:
+    """A scheduler by name."""
+
+    name: str
+    builder: Any
+    """A function, or `"module:function"`, from a `Setting` to a `Scheduler`."""
+    meaning: str
+    stops: bool = True
+    """Whether it ever stops a trial. Trials that may be stopped are scored at every rung, and train alone."""
+    several_goals: bool = False
+    """Whether it can judge a space that has several goals."""
+
+    def build(self, setting: Setting) -> Scheduler:
+        """The scheduler, new."""
+        scheduler: Scheduler = load(self.builder)(setting)
+        return scheduler
+
+
+class _Never:
+    """Stops nobody."""
+
+    def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
+        return True
+
+
+def none(setting: Setting) -> Scheduler:
+    """Every trial runs to its end."""
+    return _Never()
+
+
+SCHEDULERS = Registry(
+    "scheduler",
+    SchedulerEntry("none", none, "every trial runs to its end (default)", stops=False, several_goals=True),
+    SchedulerEntry(
+        "asha",
+        "study.search.halving:asha",
+        "at each rung the best share goes on, as large as this rung's part of the next one",
+        several_goals=True,
+    ),
+    SchedulerEntry(
+        "hyperband",
+        "study.search.halving:hyperband",
+        "several of asha that begin at different rungs, for trials that begin slowly",
+        several_goals=True,
+    ),
+    SchedulerEntry(
+        "median",
+        "study.search.halving:median",
+        "at each rung the better half goes on, from five trials on",
+        several_goals=True,
+    ),
+)

@@ -1,0 +1,136 @@
+"""Which seeds run next where their number is a range (`--seeds 1:10`): more only where they can change an answer.
+
+The race itself is `reports.seed_race`: it goes in rounds, and decides by the scores alone. So a study that was killed
+goes on with the same race, in whatever order its trials ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from reports.ledger import Ledger, Record
+from reports.seed_race import Raced, entrant, raced
+from search_spaces.goals import searched, upward_values
+from study.plan import Plan, PlannedTrial
+from trainables.recipe import Recipe
+
+
+@dataclass
+class Runner:
+    """A recipe in the race."""
+
+    row: bool
+    fixed: bool
+    values: dict[int, Sequence[float] | None] = field(default_factory=dict)
+    """By seed; None for a seed that failed or was stopped early: there are no more after it."""
+
+
+class Race:
+    """Told what became of each trial, it says which are wanted next. Seeds are numbers from 0 on."""
+
+    def __init__(self, least: int, most: int, goals: int = 1, baseline: str | None = None) -> None:
+        self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
+        self.runners: dict[str, Runner] = {}
+        self._raced: dict[str, Raced] | None = None
+
+    def enter(self, name: str, row: bool = False, fixed: bool = False) -> None:
+        """A recipe takes part, `fixed` where no seed changes it; entered again it stays what it was."""
+        if name not in self.runners:
+            self.runners[name] = Runner(row, fixed)
+            self._raced = None
+
+    def tell(self, name: str, seed: int, values: Sequence[float] | None) -> None:
+        """A trial of an entered recipe ended: its goals' values, all maximised, or None where it has none."""
+        self.runners[name].values[seed] = values
+        self._raced = None
+
+    def raced(self) -> dict[str, Raced]:
+        """By name, how far each recipe has come."""
+        if self._raced is None:
+            entrants = {
+                name: entrant(runner.values, self.goals, runner.fixed, None in runner.values.values())
+                for name, runner in self.runners.items()
+            }
+            rows = [name for name, runner in self.runners.items() if runner.row]
+            self._raced = raced(entrants, rows, self.baseline, self.least, self.most)
+        return self._raced
+
+    def wanted(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
+        """The trials to begin now, as name and seed: what the round still lacks, and where that leaves places idle the
+        seeds that these recipes would need next. `running` are those that were begun and have not ended.
+
+        Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, and where
+        trials that run must end first.
+        """
+        ended = {name for name, runner in self.runners.items() if None in runner.values.values()}
+        going = {name: found for name, found in self.raced().items() if found.going and name not in ended}
+        begun = set(running)
+        asked = [(name, seed) for name, found in going.items() for seed in range(found.has, found.seeds)]
+        asked = [trial for trial in asked if trial not in begun]
+        for more in range(self.most):
+            for name in sorted(going, key=lambda name: going[name].gap):
+                trial = name, going[name].seeds + more
+                if len(asked) + len(begun) >= places:
+                    return asked
+                if trial[1] < self.most and trial not in begun and trial[1] not in self.runners[name].values:
+                    asked.append(trial)
+        return asked
+
+    def open(self, name: str) -> int:
+        """How many seeds beyond those that it has, and beyond the least, the recipe may still get, at most."""
+        runner, found = self.runners[name], self.raced()[name]
+        if runner.fixed or None in runner.values.values() or not (found.going or found.has < self.least):
+            return 0
+        return self.most - max(len(runner.values), self.least)
+
+
+class StudyRace:
+    """The race of a study: from trials to trials."""
+
+    def __init__(self, plan: Plan, ledger: Ledger, explored: Sequence[str]) -> None:
+        """`explored`: hashes of the recipes that a search asked for in earlier runs."""
+        self.plan = plan
+        baseline = plan.rows.get(plan.space.baseline or "")
+        self.goals = searched(plan.space.goals)
+        self.race = Race(len(plan.seeds), plan.most_seeds, len(self.goals), baseline.hash if baseline else None)
+        self.named: dict[str, PlannedTrial] = {}
+        known = {trial.recipe.hash: trial for trial in plan.fixed_trials()}
+        for number, recipe_hash in enumerate(explored, start=1):
+            record = next((found for seed in plan.seeds if (found := ledger.get(recipe_hash, seed))), None)
+            if record is not None:
+                recipe = Recipe.from_flat(record.recipe)
+                known.setdefault(recipe_hash, PlannedTrial(recipe, 0, f"optuna {number}", row=False))
+        for recipe_hash, trial in known.items():
+            self._enter(trial)
+            for seed in range(plan.most_seeds if trial.recipe.uses_seed else 1):
+                record = ledger.get(recipe_hash, seed)
+                if record is not None:
+                    self.told(trial, seed, record)
+
+    def told(self, trial: PlannedTrial, seed: int, record: Record | None) -> None:
+        """A trial of that recipe has its record, or None where it failed."""
+        self._enter(trial)
+        values = None
+        if record is not None and record.status == "finished":
+            values = upward_values(self.goals, record.scores, record.cost)
+        self.race.tell(trial.recipe.hash, seed, values)
+
+    def next(self, places: int, running: Collection[PlannedTrial]) -> list[PlannedTrial]:
+        """What to begin, once every recipe has its least seeds; empty before."""
+        if any(trial.seed < self.race.least for trial in running):
+            return []
+        wanted = self.race.wanted(places, [(trial.recipe.hash, trial.seed) for trial in running])
+        named = [(self.named[name], seed) for name, seed in wanted]
+        return [PlannedTrial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
+
+    def open(self, known: Collection[PlannedTrial]) -> int:
+        """How many trials beyond the least seeds may still come at most, but for those that are known."""
+        for trial in known:
+            self._enter(trial)
+        begun = sum(trial.seed >= self.race.least for trial in known)
+        return max(0, sum(map(self.race.open, self.race.runners)) - begun)
+
+    def _enter(self, trial: PlannedTrial) -> None:
+        self.named.setdefault(trial.recipe.hash, trial)
+        self.race.enter(trial.recipe.hash, trial.row, not trial.recipe.uses_seed)

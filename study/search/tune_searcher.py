@@ -1,0 +1,345 @@
+"""What runs next: the paper's rows first, then whatever Optuna asks for. A Tune `Searcher` over Optuna's ask and tell.
+
+Ray's own `OptunaSearch` keeps its study in memory, tells a stopped trial's partial score as if it were complete, and
+knows nothing of seeds; here the study is a journal file, stopped trials are pruned, and all seeds of a
+recipe are one Optuna trial whose value is their mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+from ray.tune.search import Searcher
+
+from reports.ledger import Ledger, Record, split_key, trial_key
+from reports.ledger.folders import is_key
+from search_spaces.goals import searched, values_at_rung, values_of
+from search_spaces.limits import violations
+from study.cli.terminal import printable
+from study.plan import Plan, PlannedTrial
+from study.search.ask_tell import Explorer
+from study.search.budget import Budget
+from study.search.journal import ROW, explored_recipe, name_explored, of_journal, open_journal, told_rows
+from study.search.points import means, point
+from study.search.samplers import SAMPLERS
+from study.search.seed_race import StudyRace
+from study.search.warm_start import Learning
+from study.trial import POPULATIONS
+from trainables.errors import UserError, reason
+from trainables.files import check_plain
+from trainables.recipe import Recipe
+from trainables.trial import population_key, takes_turns
+from trainables.typed_json import parse_json
+
+LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
+"""Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
+batch 512 has 64 members. Further trials go to the next free place in the cluster."""
+MOST_TURNS = 8
+"""Trials that take turns in a population at most: together they save memory, but no time."""
+ASKED_TOGETHER = 8
+"""Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
+
+
+class StudySearcher(Searcher):
+    """Hands out the trials that the ledger does not hold yet."""
+
+    def __init__(self, plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None) -> None:
+        """`asked` is told all explored recipes whenever there is one more."""
+        super().__init__(metric=None, mode=None)
+        self.plan, self.ledger, self.asked = plan, ledger, asked
+        self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any] | None] | None = None
+        """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
+        cluster is there."""
+        self.drain: Callable[[], bool] = lambda: True
+        """Has trials settled that have ended; False where the study must end. While a record is awaited and nothing
+        trains, Tune asks for a next trial over and over, and calls nothing else. Set once the cluster is there."""
+        self.places = 1
+        """Tasks that run at once. Set once the cluster is there."""
+        self.goals = searched(plan.space.goals)
+        self.budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+        fixed = plan.fixed_trials()
+        self.queue = deque(trial for trial in fixed if not self._done(trial))
+        self.running: dict[str, PlannedTrial] = {}
+        """By key, those that were handed out and have neither a record nor failed."""
+        self.failed: set[str] = set()
+        """Keys of those that failed since this study's start; only the next start tries them again."""
+        self.explorer = self._open() if plan.explored else None
+        """Optuna's side, where it explores."""
+        self.explored: list[str] = []
+        if self.explorer is not None:
+            with of_journal(plan.results):
+                self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
+                self._tell_rows(fixed)
+                self._continue_asked()
+        self.race = StudyRace(plan, ledger, self.explored) if plan.races else None
+        self.interrupted: deque[list[PlannedTrial]] = deque()
+        self._race_on()
+        self.interrupted = deque(self._interrupted())
+
+    @property
+    def remaining(self) -> int:
+        """Trials that have no record yet, those that run included, as far as is known now."""
+        open_recipes = max(0, self.plan.explored - len(self.explored))
+        known = [*self.waiting(), *self.running.values()]
+        raced = self.race.open(known) if self.race else 0  # perhaps fewer
+        return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds
+
+    def _undecided(self, known: Sequence[PlannedTrial]) -> int:
+        """Further seeds of explored recipes whose first one may yet be stopped."""
+        if not self.plan.first_decides:
+            return 0
+        first = [trial.recipe.hash for trial in known if self.plan.may_stop(trial)]
+        there = {trial.key for trial in known}
+        keys = (trial_key(recipe_hash, seed) for recipe_hash in first for seed in self.plan.seeds[1:])
+        return sum(key not in there and not self.ledger.has(*split_key(key)) for key in keys)
+
+    def waiting(self) -> Iterator[PlannedTrial]:
+        """Those that are next, as far as they are chosen."""
+        members = itertools.chain.from_iterable(self.interrupted)
+        return itertools.chain((trial for trial in members if not self._done(trial)), self.queue)
+
+    @property
+    def limited(self) -> bool:
+        """Whether trials are left, and the study's limits leave room for none of them."""
+        return not self.running and self.remaining > 0 and self.room() < 1
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+        if self.remaining > len(self.running) and self.room() < 1:
+            if not self.running:
+                return Searcher.FINISHED
+            return self._wait()  # those that run may take less than was guessed
+        while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
+            self._ask()
+        self._race_on()
+        if not self.queue and not self.interrupted:
+            if not (self.race and self.running):
+                return Searcher.FINISHED
+            return self._wait()  # a record may be all that the race waits for
+        members = self.interrupted.popleft() if self.interrupted else self._next()
+        self.running.update({planned.key: planned for planned in members if not self._done(planned)})
+        assert self.task_of is not None
+        return self.task_of(members, self._population(members[0]) is not None) or Searcher.FINISHED
+
+    def _wait(self) -> str | None:
+        """No trial now, and where the study must end, none any more."""
+        return None if self.drain() else Searcher.FINISHED
+
+    def settle(self, key: str, record: Record | None) -> None:
+        """A trial has its record now, or None where it failed."""
+        planned = self.running.pop(key)
+        if record is not None:
+            self.budget.add(record)
+        else:
+            self.failed.add(key)
+        if self.race:
+            self.race.told(planned, planned.seed, record)
+        if self.explorer is not None and planned.recipe.hash in self.explorer.groups:
+            self._seed_finished(planned.recipe, planned.seed, record)
+        elif self.explorer is not None and planned.row:
+            self._tell_row(planned.recipe, planned.name)
+        if self.plan.first_decides and planned.recipe.hash in self.explored and planned.seed == self.plan.seeds[0]:
+            self._run(planned.recipe)
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """Nothing: a trial counts once its record is kept (`settle`), which may be later."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing: Tune pickles its searcher beside a state of its own, which nobody reads."""
+        return {}
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing: the ledger and the journal already hold it all."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing: a study is continued from the ledger."""
+
+    def room(self) -> float:
+        """How many trials the study's limits still leave room for; infinite without any."""
+        following = next(self.waiting(), None)
+        running = [planned.recipe.hash for planned in self.running.values()]
+        return self.budget.room(running, following.recipe.hash if following else None)
+
+    def _done(self, trial: PlannedTrial) -> bool:
+        return self.ledger.has(trial.recipe.hash, trial.seed)
+
+    def _race_on(self) -> None:
+        """Queue further seeds once all recipes are chosen and have their least ones, interrupted populations too."""
+        if self.race and not self.queue and not self.interrupted and len(self.explored) >= self.plan.explored:
+            self.queue.extend(self.race.next(self.places, self.running.values()))
+
+    def _next(self) -> list[PlannedTrial]:
+        """The next trial, and with it those that can train beside it in one population."""
+        key = self._population(self.queue[0])
+        if key is None:
+            return [self.queue.popleft()]
+        turns = takes_turns(self.queue[0].recipe)
+        room = self.room()
+        while not turns and len(self.queue) < min(ASKED_TOGETHER, room) and len(self.explored) < self.plan.explored:
+            self._ask()
+        first = self.queue.popleft()
+        alike = [trial for trial in self.queue if self._population(trial) == key]
+        largest = min(LARGEST_POPULATION, max(1, ANCHORS_TOGETHER // first.recipe.optimisation.batch_size))
+        if turns:  # no place in the cluster should be idle for that
+            largest = min(MOST_TURNS, math.ceil((1 + len(alike)) / self.places))
+        beside = alike[: int(max(1, min(largest, room))) - 1]
+        self.queue = deque(trial for trial in self.queue if trial not in beside)
+        return [first, *beside]
+
+    def _interrupted(self) -> Iterator[list[PlannedTrial]]:
+        """Populations of an earlier run that have members without a record: only whole can they resume."""
+        queued = {trial.key: trial for trial in self.queue if self._population(trial)}
+        taken: set[str] = set()
+        for path in sorted((self.plan.results / POPULATIONS).glob("*.json")):
+            members = [
+                None if key in taken else queued.get(key) or self._recorded(key) or self._raced(key)
+                for key in members_of(path)
+            ]
+            waiting = [trial for trial in members if trial and not self._done(trial)]
+            if waiting and None not in members:
+                self.queue = deque(trial for trial in self.queue if trial not in waiting)
+                taken.update(trial.key for trial in waiting)
+                yield members  # type: ignore[misc]
+
+    def _recorded(self, key: str) -> PlannedTrial | None:
+        record = self.ledger.get(*split_key(key))
+        return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
+
+    def _raced(self, key: str) -> PlannedTrial | None:
+        """A seed that the race gave in an earlier run, and may not have come to yet in this one."""
+        recipe_hash, seed = split_key(key)
+        trial = self.race.named.get(recipe_hash) if self.race else None
+        if trial is None or not self._population(trial) or seed >= self.plan.most_seeds:
+            return None
+        return PlannedTrial(trial.recipe, seed, trial.name, trial.row)
+
+    def _population(self, trial: PlannedTrial) -> str | None:
+        """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,
+        so where each trial has several, those that would only take turns are quicker by themselves."""
+        apart = takes_turns(trial.recipe) and self.plan.request.most_workers > 1
+        return None if apart or self.plan.may_stop(trial) else population_key(trial.recipe)
+
+    # --- Optuna
+
+    def _open(self) -> Explorer:
+        plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
+        study = open_journal(plan.results, plan.space.name, sampler.build, self.goals)
+        learning = Learning(plan.sources, plan.space.domains) if plan.sources else None
+        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional, learning=learning)
+
+    def _continue_asked(self) -> None:
+        """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
+        assert self.explorer is not None
+        for trial in self.explorer.study.get_trials(deepcopy=False):
+            recipe = explored_recipe(trial, self.plan.base, self.plan.space.domains)
+            if recipe is None:
+                continue
+            self.explored.append(recipe.hash)
+            done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
+            if trial.state == TrialState.RUNNING:
+                self.explorer.begin(trial.number, recipe, self.plan.seeds)
+                self._run(recipe)
+            elif len(done) < len(self.plan.seeds):
+                self._run(recipe)
+
+    def _ask(self) -> None:
+        assert self.explorer is not None
+        number, recipe = self.explorer.ask(self._named)
+        if self.explorer.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs
+            self._run(recipe)
+
+    def _named(self, trial: optuna.Trial, recipe: Recipe) -> None:
+        self.explored.append(recipe.hash)
+        name_explored(trial, self._name(recipe), recipe)
+        self.asked(self.explored)
+
+    def _run(self, recipe: Recipe) -> None:
+        """Queue the seeds of an explored recipe that nobody runs yet, the first alone while it may be stopped; those
+        with a record, or that failed, are finished: a search may ask for a recipe again."""
+        open_now = [*self.queue, *self.running.values()]  # a row may be the same
+        coming = {planned.seed for planned in open_now if planned.recipe.hash == recipe.hash}
+        first = self.ledger.get(recipe.hash, self.plan.seeds[0]) if self.plan.first_decides else None
+        through = first is not None and first.status == "finished"
+        for seed in self.plan.seeds if through or not self.plan.first_decides else self.plan.seeds[:1]:
+            if self.ledger.has(recipe.hash, seed):
+                self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
+            elif seed not in coming:
+                planned = PlannedTrial(recipe, seed, self._name(recipe), row=False)
+                if planned.key in self.failed:
+                    self._seed_finished(recipe, seed, None)
+                else:
+                    self.queue.append(planned)
+
+    def _name(self, recipe: Recipe) -> str:
+        """What people call an explored recipe."""
+        return f"optuna {self.explored.index(recipe.hash) + 1}"
+
+    def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
+        assert self.explorer is not None
+        if record is None:
+            self.explorer.finish(recipe.hash, seed, None)
+        else:
+            pruned, rungs = record.status == "pruned", self._rungs(record)
+            broken = violations(self.plan.limits, record.cost)
+            values = self._values(record)
+            self.explorer.finish(recipe.hash, seed, values, pruned=pruned, rungs=rungs, violation=broken)
+
+    def _values(self, record: Record) -> list[float] | None:
+        """What is searched for: the space's goals, or the selection score. None where a part is missing, and for a
+        training that did not come to its end, which may well have cost little."""
+        return values_of(self.goals, record.scores, record.cost) if record.status == "finished" else None
+
+    def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
+        """The values at the rungs of its training, as far as all goals were scored there."""
+        found = [
+            (rung["rung"], values_at_rung(self.goals, rung["scores"])) for rung in record.training.get("rungs", ())
+        ]
+        return [(rung, values) for rung, values in found if values]
+
+    def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
+        for trial in {trial.recipe.hash: trial for trial in fixed}.values():
+            self._tell_row(trial.recipe, trial.name)
+
+    def _tell_row(self, recipe: Recipe, label: str) -> None:
+        """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
+        assert self.explorer is not None
+        seeds = self.plan.seeds if recipe.uses_seed else [0]  # one that no seed changes is run once
+        records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
+        found = [self._values(record) for record in records if record is not None]
+        values = [scores for scores in found if scores is not None]
+        chosen = point(recipe.flat(), self.plan.base, self.plan.space.domains)
+        elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
+        if len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told:
+            return
+        broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
+        violation = means(broken) if broken else ()
+        self.explorer.add(chosen, means(values), violation=violation, attributes={ROW: printable(label)})
+        self.told.add(recipe.hash)
+
+
+def members_of(path: Path) -> list[str]:
+    """The keys of those that train together; `UserError` for a file that does not hold them."""
+    try:
+        check_plain(path)
+        keys = parse_json(path.read_bytes())
+        if not isinstance(keys, list) or not all(isinstance(key, str) and is_key(key) for key in keys):
+            raise ValueError("it is no list of trials")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} does not say which trials train together ({reason(error)}); remove it, and they begin anew"
+        ) from None
+    return keys
+
+
+def files_key(members: Sequence[PlannedTrial]) -> str:
+    """Names the files of trials that run together; of one alone, its own key."""
+    if len(members) == 1:
+        return members[0].key
+    return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]

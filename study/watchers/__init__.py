@@ -1,5 +1,0 @@
-"""What follows a study while it runs."""
-
-from study.watchers.watcher import WATCHERS, Outlook, Watcher, WatcherEntry
-
-__all__ = ["WATCHERS", "Outlook", "Watcher", "WatcherEntry"]

@@ -1,0 +1,404 @@
+"""Broken files of a study by the thousand: each is read right, or refused in one sentence that names it.
+
+What a study reads of its own folder and of a person: study.json, records, predictions, Optuna's journal, progress,
+recipes, space files, checkpoints, packed records. `tests/fuzzing.py` breaks whole ones. `make fuzz` makes hundreds of
+inputs for each reader here, `make test` a few.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.commands import study_command
+from reports.ledger import LEDGER, Curves, Ledger, Progress, Running, StudyInfo, Waiting, read_failures
+from reports.ledger.folders import is_key
+from reports.ledger.progress import add_losses, now
+from reports.live import html
+from reports.live.folder import Folder
+from reports.predictions import Predictions
+from reports.report import write_report
+from study.replay.from_ledger import read_ledger
+from study.search.warm_start import read_findings
+from tests.fuzzing import (
+    BYTES,
+    INPUTS,
+    JSON,
+    JSON_LINES,
+    PLACES,
+    TEXT,
+    Mutation,
+    inputs,
+    limited,
+    mutate_json,
+    pick,
+    read_or_refuse,
+)
+from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+pytestmark = pytest.mark.fuzz
+ROWS = ["SBERT baseline", "3palln-lambda0.5-SCL"]
+BROKEN = JSON | TEXT | BYTES
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "results"
+    make_results(folder, rows=ROWS, seeds=(1, 2), predictions=True)
+    return folder
+
+
+@pytest.fixture
+def study(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "results"))
+
+
+def each(file: Path, kinds: Mapping[str, Mutation], reader: str) -> Any:
+    """The file broken in one way after the other, as its mutation's name; and whole again at the end."""
+    whole = file.read_bytes()
+    for number, rng in inputs(reader):
+        name, mutate = pick(kinds, number, reader)
+        file.write_bytes(mutate(whole, rng))
+        yield name
+    file.write_bytes(whole)
+
+
+def in_place(file: Path, read: Callable[[], object]) -> None:
+    """Links, folders and pipes where the file stands: the reader neither hangs nor ends in a traceback."""
+    whole = file.read_bytes()
+    for name, put in PLACES.items():
+        put(file, Random(name))
+        try:
+            read_or_refuse(read, [file, file.parent])
+        finally:
+            if file.is_dir() and not file.is_symlink():
+                file.rmdir()
+            else:
+                file.unlink(missing_ok=True)
+            file.write_bytes(whole)
+
+
+def watch(study: Path) -> None:
+    """The live page of whatever lies there."""
+    view = Folder(study).view()
+    html.page(view, "")
+    json.loads(html.state(view, ""))
+
+
+# ---- study.json ----
+
+
+def test_study_json(study: Path) -> None:
+    def read() -> StudyInfo:
+        info = StudyInfo.load(study)
+        info.load_space(study)
+        return info
+
+    for _ in each(study / "study.json", BROKEN, "study.json"):
+        found = read_or_refuse(read, [study / "study.json", study])
+        with limited():
+            watch(study)
+        if isinstance(found, StudyInfo):
+            study_command(found)
+            found.save(study)
+            assert StudyInfo.load(study) == found
+    in_place(study / "study.json", read)
+
+
+# ---- records ----
+
+
+def test_records(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong one is set aside by name, and whoever reads the others does not see it. One that passes is good for all
+    that a report, a page, a replay and another search make of it."""
+    undraw(monkeypatch, PLOTS)
+    file = sorted((study / LEDGER).iterdir())[0]
+    (whole,) = (record for record in Ledger(study / LEDGER).read() if record.key == file.stem)
+    count = 0
+    for _ in each(file, BROKEN, "record"):
+        with limited():
+            records, aside = Ledger(study / LEDGER).sift()
+            passed = [record for record in records if record.key == file.stem]
+            assert len(records) == 3 + len(passed)
+            if not passed:
+                assert list(aside) == [file.name]
+                assert aside[file.name].isprintable()
+                assert len(aside[file.name]) < 1600
+            elif passed != [whole]:
+                watch(study)
+                count += 1
+        if passed and passed != [whole] and count <= max(2, INPUTS // 10):
+            with limited(120), contextlib.suppress(UserError):
+                write_report(study)
+            read_or_refuse(lambda: read_ledger(study), [study])
+            space = StudyInfo.load(study).load_space(study)
+            read_or_refuse(lambda: read_findings(study, space.base, space), [study])  # noqa: B023
+    in_place(file, lambda: Ledger(study / LEDGER).sift())
+
+
+def test_failures(study: Path) -> None:
+    file = study / "failures" / "0123456789ab-1.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"trial": file.stem, "name": "a row", "reason": "no room", "details": "..."}))
+    for _ in each(file, BROKEN, "failure"):
+        with limited():
+            (found,) = read_failures(study)
+            found.reason.encode()
+            watch(study)
+    in_place(file, lambda: read_failures(study))
+
+
+# ---- predictions ----
+
+
+def test_predictions(study: Path) -> None:
+    record = Ledger(study / LEDGER).read()[0]
+    file = study / str(record.predictions)
+    with np.load(file) as content:
+        arrays = {name: content[name] for name in content.files}
+    whole = {task: Predictions(study).again(record, task) for task in record.scores}
+
+    def other(content: bytes, rng: Random) -> bytes:
+        """Arrays of other lengths, kinds and values, under the same names."""
+        changed = dict(arrays)
+        name = rng.choice(sorted(changed))
+        changed[name] = rng.choice(ODD_ARRAYS)
+        np.savez(file, **changed)  # type: ignore[arg-type]
+        return file.read_bytes()
+
+    for name in each(file, BYTES | {f"array {i}": other for i in range(6)}, "predictions"):
+        with limited(megabytes=1024):
+            read = Predictions(study)
+            again = {task: read.again(record, task) for task in record.scores}
+            for task, numbers in record.scores.items():
+                for number in numbers:
+                    read.effects(record, task, number)
+                    read.hits(record, task, number)
+                read.fits(record, task)
+            assert again == whole or record.key in read.problems or "array" in name
+            assert np.isfinite([value for numbers in again.values() for value in numbers.values()]).all()
+        for problem in read.problems.values():
+            assert file.name in problem
+    in_place(file, lambda: Predictions(study).again(record, "MR"))
+
+
+ODD_ARRAYS: list[Any] = [
+    np.zeros(0), np.zeros(1), np.zeros((3, 3)), np.full(60, np.nan), np.full(60, np.inf), np.array("text"),
+    np.array(["a"] * 60), np.zeros(60, dtype=complex), np.full(60, 2**62), np.zeros(60, dtype="M8[s]"), np.zeros(61),
+    np.full(60, 1e308), np.zeros(60, dtype=bool), np.zeros(60, dtype=np.float16), np.full(60, -1),
+]  # fmt: skip
+
+
+# ---- progress ----
+
+
+def test_progress(study: Path) -> None:
+    running = [Running("0123456789ab-0", "a row", "objective.weight=0.3", 0, now(), 3, 90, 0.5, 1, {"sts": 50.0})]
+    queued = [Waiting("0123456789ab-1", "a row", "objective.weight=0.3", 1)]
+    counts = {"queued": 1, "running": 1, "finished": 4, "stopped": 0, "failed": 0}
+    Progress(now(), now(), counts, running, queued, 2, 60.0, "as others took").save(study)
+    for _ in each(study / "progress.json", BROKEN, "progress"):
+        found = read_or_refuse(lambda: Progress.load(study), [study / "progress.json"])
+        with limited():
+            watch(study)
+        assert isinstance(found, Progress | UserError)
+    in_place(study / "progress.json", lambda: Progress.load(study))
+
+
+def test_curves(study: Path) -> None:
+    add_losses(study, "0123456789ab-0", 90, [(step, 1 / step) for step in range(1, 20)])
+    file = study / "progress" / "0123456789ab-0.jsonl"
+    for _ in each(file, JSON_LINES | TEXT | BYTES, "curves"):
+        with limited():
+            for curve in Curves(study).all().values():
+                assert all(step >= 0 and np.isfinite(loss) for step, loss in curve.points)
+            watch(study)
+    in_place(file, lambda: Curves(study).all())
+
+
+# ---- recipes, spaces and rows ----
+
+
+def test_recipes() -> None:
+    flat = json.loads(json.dumps(Recipe().flat()))
+    for _, rng in inputs("recipe", 10 * INPUTS):
+        values = mutate_json(flat, rng)
+        if not isinstance(values, dict):
+            continue
+        found = read_or_refuse(lambda: Recipe.from_flat(values), [""])  # noqa: B023
+        if isinstance(found, Recipe):
+            assert Recipe.from_flat(json.loads(json.dumps(found.flat()))).hash == found.hash
+
+
+SPACE_FILE = """from search_spaces import Claim, Column, Domain, Row, Space, Table
+from trainables.recipe import Recipe
+
+SPACE = Space(
+    name="mine",
+    title="A space of my own",
+    paper="nobody",
+    base=Recipe(),
+    rows=(Row("a", {"objective.temperature": 0.5}), Row("b", {"objective.positives": 3})),
+    domains=(Domain("objective.weight", low=0.1, high=0.9), Domain("pooling.mode", choices=("cls", "max"))),
+    baseline="a",
+)
+"""
+SPACE_VALUES: dict[str, Any] = {
+    "name": "mine",
+    "title": "A space of my own",
+    "paper": "nobody",
+    "laptop": {"encoder.name": "scenes-small"},
+    "rows": [{"label": "a", "overrides": {"objective.temperature": 0.5}}, {"label": "b", "overrides": {}}],
+    "domains": [{"key": "objective.weight", "low": 0.1, "high": 0.9}, {"key": "pooling.mode", "choices": ["cls"]}],
+    "baseline": "a",
+    "tolerance": 1.0,
+    "goals": ["sts"],
+    "oddities": ["none"],
+}
+
+
+def plan_of(file: Path) -> object:
+    """As far as a study goes with a person's space file before anything starts."""
+    from study.cli.options import parse
+    from study.plan import decide, read_request
+
+    draft = read_request(parse(["--space", str(file), "--scale", "laptop", "--search", "optuna"]))
+    return decide(draft, 0).fixed_trials()
+
+
+def test_space_files(tmp_path: Path) -> None:
+    file = tmp_path / "space.py"
+    file.write_text(SPACE_FILE)
+    for _ in each(file, TEXT | BYTES, "space file"):
+        read_or_refuse(lambda: plan_of(file), [file, "space 'mine'", "'mine'"])
+    in_place(file, lambda: plan_of(file))
+
+
+def test_spaces_of_odd_values(tmp_path: Path) -> None:
+    file = tmp_path / "space.py"
+    for _, rng in inputs("space values", 3 * INPUTS):
+        values = mutate_json(SPACE_VALUES, rng)
+        file.write_bytes(
+            f"inf, nan = float('inf'), float('nan')\nfrom search_spaces import Domain, Row, Space\n"
+            "from trainables.recipe import Recipe\n"
+            f"values = {values!r}\n"
+            "values['rows'] = tuple(Row(**row) for row in values['rows'])\n"
+            "values['domains'] = tuple(Domain(**domain) for domain in values['domains'])\n"
+            "SPACE = Space(base=Recipe(), **values)\n".encode()
+        )
+        read_or_refuse(lambda: plan_of(file), [file, "space '", "domains"])
+
+
+# ---- Optuna's journal ----
+
+
+def test_journals(tmp_path: Path) -> None:
+    from study.search.tune_searcher import StudySearcher
+    from tests.study.search.test_search import make
+
+    plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
+    for _ in range(40):
+        if len(searcher.explored) < 4:
+            searcher._ask()
+    file = plan.results / "optuna.journal"
+    for _ in each(file, JSON_LINES | TEXT | BYTES, "journal"):
+        read_or_refuse(lambda: StudySearcher(plan, ledger), [file])
+    in_place(file, lambda: StudySearcher(plan, ledger))
+
+
+def test_a_journal_whose_last_line_is_torn_goes_on(tmp_path: Path) -> None:
+    """Cut at every byte of its last line: the search goes on, and what it writes can be read again."""
+    from study.search.tune_searcher import StudySearcher
+    from tests.study.search.test_search import make
+
+    plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
+    searcher._ask()
+    file = plan.results / "optuna.journal"
+    whole = file.read_bytes()
+    last = len(whole.splitlines()[-1])
+    for cut in range(1, last, max(1, last // INPUTS)):
+        file.write_bytes(whole[:-cut])
+        StudySearcher(plan, ledger)._ask()
+        assert StudySearcher(plan, ledger).explored
+
+
+def test_who_trains_together(tmp_path: Path) -> None:
+    from study.search.tune_searcher import members_of
+
+    file = tmp_path / "population-0.json"
+    file.write_text(json.dumps([f"0123456789ab-{seed}" for seed in range(4)]))
+    for _ in each(file, BROKEN, "population"):
+        found = read_or_refuse(lambda: members_of(file), [file])
+        assert isinstance(found, UserError) or all(map(is_key, found))
+    in_place(file, lambda: members_of(file))
+
+
+# ---- checkpoints ----
+
+
+@pytest.mark.parametrize("name", ["state.safetensors", "state.json"])
+def test_checkpoints(tmp_path: Path, name: str) -> None:
+    import torch
+
+    from trainables.training.checkpoint import Progress, load_state, save_state
+
+    model = torch.nn.Linear(4, 3)
+    optimiser = torch.optim.AdamW(model.parameters())
+    model(torch.ones(2, 4)).sum().backward()
+    optimiser.step()
+    rungs = [{"rung": 1, "step": 3, "seconds": 1.0, "tokens": 9, "scores": {"sts": 50.0}}]
+    save_state(tmp_path / "state", model, optimiser, Progress(3, 1.5, {"loss": 2.0}, 0.5, rungs=rungs), {})
+    for _ in each(tmp_path / "state" / name, BROKEN if name.endswith("json") else BYTES, name):
+        found = read_or_refuse(lambda: load_state(tmp_path / "state", model, optimiser, {}), [tmp_path / "state"])
+        assert isinstance(found, UserError) or found.step >= 0
+
+
+# ---- packed records ----
+
+
+def test_packed_records(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from study.replay.recorded import Recorded, read_record
+    from tests.made_record import write_record
+
+    file = write_record(tmp_path / "record.parquet", recipes=6, more_seeds=1)
+    table = pq.read_table(file)
+    said = json.loads(table.schema.metadata[b"record"])
+
+    def described(content: bytes, rng: Random) -> bytes:
+        pq.write_table(table.replace_schema_metadata({"record": json.dumps(mutate_json(said, rng))}), file)
+        return file.read_bytes()
+
+    def other_column(content: bytes, rng: Random) -> bytes:
+        """A column that is gone, or holds something else."""
+        place = rng.randrange(table.num_columns)
+        changed = table.remove_column(place)
+        value = rng.choice([None, -1, 0, 10**6, 1.5, float("nan"), float("inf"), "text", "", True, [1], {"a": 1}])
+        if rng.random() < 0.8:
+            changed = changed.append_column(table.column_names[place], pa.array([value] * table.num_rows))
+        pq.write_table(changed, file)
+        return file.read_bytes()
+
+    def rows(content: bytes, rng: Random) -> bytes:
+        """Rows twice, or none."""
+        pq.write_table(rng.choice([pa.concat_tables([table, table]), table.slice(0, rng.randrange(3))]), file)
+        return file.read_bytes()
+
+    kinds = BYTES | {f"described {i}": described for i in range(4)} | {f"column {i}": other_column for i in range(4)}
+    for _ in each(file, kinds | {"rows": rows}, "packed record"):
+        found = read_or_refuse(lambda: read_record(file), [file])
+        if isinstance(found, Recorded):
+            assert found.development.shape[:3] == found.seconds.shape
+    in_place(file, lambda: read_record(file))

@@ -1,0 +1,316 @@
+"""Arrows between packages, no circle of imports, late imports only for a reason, light command lines, short files."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("study", "reports", "search_spaces", "trainables", "benchmarks")
+SHARED = tuple(
+    f"trainables.{name}"
+    for name in (
+        "recipe",
+        "errors",
+        "keys",
+        "registry",
+        "labels",
+        "files",
+        "process_cache",
+        "lines",
+        "delimited",
+        "to_device",
+        "typed_json",
+    )
+)
+
+# What a module may import of the project; the longest matching name decides.
+MAY_IMPORT = {
+    "study": ("study", "reports", "search_spaces", "trainables"),
+    # A report names tasks, layouts and presets: their registries are light.
+    "reports": (
+        "reports",
+        "search_spaces",
+        "trainables.objectives.OBJECTIVES",
+        "trainables.senteval.protocol",
+        "trainables.senteval.scorers",
+        "trainables.senteval.tasks",
+        "trainables.corpora.layouts",
+        "trainables.fidelity",
+        "trainables.plugins",
+        *SHARED,
+    ),
+    # The exported model gets the card that a trial writes, and the page names test sentences: both read no torch.
+    "reports.export": (
+        "reports",
+        "search_spaces",
+        "trainables.encoders.model_card",
+        "trainables.senteval",
+        "trainables.fidelity",
+        *SHARED,
+    ),
+    "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),
+    # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
+    "search_spaces": (
+        "search_spaces",
+        "trainables.senteval.tasks",
+        "trainables.objectives.OBJECTIVES",
+        "trainables.corpora.layouts",
+        "trainables.fidelity",
+        "trainables.idle",
+        "trainables.plugins",
+        *SHARED,
+    ),
+    "benchmarks": ("benchmarks", "study", "reports", "search_spaces", "trainables"),
+    "trainables": ("trainables",),
+    "trainables.recipe": SHARED,
+    "trainables.keys": ("trainables.errors", "trainables.registry"),
+    "trainables.registry": ("trainables.errors",),
+    "trainables.errors": (),
+    "trainables.files": ("trainables.errors",),
+    "trainables.typed_json": ("trainables.errors", "trainables.keys"),
+    "trainables.process_cache": (),
+    "trainables.corpora": ("trainables.corpora", *SHARED),
+    "trainables.encoders": ("trainables.encoders", *SHARED),
+    "trainables.encoders.builtin": ("trainables.encoders", "trainables.corpora.scenes", *SHARED),
+    "trainables.objectives": (
+        "trainables.objectives",
+        "trainables.corpora.layouts",
+        "trainables.corpora.batch",
+        *SHARED,
+    ),
+    "trainables.training": (
+        "trainables.training",
+        "trainables.corpora",
+        "trainables.encoders",
+        "trainables.objectives",
+        *SHARED,
+    ),
+    "trainables.senteval": ("trainables.senteval", *SHARED),
+    # The command line names data and encoders, and may load them.
+    "trainables.senteval.__main__": (
+        "trainables.senteval",
+        "trainables.encoders",
+        "trainables.corpora",
+        "trainables.plugins",
+        *SHARED,
+    ),
+}
+COMMANDS = (
+    ["study/run.py"],
+    ["-m", "trainables.senteval"],
+    ["-m", "trainables.corpora"],
+    ["-m", "reports"],
+    ["-m", "benchmarks"],
+)
+HEAVY = (
+    "torch",
+    "ray",
+    "transformers",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "matplotlib",
+    "datasets",
+    "sentence_transformers",
+)
+WORTH_WAITING = {
+    *HEAVY,
+    "huggingface_hub",
+    "flash_attn",
+    "mlflow",
+    "nltk",
+    "numpy",
+    "optuna",
+    "peft",
+    "pooch",
+    "pyarrow",
+    "safetensors",
+    "tensorboardX",
+    "tokenizers",
+    "tqdm",
+    "wandb",
+}
+"""Libraries that take long to import, or that not everybody has: what needs them may import late."""
+LONGEST_FILE = 500
+DATA_FILES = {"trainables/corpora/scenes/lexicon.py"}
+"""Tables of facts; the longer they are, the better."""
+
+FILES = sorted(file for room in PACKAGES for file in (ROOT / room).rglob("*.py"))
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Full names of all that a file imports, at any depth of nesting."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports hide the arrows"
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def within(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def allowed(module: str) -> tuple[str, ...]:
+    return MAY_IMPORT[max((name for name in MAY_IMPORT if within(module, (name,))), key=len)]
+
+
+class TestEveryFile:
+    """Each fails with the files that are wrong."""
+
+    def test_imports_follow_the_arrows(self):
+        wrong = {}
+        for file in FILES:
+            may = allowed(module_of(file))
+            ours = [name for name in imports(file) if within(name, (*PACKAGES, "tests"))]
+            wrong[str(file)] = [name for name in ours if not within(name, may)]
+        assert len(wrong) > 300
+        assert {file: names for file, names in wrong.items() if names} == {}
+
+    def test_only_study_imports_ray(self):
+        # Beside it those benchmarks that measure the engine: what crews do in them, and stock Ray.
+        modules = {file: module_of(file) for file in FILES}
+        others = [f for f, m in modules.items() if not within(m, ("study",)) and not m.startswith("benchmarks._")]
+        assert len(others) > 200
+        assert [str(file) for file in others if any(within(name, ("ray",)) for name in imports(file))] == []
+
+    def test_is_not_too_long_and_says_what_it_is(self):
+        texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
+        long = [name for name, text in texts.items() if len(text.splitlines()) > LONGEST_FILE]
+        assert set(long) <= DATA_FILES
+        silent = [name for name, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))]
+        assert silent == [], "no module docstring"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement's target, as a module of the project where it is one."""
+
+    module: str
+    late: bool
+    """Within a function, so that it is run when the function is."""
+
+
+MODULES = {module_of(file): file for file in FILES}
+
+
+def graph(files: Mapping[str, Path]) -> dict[str, list[Import]]:
+    """What each module imports when it runs; imports for types alone are left out."""
+    return {name: list(_imports_of(ast.parse(file.read_text(encoding="utf-8")), files)) for name, file in files.items()}
+
+
+def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (Import(name.name, late) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                yield Import(whole if whole in files else str(node.module), late)
+        else:
+            yield from _imports_of(node, files, late or isinstance(node, ast.FunctionDef | ast.Lambda))
+
+
+def circle(found: Mapping[str, Sequence[Import]]) -> list[str] | None:
+    """A circle of modules, if there is one."""
+    known = {name: {other.module for other in those} & set(found) - {name} for name, those in found.items()}
+    try:
+        TopologicalSorter(known).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+def test_no_circle_of_imports_late_ones_included():
+    assert circle(graph(MODULES)) is None
+
+
+def test_a_circle_is_found(tmp_path: Path):
+    (tmp_path / "a.py").write_text("import b\n")
+    (tmp_path / "b.py").write_text("def f():\n    from c import g\n")
+    (tmp_path / "c.py").write_text("from a import h\n")
+    files = {name: tmp_path / f"{name}.py" for name in "abc"}
+    assert set(circle(graph(files)) or ()) == {"a", "b", "c"}
+    (tmp_path / "c.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a import h\n")
+    assert circle(graph(files)) is None
+
+
+def heavy_modules(found: Mapping[str, Sequence[Import]]) -> set[str]:
+    """Modules of the project that load a heavy library as soon as they are imported."""
+    heavy: set[str] = set()
+    while True:
+        more = {
+            name
+            for name, those in found.items()
+            if name not in heavy
+            and any(
+                not item.late and (item.module.partition(".")[0] in WORTH_WAITING or item.module in heavy)
+                for item in those
+            )
+        }
+        if not more:
+            return heavy
+        heavy |= more
+
+
+def test_a_late_import_is_of_something_heavy():
+    """Everything else is imported where a reader looks for it: at the top."""
+    found = graph(MODULES)
+    heavy = heavy_modules(found)
+    light = [
+        f"{name}: {item.module}"
+        for name, those in found.items()
+        for item in those
+        if item.late and item.module.partition(".")[0] not in WORTH_WAITING and item.module not in heavy
+        if not is_command_line(name)
+    ]
+    assert light == []
+
+
+def is_command_line(module: str) -> bool:
+    """What answers `--help`: it imports nothing of its work before it knows what is asked."""
+    return (
+        module.endswith("__main__") or module in ("study.run", "study.cli.listing") or within(module, ("benchmarks",))
+    )
+
+
+def test_the_check_can_fail(tmp_path: Path):
+    file = tmp_path / "bad.py"
+    file.write_text("def f():\n    import ray.train\n    from study import plan\n    from trainables import recipe\n")
+    found = list(imports(file))
+    assert found == ["ray.train", "study.plan", "trainables.recipe"]
+    assert not [name for name in MAY_IMPORT if within(name, ("reports",)) and within("study.plan", allowed(name))]
+    assert within("trainables.recipe", allowed("reports.report"))
+    assert not within("trainables.training.loop", allowed("trainables.objectives.scl"))
+    assert within("trainables.corpora.scenes", allowed("trainables.encoders.builtin"))
+    assert not within("trainables.recipes", ("trainables.recipe",))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_has_examples_and_loads_nothing_heavy(command: list[str], tmp_path: Path):
+    # The real command line under an import trace: each loaded module is a line on stderr.
+    answer = subprocess.run(
+        [sys.executable, "-X", "importtime", *command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    trace = [line for line in answer.stderr.splitlines() if line.startswith("import time:")]
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in trace}
+    assert len(loaded) > 20  # the trace was read
+    assert loaded.isdisjoint(HEAVY)
+    assert f"python {' '.join(command)}" in answer.stdout, "no example"

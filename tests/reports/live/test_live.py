@@ -1,0 +1,502 @@
+"""The live page and its server, without Ray: what it shows, what it refuses, and when it reckons anew."""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.evidence import Evidence
+from reports.ledger import LEDGER, Curve, Curves, Ledger, Progress, StudyInfo, add_losses, trial_key
+from reports.ledger import ledger as ledger_module
+from reports.ledger.progress import with_curve
+from reports.live import folder as folder_module
+from reports.live import html, serve
+from reports.live.folder import Folder, signature_of
+from reports.live.picture import loss_picture, marks
+from reports.live.report_process import Rebuilt, in_own_process
+from reports.live.server import LiveServer
+from reports.results import Results
+from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
+from tests.live_pictures import served
+from trainables.errors import UserError
+
+NASTY = "<script>alert(1)</script>\" onload='x' &"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Read only."""
+    folder = tmp_path_factory.mktemp("live") / "results"
+    running_study(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(results: Path) -> Iterator[LiveServer]:
+    with served(results) as found:
+        found.verdicts = Rebuilt(lambda: json.dumps({"finished": 27, "boards": [], "claims": {}}), threading.Lock())
+        found.report = Rebuilt(lambda: "<!doctype html><title>report</title>", threading.Lock())
+        yield found
+
+
+def ask(
+    server: LiveServer,
+    path: str,
+    method: str = "GET",
+    host: str | None = "localhost:1234",
+    *more: tuple[str, str],
+    timeout: float = 20,
+) -> tuple[int, dict[str, str], str]:
+    """The status, the headers in small letters and the body. `host` None: none is sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=timeout)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in ((("Host", host),) if host is not None else ()) + more:
+        connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    content = answer.read().decode()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, content
+
+
+class TestServer:
+    def test_it_listens_on_loopback_only(self, server: LiveServer) -> None:
+        assert server.server_address[0] == "127.0.0.1"
+        assert server.address == f"http://127.0.0.1:{server.server_address[1]}/"
+
+    def test_the_pages_it_has(self, server: LiveServer) -> None:
+        for path, kind in (
+            ("/", "text/html"),
+            ("/state.json", "application/json"),
+            ("/live.js", "text/javascript"),
+            ("/live.css", "text/css"),
+            ("/report", "text/html"),
+        ):
+            status, headers, content = ask(server, path)
+            assert (status, headers["content-type"].partition(";")[0]) == (200, kind)
+            assert content
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["cache-control"] == "no-store"
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/study.json", "/ledger", "/../study.json", "/..%2fstudy.json", "//etc/passwd", "/etc/passwd", "/live.py",
+         "/report/", "/page.html", "/state.json/..", "/%00", "http://evil.example/"],
+    )  # fmt: skip
+    def test_nothing_else_of_the_file_system(self, server: LiveServer, path: str) -> None:
+        status, _, content = ask(server, path)
+        assert status == 404
+        assert content == "There is no such page.\n"
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "HEAD"])
+    def test_only_get(self, server: LiveServer, method: str) -> None:
+        status, headers, _ = ask(server, "/", method)
+        assert (status, headers["allow"]) == (405, "GET")
+
+    @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.1:8080", "LOCALHOST:80"])
+    def test_names_of_this_machine_are_served(self, server: LiveServer, host: str) -> None:
+        assert ask(server, "/state.json", host=host)[0] == 200
+
+    @pytest.mark.parametrize(
+        "host",
+        ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil", "",
+         "0.0.0.0", None],
+    )  # fmt: skip
+    def test_a_foreign_name_that_leads_here_is_refused(self, server: LiveServer, host: str | None) -> None:
+        for path in ("/", "/state.json", "/report"):
+            status, _, content = ask(server, path, host=host)
+            assert status == 403
+            assert "scl_ablation" not in content
+
+    def test_two_names_are_refused(self, server: LiveServer) -> None:
+        assert ask(server, "/", "GET", "localhost", ("Host", "evil.example"))[0] == 403
+
+    def test_another_site_may_only_link_to_the_page(self, server: LiveServer) -> None:
+        for path in ("/state.json", "/report"):
+            status, _, content = ask(server, path, "GET", "localhost", ("Sec-Fetch-Site", "cross-site"))
+            assert (status, "scl_ablation" in content) == (403, False)
+            for own in ("same-origin", "none"):
+                assert ask(server, path, "GET", "localhost", ("Sec-Fetch-Site", own))[0] == 200
+        assert ask(server, "/", "GET", "localhost", ("Sec-Fetch-Site", "cross-site"))[0] == 200
+
+    def test_the_report_of_the_page_leaves_the_folder_as_it_is(self, tmp_path: Path) -> None:
+        running_study(tmp_path, seeds=(0,))
+        (tmp_path / "report.html").write_text("with sentences")
+        (tmp_path / "trials.csv").write_text("mine")
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+        with served(tmp_path) as server:
+            status, _, content = ask(server, "/report", timeout=120)
+        assert (status, "SBERT baseline" in content) == (200, True)
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+    def test_the_page_may_run_its_own_script_only(self, server: LiveServer) -> None:
+        _, headers, content = ask(server, "/")
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert "style=" not in content
+        assert "<style" not in content
+        assert content.count("<script") == 1  # the one that is a file
+        assert "access-control-allow-origin" not in headers
+
+    def test_a_report_that_cannot_be_made_says_why(self, results: Path) -> None:
+        def broken() -> str:
+            raise RuntimeError("no trial is finished yet")
+
+        with served(results) as server:
+            server.report = Rebuilt(broken, threading.Lock())
+            status, _, content = ask(server, "/report")
+        assert status == 503
+        assert "no trial is finished yet" in content
+
+    def test_a_folder_that_is_no_studys_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match="not a results folder"):
+            serve(tmp_path)
+
+    def test_a_port_that_is_taken_is_named(self, results: Path, server: LiveServer) -> None:
+        port = server.server_address[1]
+        with pytest.raises(UserError, match=f"cannot listen on 127.0.0.1, port {port}"):
+            serve(results, port)
+
+    def test_the_address_is_told_when_it_answers(self, results: Path) -> None:
+        told: list[str] = []
+        threading.Thread(target=serve, args=(results,), kwargs={"ready": told.append}, daemon=True).start()
+        deadline = time.monotonic() + 20
+        while not told and time.monotonic() < deadline:
+            time.sleep(0.02)
+        connection = http.client.HTTPConnection(told[0].split("/")[2], timeout=20)
+        connection.request("GET", "/live.css")
+        assert connection.getresponse().status == 200
+
+
+class TestWhatIsShown:
+    def test_a_running_study(self, server: LiveServer) -> None:
+        state = json.loads(ask(server, "/state.json")[2])
+        shown = state["parts"]
+        assert state["title"] == f"{3 * DONE}/{3 * DONE + 8} scl_ablation"
+        assert f"{3 * DONE} finished, {RUNNING} running, 6 queued, 1 failed, 3 stopped early" in shown["counts"]
+        assert "about 7 min left" in shown["state"]
+        assert "60 of 90" in shown["running"]
+        assert shown["losses"].count("<polyline") == DONE + RUNNING
+        assert "CUDA out of memory; lower optimisation.batch_size" in shown["failed"]
+        assert "no word vectors" in shown["failed"] or "not run" not in shown["failed"]
+        assert shown["queued"].count("<tr ") == 7
+        assert "Provisional" in shown["verdicts"]
+        assert "SBERT baseline" in shown["best"] or "SCL" in shown["best"]
+
+    def test_the_page_without_its_script_says_the_same(self, server: LiveServer) -> None:
+        shown = json.loads(ask(server, "/state.json")[2])["parts"]
+        content = ask(server, "/")[2]
+        for name in ("counts", "failed", "queued", "best", "verdicts"):
+            assert shown[name] in content, name
+        assert "$" not in content  # every place is filled
+
+    def test_nothing_has_begun(self, tmp_path: Path) -> None:
+        empty_study(tmp_path)
+        view = Folder(tmp_path).view()
+        content = html.page(view, html.verdicts(None, "", view.finished, view.runs))
+        assert "No trial has begun yet" in content
+        assert "No trial has trained yet" in content
+        assert "They come when a trial is finished" in content
+        assert "0 finished, 0 failed" in content
+
+    def test_everything_from_outside_is_escaped(self, tmp_path: Path) -> None:
+        progress = running_study(tmp_path, seeds=(0,))
+        nasty = dataclasses.replace(progress.running[0], name=NASTY, changes=NASTY)
+        waiting = dataclasses.replace(progress.queued[0], name=NASTY, changes=NASTY)
+        dataclasses.replace(progress, running=[nasty], queued=[waiting], estimate=NASTY).save(tmp_path)
+        info = StudyInfo.load(tmp_path)
+        hashes = {**info.row_hashes, NASTY: info.row_hashes["SBERT baseline"]}
+        missing = {NASTY: NASTY}
+        dataclasses.replace(info, space=NASTY, scale=NASTY, missing=missing, commands=[NASTY], row_hashes=hashes).save(
+            tmp_path
+        )
+        fail(tmp_path, trial_key("ab12", 0), NASTY, NASTY)
+        view = Folder(tmp_path).view()
+        view = dataclasses.replace(view, problems=(NASTY,), folder=Path(NASTY), set_aside={NASTY: NASTY})
+        row = {"name": NASTY, "seeds": 1, "mean": 1.0, "gain": 1.0, "low": None, "high": None, "verdict": NASTY,
+               "flags": [NASTY]}  # fmt: skip
+        board = {"name": NASTY, "baseline": NASTY, "rows": [row], "flags": {NASTY: "markdown, <code>escaped</code>"}}
+        found = json.dumps({"finished": 1, "boards": [board], "claims": {NASTY: 1}})
+        judged = html.verdicts(found, NASTY, view.finished, view.runs)
+        for content in (html.page(view, judged), *json.loads(html.state(view, judged))["parts"].values()):
+            assert "<script>alert" not in content
+            assert "onload='x'" not in content
+            assert "' &" not in content  # the quotation mark would end an attribute
+        assert html.page(view, judged).count("&lt;script&gt;alert(1)") > 12  # so it was there
+
+    def test_a_study_that_is_silent_or_has_ended_says_so(self, tmp_path: Path) -> None:
+        progress = running_study(tmp_path, seeds=(0,))
+        assert Folder(tmp_path).view().runs
+        dataclasses.replace(progress, written_at=progress.began_at).save(tmp_path)
+        view = Folder(tmp_path).view()
+        assert not view.runs
+        assert "Nothing was heard of the study for 24 min" in html.parts_of(view, "")["state"]
+        dataclasses.replace(progress, ended=True).save(tmp_path)
+        view = Folder(tmp_path).view()
+        assert not view.runs
+        assert "ended" in html.parts_of(view, "")["state"]
+
+    @pytest.mark.parametrize("content", ["{", "[]", '{"written_at": "then", "began_at": "", "counts": {}}', "{}"])
+    def test_a_broken_file_is_told_and_the_rest_is_shown(self, tmp_path: Path, content: str) -> None:
+        running_study(tmp_path, seeds=(0,))
+        (tmp_path / "progress.json").write_text(content)
+        view = Folder(tmp_path).view()
+        assert len(view.problems) == 1
+        assert "progress.json" in view.problems[0]
+        assert view.finished == DONE
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("at_once", NASTY), ("at_once", True), ("counts", {"running": NASTY}), ("counts", [1]), ("estimate", None),
+         ("began_at", "then"), ("seconds_left", "10"), ("seconds_left", float("inf")), ("ended", 1), ("queued", None)],
+    )  # fmt: skip
+    def test_a_file_with_values_of_other_types_is_told(self, tmp_path: Path, name: str, value: object) -> None:
+        running_study(tmp_path, seeds=(0,))
+        _change(tmp_path, lambda content: content.update({name: value}))
+        _refused(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("seed", NASTY), ("seed", 10**30), ("step", "1"), ("since", ""), ("loss", True)]
+    )
+    def test_and_so_are_those_of_its_trials(self, tmp_path: Path, name: str, value: object) -> None:
+        running_study(tmp_path, seeds=(0,))
+        _change(tmp_path, lambda content: content["running"][0].update({name: value}))
+        _refused(tmp_path)
+
+    def test_numbers_are_escaped_too(self, tmp_path: Path) -> None:
+        progress = running_study(tmp_path, seeds=(0,))
+        nasty: Any = NASTY
+        progress = dataclasses.replace(
+            progress,
+            at_once=nasty,
+            running=[dataclasses.replace(one, seed=nasty) for one in progress.running],
+            queued=[dataclasses.replace(one, seed=nasty) for one in progress.queued],
+        )
+        shown = html.parts_of(dataclasses.replace(Folder(tmp_path).view(), progress=progress), "")
+        for place in ("running", "queued"):
+            assert "&lt;script&gt;" in shown[place]
+            assert "<script>" not in shown[place]
+
+    def test_a_record_that_cannot_be_right_is_set_aside(self, tmp_path: Path) -> None:
+        running_study(tmp_path, seeds=(0,))
+        path = next((tmp_path / LEDGER).glob("*.json"))
+        path.write_text(path.read_text().replace('"seed": 0', '"seed": -1'))
+        view = Folder(tmp_path).view()
+        assert list(view.set_aside) == [path.name]
+        assert "set aside: " in html.parts_of(view, "")["failed"]
+
+    def test_reading_changes_nothing(self, tmp_path: Path) -> None:
+        running_study(tmp_path, seeds=(0,))
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+        with served(tmp_path) as server:
+            server.verdicts = Rebuilt(lambda: '{"finished": 1, "boards": [], "claims": {}}', threading.Lock())
+            ask(server, "/")
+            ask(server, "/state.json")
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+    def test_a_new_record_is_seen(self, tmp_path: Path) -> None:
+        running_study(tmp_path, seeds=(0, 1))
+        folder = Folder(tmp_path)
+        hidden = Ledger(tmp_path / LEDGER).path(StudyInfo.load(tmp_path).row_hashes["SBERT baseline"] or "", 1)
+        content = hidden.read_text()
+        hidden.unlink()
+        assert folder.view().finished == 2 * DONE - 1
+        hidden.write_text(content)
+        assert folder.view().finished == 2 * DONE
+
+
+def test_what_did_not_change_is_neither_read_nor_reckoned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running_study(tmp_path, seeds=(0, 1))
+    path = next((tmp_path / LEDGER).glob("*.json"))
+    content = path.read_text()
+    path.unlink()
+    read: list[Path] = []
+    ranked: list[object] = []
+    real_read, real_rank = ledger_module.read_record, folder_module.ranking
+    monkeypatch.setattr(ledger_module, "read_record", lambda path: (read.append(path), real_read(path))[1])
+    monkeypatch.setattr(folder_module, "ranking", lambda results: (ranked.append(results), real_rank(results))[1])
+    folder = Folder(tmp_path)
+    first = folder.view()
+    assert len(read) == len(list((tmp_path / LEDGER).glob("*.json")))
+    read.clear()
+    ranked.clear()
+    assert folder.view().best == first.best
+    assert (read, ranked) == ([], [])
+    path.write_text(content)
+    folder.view()
+    assert read == [path]
+    path.write_text(content.replace('"seed": ', '"seed":  '))  # another size
+    folder.view()
+    assert read == [path, path]
+    path.unlink()
+    assert folder.view().names == first.names
+    assert read == [path, path]
+
+
+def _change(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Something in `progress.json`."""
+    path = folder / "progress.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def _refused(folder: Path) -> None:
+    """That `progress.json` is, and that the page shows the rest."""
+    view = Folder(folder).view()
+    assert view.progress is None
+    assert len(view.problems) == 1
+    assert "progress.json" in view.problems[0]
+    assert "<script>alert" not in html.page(view, "")
+
+
+def test_provisional_verdicts_are_those_of_the_evidence(tmp_path: Path) -> None:
+    running_study(tmp_path, seeds=(0, 1))
+    found = json.loads(in_own_process(["reports.live.provisional", str(tmp_path)]))
+    evidence = Evidence.of(Results.load(tmp_path))
+    board, told = evidence.boards[0], found["boards"][0]
+    assert found["finished"] == 2 * DONE
+    assert (told["name"], told["baseline"]) == (board.quantity.name, "SBERT baseline")
+    there = [standing for standing in board.standings if standing.sample is not None]
+    assert [(row["name"], row["verdict"]) for row in told["rows"]] == [(one.name, one.verdict) for one in there]
+    assert len(there) == DONE
+    assert sum(found["claims"].values()) == len(evidence.results.space.claims)
+    content = html.verdicts(json.dumps(found), "", 2 * DONE + 1, True)
+    assert "There are 19 by now, and they are being computed." in content
+    assert told["rows"][0]["name"] in content
+
+
+class TestRebuilt:
+    def test_only_when_the_ledger_changed_and_never_twice_at_once(self) -> None:
+        made, at_once, most = [], [], []
+
+        def make() -> str:
+            at_once.append(1)
+            most.append(len(at_once))
+            time.sleep(0.05)
+            at_once.pop()
+            made.append(1)
+            return str(len(made))
+
+        lock = threading.Lock()
+        report, verdicts = Rebuilt(make, lock), Rebuilt(make, lock)
+        threads = [threading.Thread(target=one.get, args=((),)) for one in (report, verdicts) * 4]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(made) == 2  # each once
+        assert max(most) == 1
+        assert report.get((("study.json", 1, 1),)) == "3"
+
+    def test_the_last_one_is_shown_until_the_next_is_there(self) -> None:
+        go, made = threading.Event(), []
+
+        def make() -> str:
+            made.append(1)
+            assert len(made) == 1 or go.wait(20)
+            return str(len(made))
+
+        one = Rebuilt(make, threading.Lock())
+        assert one.get(()) == "1"
+        changed = (("study.json", 1, 1),)
+        assert one.latest(changed) == ("1", "")
+        assert one.latest(changed) == ("1", "")
+        go.set()
+        deadline = time.monotonic() + 20
+        while one.latest(changed)[0] != "2":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert len(made) == 2
+
+    def test_what_fails_is_not_tried_again_until_the_ledger_changed(self) -> None:
+        tried = []
+
+        def make() -> str:
+            tried.append(1)
+            raise RuntimeError("not enough trials")
+
+        one = Rebuilt(make, threading.Lock())
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="not enough trials"):
+                one.get(())
+        assert len(tried) == 1
+        assert one.latest(()) == (None, "not enough trials")
+
+    def test_any_error_is_told_and_the_old_one_is_not_shown_as_the_new(self) -> None:
+        answers = iter(["first", FileNotFoundError("report.html is gone")])
+
+        def make() -> str:
+            answer = next(answers)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        one = Rebuilt(make, threading.Lock())
+        assert one.get(()) == "first"
+        changed = (("study.json", 1, 1),)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"report.html is gone"):
+                one.get(changed)
+        assert one.latest(changed) == ("first", "report.html is gone")
+
+    def test_a_process_that_fails_tells_its_last_line(self, tmp_path: Path) -> None:
+        with pytest.raises(RuntimeError, match="does not exist"):
+            in_own_process(["reports", str(tmp_path / "nowhere")])
+
+
+class TestProgress:
+    def test_it_is_read_as_it_was_written(self, tmp_path: Path) -> None:
+        assert Progress.load(tmp_path) is None
+        progress = running_study(tmp_path, seeds=(0,))
+        assert Progress.load(tmp_path) == progress
+        assert progress.running
+
+    def test_curves_of_trials_that_train_together_and_of_one_that_was_resumed(self, tmp_path: Path) -> None:
+        (tmp_path / "progress").mkdir()
+        with open(tmp_path / "progress" / "population-1.jsonl", "w") as file:  # as an older version wrote it
+            for step in (10, 20, 30):
+                losses = {"aa-0": 3.0 / step, "aa-1": step, "aa-2": 1.0}
+                file.write(json.dumps({"step": step, "steps": 100, "loss": losses}) + "\n")
+            file.write('{"step": 40, "st')  # a line that is being written
+        add_losses(tmp_path, "aa-0", 100, [(10, 0.3), (20, 0.15), (30, 0.1)])
+        add_losses(tmp_path, "aa-0", 100, [(20, 9.0), (30, float("nan"))])
+        curves = Curves(tmp_path).all()
+        assert curves["aa-0"].points == [(10, 0.3), (20, 9.0)]
+        assert curves["aa-1"].points == [(10, 10.0), (20, 20.0), (30, 30.0)]
+        assert curves["aa-2"].steps == 100
+        running = with_curve(running_study(tmp_path, seeds=(0,)).running[0], curves["aa-0"])
+        assert (running.step, running.steps, running.loss) == (20, 100, 9.0)
+
+    def test_a_signature_changes_with_the_ledger_only(self, tmp_path: Path) -> None:
+        progress = running_study(tmp_path, seeds=(0,))
+        before = signature_of(tmp_path)
+        progress.save(tmp_path)
+        add_losses(tmp_path, "aa-0", 2, [(1, 1.0)])
+        assert signature_of(tmp_path) == before
+        fail(tmp_path, trial_key("ab12", 0), "row", "reason")
+        assert signature_of(tmp_path) != before
+
+
+def test_marks_of_an_axis_are_round_and_few() -> None:
+    assert marks(0, 90) == [0, 20, 40, 60, 80]
+    assert marks(1.93, 4.4) == [2, 2.5, 3, 3.5, 4]
+    for low, high in ((0, 1), (-3, 7), (0.001, 0.0011), (0, 12345)):
+        assert 2 <= len(marks(low, high)) <= 7
+
+
+def test_a_flat_curve_of_one_point_is_drawn() -> None:
+    assert "nan" not in loss_picture({"a": Curve(10, [(1, 0.0)])}, [], {"a": "c0"})
+    assert loss_picture({}, [], {}) == ""

@@ -1,0 +1,65 @@
+"""Old ledgers give the reports that they always gave, byte for byte. `tests/archive` says how to mean a change."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from search_spaces import spaces
+from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
+from tests.synthetic_results import PLOTS, undraw
+
+LATER = {"scl_batch_size", "frozen_grid"}
+"""Spaces that came after the archive."""
+EXAMPLES = sorted(file.parent for file in Path(__file__).parents[2].glob("docs/examples/*/study.json"))
+NAMES = [f"{space}-{scale}" for space in spaces() if space not in LATER for scale in ("laptop", "paper")]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The folders of the ledgers, and those of the expected reports."""
+    ledgers, reports = tmp_path_factory.mktemp("ledgers"), tmp_path_factory.mktemp("reports")
+    unpack(LEDGERS, ledgers)
+    unpack(REPORTS, reports)
+    return ledgers, reports
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_report_is_the_same(name: str, archive: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch):
+    undraw(monkeypatch, PLOTS)
+    ledgers, reports = archive
+    for file, text in written(ledgers / name).items():
+        expected = (reports / name / file).read_text(encoding="utf-8")
+        changed = difflib.unified_diff(expected.splitlines(), text.splitlines(), "expected", "now", lineterm="", n=1)
+        assert text == expected, "\n".join([f"{name}/{file}", *changed])
+
+
+def test_every_folder_of_the_archive_is_compared(archive: tuple[Path, Path]):
+    for folder in archive:
+        assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
+    assert all((archive[1] / name / file).is_file() for name in NAMES for file in WRITTEN)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda folder: folder.name)
+def test_a_committed_example_is_what_its_ledger_gives(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`python -m reports docs/examples/NAME` writes it anew."""
+    undraw(monkeypatch, PLOTS)
+    shutil.copytree(example, tmp_path / example.name)
+    assert written(tmp_path / example.name)["report.md"] == (example / "report.md").read_text(encoding="utf-8")
+
+
+def test_some_example_keeps_its_ledger():
+    assert EXAMPLES
+
+
+def test_an_archive_has_the_same_bytes_for_the_same_files(tmp_path: Path):
+    files = {"b/report.md": b"two", "a/report.md": b"one"}
+    first, second = tmp_path / "1.tar.xz", tmp_path / "2.tar.xz"
+    pack(first, files)
+    pack(second, dict(reversed(files.items())))
+    assert first.read_bytes() == second.read_bytes()
+    unpack(first, tmp_path / "out")
+    assert (tmp_path / "out/b/report.md").read_bytes() == b"two"

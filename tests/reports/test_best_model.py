@@ -1,0 +1,188 @@
+"""Whatever a study looks for: console, live page, report, export and the page on Python name the same best model."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reports.best_model import best_trial, ranking
+from reports.export import export
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.live.folder import Folder
+from reports.live.html import parts_of
+from reports.results import Results
+from reports.sections import explored, pareto
+from reports.sections.in_short import write as in_short
+from reports.testing import make_study
+from search_spaces.goals import GOALS, SELECTION, Goal, searched
+from study.callbacks.console import describe
+from study.run import report
+from trainables.recipe import Recipe
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+OWN = Goal("own", "relatedness (of SICK's development part)", ("SICKRelatedness",), "dev_spearman_cosine")
+FIGURES = {
+    # by row and seed: the own goal, STS, seconds; by each goal another recipe, and of it another seed, is the best
+    (0, 0): (70.0, 50.0, 30.0),
+    (0, 1): (72.0, 52.0, 40.0),
+    (1, 0): (60.0, 62.0, 31.0),
+    (1, 1): (50.0, 60.0, 32.0),
+}
+
+
+@pytest.fixture(autouse=True)
+def own_goal() -> Iterator[None]:
+    GOALS.add(OWN)
+    yield
+    GOALS.remove(OWN.name)
+
+
+def study(folder: Path, goals: list[str], scored: bool) -> Results:
+    """Two rows under two seeds, which kept their models; `scored`: STS too, and not the own goal alone."""
+    made = make_study(folder)
+    for row, label in enumerate(made.asked_rows):
+        for record in made.of_row(label):
+            own, sts, seconds = FIGURES[row, record.seed]
+            scores: dict[str, dict[str, Any]] = {"SICKRelatedness": {OWN.number: own}}
+            scores |= {"STSBenchmark": {"dev_spearman_cosine": sts}} if scored else {}
+            place = f"models/{record.key}"
+            (folder / place).mkdir(parents=True)
+            (folder / place / "trial").write_text(record.key)
+            changed = dataclasses.replace(record, scores=scores, cost={"seconds": seconds}, checkpoint=place)
+            Ledger(folder / LEDGER).write(changed)
+    dataclasses.replace(StudyInfo.load(folder), goals=goals).save(folder)
+    return Results.load(folder)
+
+
+def printed_by_the_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What `best` of docs/python.md prints."""
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.S | re.M)
+    page: dict[str, Any] = {"Path": Path}
+    exec(compile(next(block for block in blocks if "def best(" in block), str(PAGE), "exec"), page)
+    capsys.readouterr()
+    page["best"](folder)
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("goals", "scored", "row", "seed", "line", "mean"),
+    [
+        (["own"], False, 0, 1, "dev 72.00", ["71.00"]),
+        (["own", "seconds"], False, 0, 1, "own 72.00, seconds 40.00", ["71.00", "35.00"]),
+        (["seconds"], False, 1, 0, "seconds 31.00", ["31.50"]),
+        ([], True, 1, 0, "dev 62.00", ["61.00"]),
+        (["sts", "own"], True, 0, 1, "sts 52.00, own 72.00", ["51.00", "71.00"]),  # 61.00 is the better mean
+        (["transfer", "own"], True, 0, 1, "transfer —, own 72.00", ["71.00"]),  # no trial has the first goal
+    ],
+)
+def test_all_agree_on_the_best(
+    goals: list[str],
+    scored: bool,
+    row: int,
+    seed: int,
+    line: str,
+    mean: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    results = study(tmp_path, goals, scored)
+    label = results.asked_rows[row]
+    best = next(record for record in results.of_row(label) if record.seed == seed)
+    assert best_trial(results) == best
+    assert ranking(results)[0].recipe_hash == best.recipe_hash
+
+    live = Folder(tmp_path).view()
+    assert live.best[0].name == label
+    assert [f"{score:.2f}" for score in live.best[0].scores] == mean
+    page = parts_of(live, "")["best"]
+    assert page.index(label) < page.index(results.asked_rows[1 - row])
+    assert all(f">{score}<" in page for score in mean)
+
+    assert line.replace(", ", "  ") in describe(best, searched(goals), ())
+    monkeypatch.setattr("reports.report.write_report", lambda folder: folder / "report.md")
+    plan: Any = SimpleNamespace(
+        results=tmp_path, place=SimpleNamespace(at=str, push_changed=lambda: None, renew=lambda name: None)
+    )
+    assert report(plan)
+    assert f"best model: {label} seed {seed} ({line}): models/{best.key}" in capsys.readouterr().out
+
+    said = in_short(results, tmp_path / "pictures")
+    assert f"Saved to `models/{best.key}`: row `{label}`, seed {seed}, for its " in said
+    over_seeds = "61.00" if goals == ["sts", "own"] else mean[0]
+    assert f"Over its 2 seeds the recipe has {over_seeds}." in said
+
+    assert (export(tmp_path, label) / "trial").read_text() == best.key
+
+    first, *_ = printed_by_the_page(tmp_path, capsys)
+    assert first.startswith(f"{best.recipe_hash} {', '.join(mean)} ")
+
+
+def test_a_study_whose_goals_nothing_has_has_no_best(tmp_path: Path) -> None:
+    results = study(tmp_path, ["transfer"], scored=False)
+    assert ranking(results) == []
+    assert best_trial(results) is None
+    assert Folder(tmp_path).view().best == ()
+
+
+def test_of_several_goals_the_best_is_on_the_front(tmp_path: Path) -> None:
+    """Where the scores are equal, the cost decides."""
+    results = study(tmp_path, ["own", "seconds"], scored=False)
+    for label in results.asked_rows:
+        for record in results.of_row(label):
+            scores = {"SICKRelatedness": {OWN.number: 60.0}}
+            Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, scores=scores))
+    equal = Results.load(tmp_path)
+    assert [one.records[0].cost["seconds"] for one in ranking(equal)] == [31.0, 30.0]
+
+
+def test_what_is_searched_without_goals_is_the_mean_of_two() -> None:
+    scores = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 80.0}}
+    assert describe(Record({}, "a", 0, scores=scores), (SELECTION,), ()) == "dev 70.00"
+
+
+RUNGS = {"rungs": [{"rung": 1, "step": 5, "seconds": 1.0, "tokens": 9, "scores": {"sts": 40.0}}]}
+STOPPED = RUNGS | {"stopped": "stopped at rung 1"}
+
+
+def explore(folder: Path, scores: dict[int, tuple[float | None, dict[str, Any]]], weight: float) -> str:
+    """An explored recipe: by seed its score, None where it was stopped, and its training. Its hash."""
+    info = StudyInfo.load(folder)
+    recipe = Recipe.from_flat(info.base).override({"objective.weight": weight})
+    for seed, (score, training) in scores.items():
+        own = {} if score is None else {"STSBenchmark": {"dev_spearman_cosine": score}}
+        status: Any = "finished" if score is not None else "pruned"
+        record = Record(dict(recipe.flat()), recipe.hash, seed, status, own, recipe.evaluation.protocol)
+        Ledger(folder / LEDGER).write(dataclasses.replace(record, training=training, checkpoint=f"models/{record.key}"))
+    dataclasses.replace(info, goals=["sts"], search="optuna", explored=[*info.explored, recipe.hash]).save(folder)
+    return recipe.hash
+
+
+def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path: Path) -> None:
+    """And one that a scheduler stopped under one seed is not ranked by those that it let go on, as older studies have
+    them."""
+    make_study(tmp_path)
+    lucky = explore(tmp_path, {0: (90.0, RUNGS), 1: (60.0, {}), 2: (62.0, {})}, 0.11)
+    steady = explore(tmp_path, {0: (70.0, RUNGS), 1: (69.0, {}), 2: (71.0, {})}, 0.12)
+    alone = explore(tmp_path, {0: (65.0, RUNGS)}, 0.13)
+    stopped = explore(tmp_path, {0: (None, STOPPED), 1: (95.0, RUNGS), 2: (None, STOPPED)}, 0.14)
+    diverged = explore(tmp_path, {0: (58.0, RUNGS), 1: (57.5, {}), 2: (None, {"stopped": "diverged"})}, 0.15)
+    results = Results.load(tmp_path)
+    found = {one.recipe_hash: (one.values[0].mean, one.values[0].seeds) for one in ranking(results)}
+    assert [*found][:4] == [steady, alone, lucky, diverged]
+    assert (found[steady], found[alone], found[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
+    assert found[diverged] == (57.5, 1)
+    assert stopped not in found
+    said = explored.write(results, tmp_path / "pictures")
+    assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in said
+    assert said.count("A recipe's first seed decided") == 1
+    assert re.search(rf"explored +\| `{lucky}` \| [^|]* \| +2 \| 61.00 ", said)
+    assert f"the best explored recipe is `{steady}` (70.00" in said
+    both = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("sts", "seconds")))
+    assert stopped not in pareto.write(both, tmp_path / "pictures")

@@ -1,0 +1,433 @@
+"""What a report says of its boards: the first screen, the forest, the main table, and commands to type."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.claim_verdicts import judged
+from reports.commands import study_command
+from reports.evidence import Evidence
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.plots.forest import forest_picture, scale, with_gain
+from reports.report import write_report
+from reports.results import Results
+from reports.sections.forest import caption
+from reports.sections.in_short import best_model, best_set, claims, conclusions, more_seeds, orders, studied, unfinished
+from reports.sections.in_short import write as short
+from reports.sections.paper_tables import HOW_TO_READ
+from reports.sections.rows import board_table, how_to_read
+from reports.sections.rows import write as rows_section
+from reports.sections.what_was_run import write as what_was_run
+from reports.sections.words import reason
+from reports.testing import make_study, write_trial
+from tests.boards import STEPS, board, gain, standing
+from tests.synthetic_results import PLOTS, make_results, undraw
+
+BASELINE = "SBERT baseline"
+ABOVE = {"verdict": "above", "p_holm": 0.001}
+
+
+class TestFirstSentence:
+    def test_the_best_is_a_row_alone_in_the_best_set_and_proven(self):
+        found = conclusions([board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 61.0, **ABOVE))])
+        assert found == [
+            "On **STS Avg.** 2 of 2 rows are shown to be above `base`; `a` is the best row, +3.00 [+2.50, +3.50] "
+            "points above `base`."
+        ]
+
+    def test_of_several_none_is_called_the_best(self):
+        several = board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 62.9, in_best_set=True, **ABOVE))
+        [said] = conclusions([several])
+        assert "the best row" not in said
+        assert said.endswith("the largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points.")
+        assert "2 of 3 rows may be the best" in best_set(several)
+
+    def test_a_row_that_could_not_be_judged_may_be_better(self):
+        """It is named, with what keeps it from being judged; a row below the best judged one is not."""
+        rows = [standing("b", 64.0, seeds=1), standing("c", 62.0, seeds=1)]
+        found = board(standing("a", 63.0, in_best_set=True, **ABOVE), *rows)
+        [said] = conclusions([found, dataclasses.replace(found, quantity=board(name="transfer Avg.").quantity)])
+        assert "`a` is the best of the rows that can be judged" in said
+        assert said.endswith(
+            "`b` measured higher (+4.00 on STS Avg., +4.00 on transfer Avg.) but has one seed, so it is not judged: "
+            "it may be better."
+        )
+        assert best_set(found) == "Best set on **STS Avg.**, at 95 %: `a` alone, of the 2 rows that can be judged."
+
+    def test_the_largest_gain_is_one_of_rows_that_can_be_judged(self):
+        judged = [standing("a", 60.1, in_best_set=True), standing("low", 50.0, verdict="below")]
+        [said] = conclusions([board(*judged, standing("b", 61.0, seeds=1))])
+        assert "the largest gain of a row that can be judged is `a`'s" in said
+        assert "`b` measured higher (+1.00 on STS Avg.)" in said
+
+    def test_tasks_that_the_best_row_loses_are_said(self):
+        best = standing("a", 63.0, in_best_set=True, lost=(("STS12", -0.52),), **ABOVE)
+        [said] = conclusions([board(best, standing("b", 61.0))])
+        assert said.endswith("+3.00 [+2.50, +3.50] points above `base`, but it loses on STS12 (-0.52).")
+
+    def test_nothing_is_proven(self):
+        [said] = conclusions([board(standing("a", 60.2), standing("b", 59.9))])
+        assert said.startswith("On **STS Avg.** no row is shown to be better or worse than `base`: the differences are")
+        assert "best" not in said
+
+    def test_one_seed_proves_nothing_and_boards_share_the_sentence(self):
+        one = board(standing("a", 66.0, seeds=1))
+        [said] = conclusions([one, dataclasses.replace(one, quantity=board(name="transfer Avg.").quantity)])
+        assert said.startswith(
+            "On **STS Avg.** and **transfer Avg.** no row is shown to be better or worse than `base`"
+        )
+        assert said.count("one seed") == 1
+        assert said.count("+6.00 [+5.50, +6.50] points (over test items only)") == 2
+
+    def test_a_flag_forbids_it_and_is_named(self):
+        flagged = {"verdict": "no verdict", "blocked_by": (STEPS,), "in_best_set": None}
+        [said] = conclusions([board(standing("flagged", 66.0, **flagged))])
+        assert "`flagged` has no verdict for the flag `steps`" in said
+        [said] = conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))])
+        assert "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`)" in said
+
+    def test_a_row_below_is_not_said_to_be_above(self):
+        [said] = conclusions([board(standing("a", 55.0, verdict="below", p_holm=0.001))])
+        assert "none of 1 row is shown to be above `base` (1 below it)" in said
+
+    def test_without_a_baseline(self):
+        rows = [standing("a", 63.0, gain=None, in_best_set=True), standing("b", 61.0, gain=None)]
+        found = dataclasses.replace(board(), baseline=None, standings=tuple(rows))
+        assert conclusions([found]) == ["On **STS Avg.** `a` is the best row; its mean is 63.00."]
+
+    def test_no_figure_at_all(self):
+        assert conclusions([]) == ["No row has a figure that sums the study up yet."]
+
+
+class TestBestSet:
+    def test_many_are_counted(self):
+        inside = [standing(f"row {n}", 62 - n / 10, in_best_set=True) for n in range(7)]
+        said = best_set(board(*inside))
+        assert said.startswith("Best set on **STS Avg.**, at 95 %: `row 0` (+2.00 [+1.50, +2.50]), `row 1` (")
+        assert said.count("`row ") == 5
+        assert said.endswith("2 more rows (see Rows); 7 of 8 rows may be the best.")
+        assert "\n" not in said
+
+    def test_one_judged_row_is_no_set(self):
+        """Of rows with one seed only a row that no seed changes can be judged: it is not the best for that."""
+        rows = [standing("glove", 50.0, in_best_set=True), standing("a", 66.0, seeds=1)]
+        found = dataclasses.replace(board(), standings=(*rows, standing("base", 60.0, seeds=1)))
+        assert best_set(found) == ""
+        assert "best row" not in conclusions([found])[0]
+
+    def test_all_rows(self):
+        every = [standing(name, 60.1, in_best_set=True) for name in "ab"]
+        found = dataclasses.replace(board(), standings=tuple(every))
+        assert best_set(found) == "Best set on **STS Avg.**: any of 2 rows may be the best."
+
+
+class TestOrder:
+    def rows(self, published: list[float]) -> str:
+        rows = [standing(f"row {n}", 60 + n, published=value) for n, value in enumerate(published, 1)]
+        return " ".join(orders([board(*rows)]))
+
+    def test_alike_reversed_and_unrelated(self):
+        alike = self.rows([1, 2, 3, 4, 5, 6])
+        assert (
+            "is like the paper's, more than chance would make it (15 of 15 pairs agree, Kendall's tau 1.00 [" in alike
+        )
+        assert "is the reverse of the paper's" in self.rows([6, 5, 4, 3, 2, 1])
+        unrelated = self.rows([3, 1, 4, 2, 6, 1.5])
+        assert "no closer to the paper's than chance would make it" in unrelated
+        assert "half" not in unrelated
+
+    def test_few_rows_that_nearly_agree_are_close(self):
+        said = self.rows([1, 2, 3, 5, 4])
+        assert "our order of 5 rows is close to the paper's (9 of 10 pairs agree, Kendall's tau 0.80 [" in said
+        assert "but 5 rows are too few to exclude chance" in said
+        assert "no closer to the paper's than chance would make it" in self.rows([3, 1, 5, 2, 4])
+
+    def test_what_an_order_does_not_know_is_said(self):
+        rows = [standing(f"row {n}", 60 + n, published=n) for n in range(1, 6)]
+        assert orders([board(*rows)])[0].endswith("differences below noise count in it like any other.")
+        single = dataclasses.replace(board(*rows[:4], standing("e", 65.0, published=5.0, seeds=1)), baseline="base")
+        assert "differences below noise and 1 row with one seed count in it" in orders([single])[0]
+
+    def test_few_rows_say_nothing(self):
+        assert self.rows([1, 2, 3]) == ""
+
+
+class TestForest:
+    def test_what_lies_far_off_does_not_squash_the_others(self):
+        rows = [standing(f"row {n}", 60 + n / 10, published=n / 10) for n in range(12)]
+        low, high = scale(with_gain(board(*rows, standing("word vectors", 20.0, published=-35.0))))
+        assert -3 < low < high < 4
+        low, _ = scale(with_gain(board(*rows)))
+        assert low == pytest.approx(-0.5 - 0.06 * 2.1, abs=0.05)  # the whole interval of the lowest row
+
+    def test_a_picture_of_everything_that_can_happen(self, tmp_path: Path):
+        rows = [
+            standing("proven", 63.0, published=2.0, **ABOVE),
+            standing("open", 60.2, published=1.0),
+            standing("no interval", 60.4, half=None),
+            standing("flagged", 60.6, flags=(STEPS,), blocked_by=(STEPS,), verdict="no verdict"),
+            standing("far off", 10.0, published=-45.0),
+        ]
+        path = forest_picture([board(*rows)], tmp_path / "forest.svg")
+        assert path is not None
+        drawn = path.read_text()
+        for words in (
+            "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "ours, 95 %, shown to differ",
+            "ours, 95 %, not shown to differ", "points above or below base",
+        ):  # fmt: skip
+            assert f">{words}<" in drawn
+        assert "one seed" not in drawn
+        assert drawn.index(">proven<") < drawn.index(">⚠ flagged<") < drawn.index(">open<")
+
+    def test_one_seed_is_drawn_and_said(self, tmp_path: Path):
+        one = board(standing("a", 63.0, seeds=1))
+        path = forest_picture([one], tmp_path / "forest.svg")
+        assert path is not None
+        drawn = path.read_text()
+        assert "ours, one seed: 95 % over test items only" in drawn
+        assert "stroke-dasharray" in drawn
+        assert ">published<" not in drawn
+        assert "A hollow dot with a dashed line is one seed" in caption([one])
+        assert "hollow" not in caption([board(standing("a", 63.0))])
+
+    def test_equal_gains_hide_neither(self, tmp_path: Path):
+        """The published diamond lay unseen under our dot."""
+        path = forest_picture([board(standing("a", 63.0, published=3.0))], tmp_path / "forest.svg")
+        assert path is not None
+        heights = re.findall(r'<use [^>]*y="([0-9.]+)"[^>]*fill: (#0b5fa5|#d1600a|#8a8a8a)', path.read_text())
+        ours, published = ([float(y) for y, color in heights if (color == "#d1600a") == own] for own in (False, True))
+        assert min(published) > min(ours) + 3  # the row's marks, above those of the legend
+
+    def test_nothing_to_draw(self, tmp_path: Path):
+        assert forest_picture([board()], tmp_path / "forest.svg") is None
+
+
+class TestRows:
+    @pytest.fixture
+    def results(self, tmp_path: Path) -> Results:
+        return make_study(tmp_path / "results")
+
+    def test_a_line(self, results: Results):
+        rows = [
+            standing("a", 63.0, wins=2, ties=0, losses=0, in_best_set=True, ranks=(1, 2), **ABOVE),
+            standing("b", 62.0, in_best_set=True, ranks=(2, 2), flags=(STEPS,), blocked_by=(STEPS,), p_holm=0.0004),
+        ]
+        lines = [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in board_table(results, board(*rows)).splitlines()
+        ]
+        assert lines[0] == [
+            "row", "seeds", "mean", "gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "flags",
+        ]  # fmt: skip
+        assert lines[2] == [
+            "a", "3", "63.00 ± 0.00", "+3.00 [+2.50, +3.50]", "0.001", "2, 0, 0", "yes", "1 to 2", "",
+        ]  # fmt: skip
+        assert lines[3][4:] == ["<0.001", "—", "yes", "2", "⚠ **steps**"]
+        assert lines[4][:4] == ["base", "3", "60.00 ± 0.00", "baseline"]
+
+    def test_one_seed_is_said_above_the_table(self):
+        assert "With one seed the interval counts the test items only" in how_to_read(
+            [board(standing("a", 63, seeds=1))]
+        )
+        assert "With one seed" not in how_to_read([board(standing("a", 63.0))])
+
+    def test_a_row_that_no_seed_changes_is_marked(self, results: Results):
+        vectors = standing("vectors", 50.0, gain=gain(-10.0), verdict="below", seeds=1)
+        assert vectors.sample
+        fixed = dataclasses.replace(vectors, sample=dataclasses.replace(vectors.sample, fixed=True))
+        shown = dataclasses.replace(board(), standings=(*board(standing("a", 63.0)).standings, fixed))
+        assert "| 1 (no seed matters) |" in board_table(results, shown)
+        assert board_table(results, shown).count("no seed matters") == 1
+        assert "A row that no seed changes needs one trial, and is judged with it." in how_to_read([shown])
+        assert "no seed changes" not in how_to_read([board(standing("a", 63.0))])
+
+    def test_ties_and_ranks_are_explained(self):
+        said = how_to_read([board(standing("a", 63.0, wins=1, ties=1, losses=0, in_best_set=True, ranks=(1, 2)))])
+        assert "(Holm over its tasks)" in said
+        assert "not shown to, which does not mean that the two are equal" in said
+        assert "Ranks hold for all pairs of rows at once, so they are wider" in said
+
+    def test_rows_without_the_figure_are_named_below(self, tmp_path: Path):
+        make_results(tmp_path, rows=[BASELINE, "3p3n-Augment"], seeds=(0, 1), spread=0.2)
+        said = rows_section(Results.load(tmp_path), tmp_path / "pictures")
+        table = next(part for part in said.split("\n\n") if part.startswith("| row"))
+        assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [BASELINE, "3p3n-Augment"]
+        assert "Not in the table: Avg. GloVe embeddings (no word vectors were given" in said
+        assert "16 rows (not finished)" in said
+
+    def test_intervals_without_items_are_said(self):
+        only = board(standing("a", 63.0, gain=gain(3.0, basis="seeds only")))
+        assert "counts the seeds only and is too narrow" in how_to_read([only])
+        assert "counts the seeds only" in caption([only])
+
+
+class TestUnfinished:
+    def study(self, folder: Path, **changes: Any) -> Results:
+        """Four rows under three seeds, of which the last has one trial and the third none."""
+        rows = [BASELINE, "3p3n-Augment", "3p3n-lambda0.5-SCL", "3palln-lambda0.5-SCL"]
+        kept = {"rows": [rows[0], rows[1], rows[3], *changes.pop("more", [])], "seeds": (0, 1, 2), "spread": 0.1}
+        info = make_results(folder, predictions=True, **{**kept, **changes})
+        wanted = {label: info.row_hashes[label] for label in info.row_hashes if label in rows or "GloVe" in label}
+        dataclasses.replace(info, row_hashes=wanted).save(folder)
+        for seed in (1, 2):
+            (folder / LEDGER / f"{wanted[rows[3]]}-{seed}.json").unlink(missing_ok=True)
+        return Results.load(folder)
+
+    def test_it_is_said_first(self, tmp_path: Path):
+        results = self.study(tmp_path)
+        said = unfinished(results)
+        assert said.startswith(
+            "**Unfinished: 7 of 12 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
+            "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
+        )
+        assert short(results, tmp_path / "pictures").startswith(said)
+
+    def test_a_row_that_no_seed_changes_wants_one_trial(self, tmp_path: Path):
+        results = self.study(tmp_path, more=["Avg. GloVe embeddings"], word_vectors=True)
+        vectors = results.info.row_hashes["Avg. GloVe embeddings"]
+        for seed in (1, 2):
+            (tmp_path / LEDGER / f"{vectors}-{seed}.json").unlink()
+        results = Results.load(tmp_path)
+        assert unfinished(results).startswith("**Unfinished: 8 of 13 trials.**")
+        said = studied(results)[0]
+        assert said.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
+
+    def test_a_finished_study_says_nothing(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        assert unfinished(results) == ""
+        assert studied(results)[0] == "2 of 2 rows finished (the space has 19), 2 seeds each."
+
+    def test_seeds_are_counted_from_the_studys_own(self, tmp_path: Path):
+        """Of a row with one of three seeds, two more are those that the study lacks."""
+        results = self.study(tmp_path)
+        one = standing("3palln-lambda0.5-SCL", 61.0, seeds=1)
+        boards = [board(one, seeds_needed=0, settles="finishing the study would settle the open gain.")]
+        assert more_seeds(results, boards).endswith("STS Avg.: finishing the study would settle the open gain.")
+        assert "--seeds" not in more_seeds(results, boards)
+        found = Evidence.of(results)
+        row, base = (results.info.row_hashes[label] or "" for label in ("3palln-lambda0.5-SCL", BASELINE))
+        far = found.more_seeds(row, base, found.figures[0], -30.0, 0.05)
+        assert far == 0
+
+    def test_what_was_run_counts_what_is_missing(self, tmp_path: Path):
+        assert "5 of the rows missing" in what_was_run(self.study(tmp_path), tmp_path)
+        assert "missing" not in what_was_run(make_study(tmp_path / "whole"), tmp_path)
+
+
+class TestFacts:
+    def test_what_was_trained(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        assert studied(results)[-1].startswith("Trained here: ")
+        assert studied(results)[-1].endswith(" for 90 steps.")
+
+    def test_reasons_have_code_spans(self, tmp_path: Path):
+        assert reason("give one with `--evaluate 'A=B'` here") == "give one with `--evaluate 'A=B'` here"
+        assert reason("a *star* and `a|b`") == "a \\*star\\* and `a|b`"
+        assert reason("one ` alone") == "one \\` alone"
+
+    def test_claims_name_what_was_decided_and_count_what_was_tested(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        every = judged(results)
+        with_verdicts(results, ["agrees", *["not run"] * (len(every) - 1)])
+        assert claims(results).startswith(
+            f"1 of the paper's {len(every)} claims was tested: our figures agree with “{every[0].claim.text[:10]}"
+        )
+        several = ["agrees"] * 2 + ["disagrees"] + ["undecided"]
+        with_verdicts(results, [*several, *["not run"] * (len(every) - 4)])
+        assert claims(results).startswith(
+            f"4 of the paper's {len(every)} claims were tested: our figures agree with 2 and disagree with 1; 1 is "
+            "undecided."
+        )
+        with_verdicts(results, ["not run"] * len(every))
+        assert claims(results) == f"Of the paper's {len(every)} claims not one could be tested."
+
+    def test_the_saved_model_says_what_chose_it(self, tmp_path: Path):
+        results = make_study(tmp_path)
+        [label, other] = results.asked_rows
+        best = dataclasses.replace(results.of_row(label)[0], checkpoint="models/x")
+        low = board(standing(label, 61.0), standing(other, 63.0, in_best_set=True, **ABOVE))
+        said = best_model(results, [low], best)
+        assert "the mean of STS (Spearman on the development part of STSBenchmark) and transfer" in said
+        assert "It is not in the best set on **STS Avg.**" in said
+        assert "chosen by data that this report ranks" not in said
+        high = board(standing(label, 63.0, in_best_set=True, **ABOVE), standing(other, 61.0))
+        dev = dataclasses.replace(high.quantity, weights={("STSBenchmark", "dev_spearman_cosine"): 1.0})
+        said = best_model(results, [dataclasses.replace(high, quantity=dev)], best)
+        assert "not in the best set" not in said
+        assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in said
+
+    def test_the_second_table_promises_no_reproduction(self):
+        assert "reproduction; the second table of each pair does" not in HOW_TO_READ
+
+
+def with_verdicts(results: Results, verdicts: list[str]) -> None:
+    """The claims of the results as if they had been judged so."""
+    judgements = zip(judged(results), verdicts, strict=True)
+    vars(results)["judged"] = tuple(dataclasses.replace(item, verdict=verdict) for item, verdict in judgements)
+
+
+class TestCommands:
+    def info(self, command: str) -> StudyInfo:
+        return StudyInfo("mine", seeds=[0, 1], commands=["python study/run.py --space old", command])
+
+    def test_rows_and_seeds_take_the_place_of_those_that_were_given(self):
+        info = self.info(
+            "python study/run.py --space mine --only 'a b' --only=c --seeds 2 --set x=1 --trials 9 --search optuna"
+        )
+        assert shlex.split(study_command(info, ["it's"], 5)) == [
+            "python", "study/run.py", "--space", "mine", "--set", "x=1", "--only", "it's", "--seeds", "5",
+        ]  # fmt: skip
+        assert study_command(info, seeds=3).endswith("--trials 9 --search optuna --seeds 3")
+        assert "--only 'a b' --only=c" in study_command(info)
+
+    @pytest.mark.parametrize("commands", [[], ["python 'no end"]])
+    def test_without_a_command(self, commands: list[str]):
+        info = StudyInfo("mine", scale="laptop", seeds=[0, 1], commands=commands)
+        assert study_command(info, ["a"]) == "python study/run.py --space mine --scale laptop --seeds 2 --only a"
+
+
+def test_the_first_line_of_a_report_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The highest row stands in a later table only, and no row can be told from the others."""
+    undraw(monkeypatch, PLOTS)
+    highest = "allpalln-lambda0.5-tau0.9-SCL"
+    info = make_results(tmp_path, rows=[BASELINE, "allpalln-lambda0.3-SCL", highest], seeds=(0, 1, 2), spread=0.2)
+    for record in Ledger(tmp_path / LEDGER).read():
+        better = 1.0 if record.recipe_hash == info.row_hashes[highest] else 0.0
+        scores = {
+            task: {name: value + better if name == "spearman_wmean" else value for name, value in numbers.items()}
+            for task, numbers in record.scores.items()
+        }
+        write_trial(tmp_path, dataclasses.replace(record, scores=scores))
+    results = Results.load(tmp_path)
+    assert highest not in {label for _, label in results.space.tables[0].rows}
+    report = write_report(tmp_path).read_text()
+    short = report.split("## In short")[1].split("\n## ")[0]
+    assert f"largest gain measured is `{highest}`'s" in short
+    assert "best row" not in report
+    assert "by chance about half" not in report
+
+
+def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    undraw(monkeypatch, PLOTS)
+    results = make_study(tmp_path / "results", seeds=1)
+    report = write_report(results.folder).read_text()
+    short = report.split("## In short")[1].split("\n## ")[0]
+    assert "no row is shown to be better or worse" in short
+    assert re.search(r"```sh\npython study/run.py .*--seeds 3\n```", short)
+
+
+def test_every_row_has_its_command_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    undraw(monkeypatch, PLOTS)
+    results = make_study(tmp_path / "results")
+    text = write_report(results.folder).read_text().split("## Every row's command and files")[1].split("</details>")[0]
+    for label in results.asked_rows:
+        assert f"### {label}" in text
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (results.folder / target).is_file()
+    assert text.count("[ledger]") == text.count("[predictions]") == 4

@@ -1,0 +1,374 @@
+"""What a claim's verdict may say: by direction, by size, by equivalence, and only of what was tested."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reports.claim_verdicts import Judged, judge, judged, settled_by_seeds
+from reports.evidence import Evidence
+from reports.guards import GUARDS, Flag, Flags
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.results import Results
+from reports.same_recipe import one_in_effect
+from reports.sections import claims_not_run
+from reports.sections.claims import direction_in_words, verdict_in_words, write
+from search_spaces import Claim, spaces
+from tests.populations import Population
+from tests.populations import write as write_study
+from tests.synthetic_results import make_results
+from trainables.errors import UserError
+from trainables.senteval.tasks import GROUPS
+
+SCL = spaces()["scl_ablation"]
+BASELINE, BEST, OTHER, AUGMENT = "SBERT baseline", "allpalln-lambda0.3-SCL", "3p3n-lambda0.5-SCL", "3p3n-Augment"
+ROWS = (BASELINE, BEST, OTHER, AUGMENT, "allpalln-lambda1.0-SCL")
+STS = Population(rows=ROWS, tasks=GROUPS["sts"], seeds=5, seed_spread=0.05, items=300)
+ABOVE = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE,))
+CLAIMS = (
+    Claim("above", "3", "SST2", better=(BEST,), worse=(BASELINE,)),
+    Claim("stated", "3", "TREC", better=(BEST,), worse=(BASELINE,), stated=2.8),
+    Claim("all", "3", "SST2", better=(BEST,), worse=(BASELINE, OTHER, AUGMENT)),
+    Claim("most", "3", "SST5", better=(BEST, OTHER), worse=(BASELINE, AUGMENT), quantifier="most"),
+    Claim("chain", "3", "TREC", chain=(BEST, OTHER, BASELINE, AUGMENT)),
+    Claim("against", "2", "STS13", better=(BASELINE,), worse=(BEST, OTHER)),
+    Claim("single", "3", "SST5", better=(AUGMENT,), worse=(OTHER,)),
+    Claim("smaller", "3", "SST2", better=(BEST,), worse=(BASELINE,), smaller_in=("3", "TREC")),
+    Claim("slightly", "2", "STS13", better=(OTHER,), worse=(AUGMENT,), relation="slightly above"),
+)
+NONE = dataclasses.replace(
+    STS,
+    rows=ROWS[:4],
+    tasks=("SST2", "SST5", "TREC", "STS13"),
+    items=60,
+    seed_spread=0.2,
+    space=dataclasses.replace(SCL, claims=CLAIMS),
+)
+"""No effects at all."""
+
+
+def judge_one(results: Results, claim: Claim) -> Judged:
+    return judge(Evidence.of(results), [claim])[0]
+
+
+def gap(results: Results) -> float:
+    found = judge_one(results, ABOVE).gaps[0]
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def better() -> Results:
+    """The best row is surely above, the others are equal."""
+    return dataclasses.replace(STS, gains={BEST: 1.0}).study(1)
+
+
+@pytest.fixture(scope="module")
+def equal() -> Results:
+    """All rows are equal, and measured well."""
+    return dataclasses.replace(STS, seed_spread=0.0, items=3000, rows=ROWS[:4]).study(1)
+
+
+class TestChance:
+    def test_one_seed_never_agrees_or_disagrees(self):
+        """20 studies without any effect: verdicts by sign gave dozens of agrees and disagrees in each of them."""
+        one = dataclasses.replace(NONE, seeds=1)
+        found = Counter(item.verdict for study in range(20) for item in judged(one.study(study)))
+        assert found == {"undecided: one seed": 20 * len(CLAIMS)}
+
+    def test_studies_without_effect_have_false_verdicts_as_rarely_as_said(self):
+        """At most 5 % of them have any, of nine claims each; noise pooled over rows, sign by sign, gave far more."""
+        none = dataclasses.replace(NONE, seeds=3)
+        wrong = sum(
+            any(item.direction in ("as claimed", "against") for item in judged(none.study(study)))
+            for study in range(60)
+        )
+        assert wrong <= 6  # of 60, of which 3 are expected at most: more would come three times in a hundred
+
+    def test_two_rows_that_no_seed_changes_are_judged_by_items(self, better: Results):
+        fixed = Results(better.folder, better.info, better.space, [r for r in better.records if r.seed == 0])
+        vars(fixed)["predictions"] = better.predictions
+        assert judge_one(fixed, ABOVE).verdict == "undecided: one seed"
+        evidence = Evidence(fixed)
+        vars(fixed)["fixed"] = set(fixed.info.row_hashes.values())
+        assert judge(evidence, [ABOVE])[0].verdict == "agrees"
+
+
+class TestDirection:
+    def test_all_must_hold_and_one_against_refutes(self, better: Results):
+        assert judge_one(better, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER, AUGMENT))).verdict == "agrees"
+        mixed = Claim("c", "2", "Avg.", better=(BEST, OTHER), worse=(BASELINE,))
+        assert judge_one(better, mixed).verdict == "undecided"
+        reverse = Claim("c", "2", "Avg.", better=(OTHER, BASELINE), worse=(AUGMENT, BEST))
+        assert judge_one(better, reverse).verdict == "disagrees"
+
+    def test_most(self, better: Results):
+        most = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, OTHER, AUGMENT), quantifier="most")
+        assert judge_one(better, most).verdict == "agrees"
+        swapped = Claim("c", "2", "Avg.", better=(BASELINE, OTHER, AUGMENT), worse=(BEST,), quantifier="most")
+        assert judge_one(better, swapped).verdict == "disagrees"
+        assert judge_one(
+            better, dataclasses.replace(most, better=(OTHER,), worse=(BASELINE, AUGMENT, BEST))
+        ).verdict in (
+            "undecided",
+            "disagrees",
+        )
+
+    def test_a_smaller_difference_elsewhere(self, better: Results):
+        """Gains are larger where scores are far from perfect; a gain less itself is no smaller one."""
+        claim = Claim("c", "2", "STS12", better=(BEST,), worse=(BASELINE,), smaller_in=("2", "STS12"))
+        found = judge_one(better, claim)
+        assert found.verdict == "undecided"
+        assert found.compared[1].comparison is not None
+        assert found.compared[1].comparison.gain == 0
+        assert found.compared[1].published == 0
+
+    def test_more_claims_make_each_one_harder(self, better: Results):
+        alone = judge_one(better, ABOVE)
+        many = judge(Evidence.of(better), [ABOVE, *CLAIMS])
+        assert alone.p is not None
+        assert many[0].p is not None
+        assert many[0].p >= alone.p
+
+
+class TestSize:
+    def test_the_stated_size_lies_in_the_interval(self, better: Results):
+        stated = round(gap(better), 1)
+        found = judge_one(better, dataclasses.replace(ABOVE, stated=stated))
+        assert (found.verdict, found.size) == ("agrees", "as stated")
+
+    @pytest.mark.parametrize(("factor", "size"), [(3.0, "smaller"), (0.1, "larger")])
+    def test_another_size_is_said(self, better: Results, factor: float, size: str):
+        """Judged by direction alone these two agreed."""
+        found = judge_one(better, dataclasses.replace(ABOVE, stated=factor * gap(better)))
+        assert (found.verdict, found.direction, found.size) == ("agrees in part", "as claimed", size)
+
+    def test_a_size_that_is_excluded_refutes(self, equal: Results):
+        found = judge_one(equal, dataclasses.replace(ABOVE, stated=15.0))
+        assert (found.verdict, found.size) == ("disagrees", "smaller")
+
+    def test_at_least(self, better: Results):
+        half, twice = (dataclasses.replace(ABOVE, margin=factor * gap(better)) for factor in (0.5, 2.0))
+        assert judge_one(better, half).verdict == "agrees"
+        assert judge_one(better, twice).verdict == "disagrees"
+
+
+class TestEquivalence:
+    """ "Not better" is shown by a difference that is surely small, not by one that is not surely large."""
+
+    @pytest.mark.parametrize("relation", ["not below", "equal"])
+    def test_equal_rows_are_shown_to_be_equal(self, equal: Results, relation):
+        claim = dataclasses.replace(ABOVE, relation=relation, margin=3.0)
+        assert judge_one(equal, claim).verdict == "agrees"
+        assert judge_one(equal, dataclasses.replace(claim, margin=0.01)).verdict == "undecided"
+
+    def test_unequal_rows_are_not(self, better: Results):
+        assert judge_one(better, dataclasses.replace(ABOVE, relation="equal")).verdict == "disagrees"
+        assert judge_one(better, dataclasses.replace(ABOVE, relation="not below")).verdict == "agrees"
+        worse = Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST,), relation="not below")
+        assert judge_one(better, worse).verdict == "disagrees"
+
+    def test_slightly(self, better: Results, equal: Results):
+        slightly = dataclasses.replace(ABOVE, relation="slightly above", margin=2 * gap(better))
+        assert judge_one(better, slightly).verdict == "agrees"
+        assert judge_one(better, dataclasses.replace(slightly, margin=0.1)).verdict == "disagrees"
+        assert judge_one(equal, slightly).verdict == "undecided"
+
+    def test_a_relation_must_make_sense(self):
+        with pytest.raises(UserError, match="relation must be"):
+            dataclasses.replace(ABOVE, relation="better")  # type: ignore[arg-type]
+        with pytest.raises(UserError, match="needs a margin above 0"):
+            dataclasses.replace(ABOVE, relation="equal", margin=0.0)
+        with pytest.raises(UserError, match="its relation must be 'above'"):
+            dataclasses.replace(ABOVE, relation="equal", stated=1.0)
+
+
+class TestWhatWasTested:
+    CAPS = Claim("c", "2", "Avg.", better=("allpalln-lambda0.5-SCL",), worse=("3palln-lambda0.5-SCL",))
+
+    def study(self, measured: dict[str, float]) -> Results:
+        rows = (*self.CAPS.better, *self.CAPS.worse)
+        results = dataclasses.replace(STS, rows=rows, gains={rows[0]: 1.0}).study(1)
+        records = [dataclasses.replace(r, training=r.training | measured) for r in results.records]
+        found = Results(results.folder, results.info, results.space, records)
+        vars(found)["predictions"] = results.predictions
+        return found
+
+    def test_a_cap_that_never_binds(self):
+        """N+ was 1.08 with and without the cap of 3; the claim on that cap agreed or disagreed all the same."""
+        found = judge_one(self.study({"positives_per_anchor": 1.08, "negatives_per_anchor": 61.0}), self.CAPS)
+        assert found.verdict == "not tested here"
+        assert "N+ 1.08 and 1.08" in found.compared[0].why
+
+    def test_a_cap_that_binds(self):
+        assert judge_one(self.study({}), self.CAPS).verdict == "agrees"
+
+    def test_rows_that_differ_in_more_are_compared(self):
+        records = STS.study(1).records
+        caps = {"positives_per_anchor": 1.0, "negatives_per_anchor": 60.0}
+        first, second = (
+            [dataclasses.replace(r, training=caps) for r in records if r.recipe["objective.weight"] == weight]
+            for weight in (0.3, 1.0)
+        )
+        assert one_in_effect(first, second) == ""
+        again = dataclasses.replace(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
+        assert one_in_effect(first, [again])
+        assert one_in_effect(first, [dataclasses.replace(again, finished_at=first[0].finished_at)]) == ""  # a copy
+
+    @pytest.mark.parametrize("what", ["scores", "all that training measured"])
+    def test_a_copied_trial_is_not_one_recipe_in_effect(self, tmp_path: Path, what: str):
+        """The guard said that none of the two can be judged, the claim that they are one recipe."""
+        rows = (*self.CAPS.better, *self.CAPS.worse)
+        study = write_study(dataclasses.replace(STS, rows=rows, seeds=2, gains={rows[0]: 1.0}).study(1), tmp_path)
+        source, target = study.of_row(rows[0])[0], study.of_row(rows[1])[0]
+        training = source.training if what != "scores" else {**target.training, "loss": 0.123}
+        Ledger(tmp_path / LEDGER).write(dataclasses.replace(target, scores=source.scores, training=training))
+        kept = study.predictions.folder
+        (kept / f"{target.key}.npz").write_bytes((kept / f"{source.key}.npz").read_bytes())
+        (tmp_path / LEDGER / f"{study.of_row(rows[1])[1].key}.json").unlink()
+        found = judge_one(Results.load(tmp_path), self.CAPS)
+        assert found.verdict == "no verdict"
+        assert [flag.guard for flag in found.flags] == ["copies"]
+
+    def test_equal_scores_under_every_shared_seed(self):
+        numbers = {"spearman_all": 50.0, "spearman_mean": 51.0, "pearson_all": 52.0, "pearson_mean": 53.0}
+        first = Record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
+        second = Record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
+        other = dataclasses.replace(second, seed=1)
+        assert "every score is the same" in one_in_effect([first], [second, other])
+        assert one_in_effect([first], [other]) == ""
+        few = [dataclasses.replace(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
+        assert one_in_effect(few[:1], few[1:]) == ""  # one number may agree by chance
+
+    def test_a_flag_forbids_the_verdict(self, better: Results):
+        recipe = better.info.row_hashes[BASELINE] or ""
+        evidence = Evidence(better)
+        vars(evidence)["flags"] = Flags((Flag("mine", "It ran elsewhere.", frozenset({recipe})),))
+        found = judge(evidence, [ABOVE, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER))])
+        assert [item.verdict for item in found] == ["no verdict", "agrees in part"]
+        assert [flag.guard for flag in found[0].flags] == ["mine"]
+
+    def test_missing_rows(self, better: Results):
+        missing = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, "allpalln-lambda0.1-SCL"))
+        assert judge_one(better, missing).verdict == "not finished"
+        refuted = Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST, "allpalln-lambda0.1-SCL"))
+        assert judge_one(better, refuted).verdict == "disagrees"
+        never = Claim("c", "2", "Avg.", better=("allpalln-Augment",), worse=("allpalln-lambda0.1-SCL",))
+        assert judge_one(better, never).verdict == "not run"
+
+    def test_one_counterexample_refutes_however_many_comparisons_are_missing(self, better: Results):
+        """Missing comparisons made the counterexample's p larger, as if they had been looked at."""
+        alone = judge_one(better, Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST,)))
+        absent = tuple(label for label in SCL.labels if label not in ROWS)
+        many = judge_one(better, Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST, *absent)))
+        assert many.verdict == "disagrees"
+        assert many.p == alone.p
+        assert "surest against" in verdict_in_words(many)
+
+    def test_missing_comparisons_prove_nothing(self, better: Results):
+        absent = ("allpalln-lambda0.1-SCL", "3palln-lambda0.5-SCL")
+        claim = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, *absent))
+        for quantifier in ("all", "most"):
+            found = judge_one(better, dataclasses.replace(claim, quantifier=quantifier))
+            assert found.verdict == "not finished"
+            assert "so far 1 of 3 decided as claimed" in verdict_in_words(found)
+            assert "undecided" not in direction_in_words(found)
+            assert " to " not in direction_in_words(found)  # one figure is no range
+
+    def test_a_limit_that_was_not_varied_is_said(self):
+        """N+ was 1.08 under every limit, and nothing said so beside "Increasing N+ and N-"."""
+        rows = ("allpalln-lambda0.5-SCL", "3p3n-lambda0.5-SCL")
+        claim = Claim("c", "2", "Avg.", better=rows[:1], worse=rows[1:])
+        results = dataclasses.replace(STS, rows=rows).study(1)
+        for caught, said in ((1.08, "N+ was not varied in effect (1.08"), (3.0, "")):
+            records = [
+                dataclasses.replace(
+                    record,
+                    training=record.training
+                    | (
+                        {"positives_per_anchor": caught, "negatives_per_anchor": 61.0}
+                        if record.recipe["objective.positives"] is None
+                        else {"positives_per_anchor": 1.08, "negatives_per_anchor": 3.0}
+                    ),
+                )
+                for record in results.records
+            ]
+            found = Results(results.folder, results.info, results.space, records)
+            vars(found)["predictions"] = results.predictions
+            assert judge_one(found, claim).not_varied.startswith(said)
+            assert bool(judge_one(found, claim).not_varied) == bool(said)
+
+
+def test_the_papers_own_figures(tmp_path: Path):
+    """Scores that are the published ones show every claim but those that the paper itself contradicts."""
+    make_results(tmp_path, seeds=(1, 2, 3), spread=0.002)
+    info = StudyInfo.load(tmp_path)
+    dataclasses.replace(info, across=list(GUARDS)).save(tmp_path)  # no predictions were kept, among others
+    for item in judged(Results.load(tmp_path)):
+        assert item.direction == ("against" if item.claim.contradicted else "as claimed"), item.claim.text
+        assert (item.verdict == "disagrees") is bool(item.claim.contradicted)
+
+
+def test_more_seeds_for_claims():
+    loud = dataclasses.replace(STS, seeds=3, gains={BEST: 0.4}, seed_spread=0.3)
+    found = [item for study in range(6) for item in judge(Evidence.of(loud.study(study)), [ABOVE])]
+    asked = [item.more_seeds for item in found if item.verdict == "undecided"]
+    assert asked
+    assert all(needed and needed >= 1 for needed in asked)
+    assert all(item.more_seeds is None for item in found if item.verdict == "agrees")
+    seeds, said, _ = settled_by_seeds(found)
+    assert seeds is None or f"{seeds} more seed" in said
+
+
+def test_the_section(tmp_path: Path):
+    claims = (
+        dataclasses.replace(ABOVE, text="It | is <b>better</b>.", stated=2.8),
+        Claim("No better.", "2", "Avg.", better=(BASELINE,), worse=(AUGMENT,), relation="not below"),
+        Claim("Of all.", "2", "Avg.", better=(BEST,), worse=(BASELINE, OTHER)),
+    )
+    study = dataclasses.replace(STS, gains={BEST: 1.0}, space=dataclasses.replace(SCL, claims=claims)).study(1)
+    text = write(study, tmp_path)
+    assert "| Direction" in text
+    assert "| Size" in text
+    assert "| Interval" in text
+    assert "the text says +2.80" in text
+    assert "asked: above -0.5" in text
+    assert "holds in 2 of 2" in text
+    assert "<b>" not in text
+    assert "at most 5 %" in text
+    one_seed = write(dataclasses.replace(STS, seeds=1).study(1), tmp_path)
+    assert "undecided: one seed" in one_seed
+    assert "(items only)" in one_seed
+    assert "at most 5 %" not in one_seed
+
+
+def test_claims_that_were_not_run_do_not_fill_the_table(tmp_path: Path):
+    claims = (
+        dataclasses.replace(ABOVE, text="It is better."),
+        Claim("Unseen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=("3palln-lambda0.5-SCL",)),
+        Claim("Half seen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=(BASELINE,)),
+    )
+    study = dataclasses.replace(STS, gains={BEST: 1.0}, space=dataclasses.replace(SCL, claims=claims)).study(1)
+    text = write(study, tmp_path)
+    assert "It is better." in text
+    assert "nseen" not in text
+    assert "2 of the paper's 3 claims were not run." in text
+    assert "- 1 claim: none of its rows was asked for in this study." in text
+    assert "- 1 claim: some of its rows were not asked for in this study." in text
+    listed = claims_not_run.write(study, tmp_path).splitlines()
+    assert [line.split(".")[0] for line in listed] == ["- Unseen", "- Half seen"]
+    assert "without `allpalln-lambda0.1-SCL`" in listed[1]
+
+
+def test_both_improvements_are_said(tmp_path: Path):
+    """The paper's 2.83 stood there alone, of a claim that compares it with 0.60."""
+    claim = next(claim for claim in SCL.claims if claim.smaller_in)
+    (better,) = claim.better
+    population = dataclasses.replace(
+        NONE, rows=(BASELINE, better), tasks=GROUPS["sts"] + GROUPS["transfer"], items=40,
+        space=dataclasses.replace(SCL, claims=(claim,)),
+    )  # fmt: skip
+    assert "+2.83 here, +0.60 in Table 3, Avg." in write(population.study(1), tmp_path)

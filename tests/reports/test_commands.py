@@ -1,0 +1,161 @@
+"""Every command that a report or the console tells to type is one that our own parser takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reports.__main__ import main as reports
+from reports.check import check
+from reports.commands import report_command, study_command
+from reports.export import export
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.report import write_report
+from reports.testing import make_study
+from study.cli.options import EXAMPLES, Request, own_version, parse
+from study.results_folder.redact import redacted
+from tests.synthetic_results import PLOTS, undraw
+from trainables.errors import UserError
+
+PROGRAM = ["python", "study/run.py"]
+LABELS = st.one_of(
+    st.sampled_from(
+        ["SBERT baseline", "it's", 'a "b"', "λ=0.5", "-x", "--only", "--seeds=3", "$HOME", "a\\b", "", "#"]
+    ),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
+)
+SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs")
+
+
+def given_as(option: str, value: str, joined: bool, short: int) -> list[str]:
+    """As a person may type it: `--option value`, `--option=value`, and the name cut short."""
+    name = option[: len(option) - short]
+    return [f"{name}={value}"] if joined or value.startswith("-") else [name, value]
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[str]:
+    """A command line that the parser takes, its options in any order."""
+    joined = st.booleans()
+    asked: list[list[str]] = [["--space", draw(st.sampled_from(["scl_tau", "./my space.py", "./a.py:NAME"]))]]
+
+    def add(option: str, values: Any, most: int = 1, short: int = 0) -> None:
+        for value in draw(st.lists(values, max_size=most)):
+            asked.append(given_as(option, str(value), draw(joined), draw(st.integers(0, short))))
+
+    add("--scale", st.sampled_from(["auto", "laptop", "paper"]), short=2)
+    add("--seeds", st.sampled_from(["1", "3", "1:10", "2:5"]), short=2)
+    add("--only", LABELS, most=3, short=3)
+    add("--set", st.sampled_from(["tau=0.1", "evaluation.tasks=CR,MR", "corpus.nli=/a b/c.csv"]), most=2)
+    add("--evaluate", LABELS.map(lambda label: f"{label}=model"), most=2)
+    add("--goals", st.just("sts,seconds"))
+    add("--limit", st.sampled_from(["gpu_hours=2", "seconds=600"]), most=2)
+    add("--plugin", st.sampled_from(["mine.py", "/a b/c.py"]), most=2, short=2)
+    add("--results", st.sampled_from(["results/x", "/a b", "s3://bucket/x"]), short=3)
+    add("--workers", st.sampled_from(["1", "1:4"]), short=2)
+    add("--gpus-per-worker", st.sampled_from(["0", "0.5"]), short=5)
+    add("--word-vectors", st.just("glove.txt"), short=5)
+    search = draw(st.sampled_from(["paper", "grid", "optuna"]))
+    if search != "paper":
+        asked.append(given_as("--search", search, draw(joined), draw(st.integers(0, 3))))
+        add("--scheduler", st.sampled_from(["none", "asha"]), short=3)
+        if asked[-1][-1].endswith("asha"):
+            add("--rungs", st.sampled_from(["8", "steps:10,20"]), short=3)
+    if search == "optuna":
+        add("--trials", st.integers(1, 50), short=3)
+        add("--sampler", st.sampled_from(["tpe", "random"]), short=3)
+        for folders in draw(
+            st.lists(st.lists(st.sampled_from(["a", "/b c", "d"]), min_size=1, max_size=3), max_size=2)
+        ):
+            asked.append(["--learn-from"[: draw(st.integers(4, 12))], *folders])
+    return [word for words in draw(st.permutations(asked)) for word in words]
+
+
+def info_of(words: list[str], **more: Any) -> StudyInfo:
+    commands = [redacted(shlex.join([*PROGRAM, *words]))]
+    return StudyInfo("scl_tau", scale="laptop", seeds=[0], commands=commands, **more)
+
+
+def read(command: str) -> Request:
+    words = shlex.split(command)
+    assert words[:2] == PROGRAM
+    return parse(words[2:])
+
+
+@given(lines(), st.lists(LABELS, max_size=3), st.none() | st.integers(1, 50))
+@settings(max_examples=100, derandomize=True)
+def test_what_a_report_tells_to_type_is_what_it_means(words: list[str], rows: list[str], seeds: int | None) -> None:
+    asked = parse(words)
+    told = read(study_command(info_of(words), rows, seeds))
+    meant: dict[str, Any] = {}
+    if rows:
+        plain = parse(["--space", "x"])
+        meant = {"only": tuple(rows)} | {name: getattr(plain, name) for name in SEARCH}
+    if seeds is not None:
+        meant |= {"seeds": seeds, "most_seeds": seeds}
+    assert told == dataclasses.replace(asked, **meant)
+
+
+@pytest.mark.parametrize("commands", [[], ["python 'no end"]])
+@pytest.mark.parametrize("seeds", [[], [0, 1]])
+def test_without_a_command_one_is_made_up(commands: list[str], seeds: list[int]) -> None:
+    info = StudyInfo("mine", space_file="space.py", scale="laptop", seeds=seeds, commands=commands)
+    told = read(study_command(info, ["-a"]))
+    assert (told.space, told.scale, told.seeds, told.only) == ("space.py", "laptop", max(1, len(seeds)), ("-a",))
+
+
+SEARCHED = (
+    "--space scl_tau --scale laptop --search optuna --trials 3 --learn-from a 'b c' --sched asha --rungs 8 --only x"
+)
+
+
+def test_a_searched_studys_report_tells_no_other_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+    folder = make_study(tmp_path / "my results", seeds=2).folder
+    info = dataclasses.replace(StudyInfo.load(folder), commands=[f"{shlex.join(PROGRAM)} {SEARCHED}"], seeds=[0, 1, 2])
+    info.save(folder)
+    text = write_report(folder).read_text()
+    told = re.findall(r"^(?:- .*?`+ ?)?(python study/run\.py .*?)(?: ?`+)?$", text, re.MULTILINE)
+    assert len(told) >= 4
+    assert "Continue with:" in text
+    assert "Run it:" in text
+    for command in told:
+        read(command)
+
+
+def test_the_commands_of_messages_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+    results = make_study(tmp_path / "it's mine")
+    (said,) = [problem for problem in check(results.folder) if "report.md" in problem]
+    words = shlex.split(said.split("`")[1])
+    assert words[:3] == ["python", "-m", "reports"]
+    assert reports(words[3:]) == 0
+    assert shlex.split(report_command(results.folder, "--live"))[3:] == [str(results.folder), "--live"]
+
+
+def test_the_examples_of_the_help_are_taken() -> None:
+    told = [line.strip().split("   ")[0] for line in EXAMPLES.splitlines() if "study/run.py" in line]
+    assert len(told) > 8
+    for command in told:
+        words = shlex.split(command)
+        parse(words[words.index("study/run.py") + 1 :])
+    assert own_version()
+
+
+def test_the_command_after_a_model_was_removed_is_the_studys(tmp_path: Path) -> None:
+    results = make_study(tmp_path / "my results")
+    record = Ledger(results.folder / LEDGER).read()[0]
+    Ledger(results.folder / LEDGER).write(dataclasses.replace(record, checkpoint=f"models/{record.key}"))
+    dataclasses.replace(results.info, commands=[f"{shlex.join(PROGRAM)} {SEARCHED}"]).save(results.folder)
+    with pytest.raises(UserError) as caught:
+        export(results.folder, record.recipe_hash)
+    removed, _, command = str(caught.value).partition("remove ")[2].partition(" and run ")
+    read(command.partition(";")[0].split(" (")[0])
+    assert all(Path(path).parent.name == LEDGER for path in shlex.split(removed))

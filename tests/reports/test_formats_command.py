@@ -1,0 +1,79 @@
+"""`python -m reports`: what it takes, what it refuses, and how light its help is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports import check, diff, export, report
+from reports.__main__ import main
+from reports.sections import SECTIONS
+from reports.testing import make_study
+from trainables.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_study(tmp_path_factory.mktemp("study")).folder
+
+
+@pytest.mark.parametrize("command", [[], ["diff"], ["export"]])
+def test_help_is_light_and_has_examples(command: list[str]):
+    code = (
+        f"import sys; sys.argv[1:] = {[*command, '--help']!r}; from reports.__main__ import main\n"
+        "try: main()\n"
+        "finally: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert "example" in done.stdout
+    assert not {"torch", "ray", "numpy", "pandas", "matplotlib", "markdown_it"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--format", "md,htm"), "there is no format of a report 'htm'; did you mean 'html'?"),
+        (("--across", "stepps"), "did you mean 'steps'"),
+        (("--live", "--check"), "do not go together"),
+        (("--format", "html", "--sentences", "no/such"), "there is no folder no/such"),
+    ],
+)
+def test_a_mistake_is_one_sentence(study: Path, arguments: tuple[str, ...], said: str):
+    with pytest.raises(UserError, match=said):
+        main([str(study), *arguments])
+
+
+def test_a_mistake_has_exit_code_2():
+    done = subprocess.run([sys.executable, "-m", "reports", "no/such"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: the results folder no/such does not exist\n"
+
+
+def test_formats_are_written_and_named(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(report, "in_order", lambda: [SECTIONS["what_was_run"]])
+    assert main([str(study), "--format", "html, csv"]) == 0
+    assert capsys.readouterr().out.split() == [str(study / "report.html"), str(study / "tables")]
+    assert (study / "report.html").is_file()
+
+
+@pytest.mark.parametrize(("problems", "code"), [([], 0), (["MR differs"], 1)])
+def test_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], problems: list[str], code: int):
+    monkeypatch.setattr(check, "check", lambda results, sentences: problems)
+    assert main(["results", "--check"]) == code
+    assert ("MR differs" in capsys.readouterr().out) == bool(problems)
+
+
+def test_diff_and_export(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(diff, "diff", lambda first, second: f"{first} and {second}")
+    monkeypatch.setattr(export, "export", lambda results, row, folder: Path(f"{results}/{row}/{folder}"))
+    assert main(["diff", "a", "b"]) == 0
+    assert main(["export", "a", "my row"]) == 0
+    assert main(["export", "a", "my row", "b"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["a and b", "a/my row/None", "a/my row/b"]

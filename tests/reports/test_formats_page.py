@@ -1,0 +1,175 @@
+"""The page in a browser: nothing that its policy refuses, and everything that a reader can do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.formats import FORMATS
+from tests.reports.test_formats import HOSTILE, document, hostile_study
+
+pytestmark = pytest.mark.xdist_group("formats_page")  # one process makes what they share
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return FORMATS["html"].write(document(hostile_study(tmp_path_factory.mktemp("study")))).as_uri()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    """The page, opened; at the end of each test its console holds no error."""
+    opened = browser.new_page(viewport={"width": 1200, "height": 800})
+    problems: list[str] = []
+    opened.on(
+        "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
+    )
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.goto(address)
+    yield opened
+    assert problems == []
+    assert opened.evaluate("window.pwned") is None
+    opened.close()
+
+
+def names(page: Any) -> list[str]:
+    """The labels of the main table's lines, as they stand."""
+    return [
+        HOSTILE[int(row)]
+        for row in page.locator("#rows tr[data-row]").evaluate_all("all => all.map(one => one.dataset.row)")
+    ]
+
+
+def test_a_broken_policy_is_seen(browser: Any, address: str, tmp_path: Path):
+    """The control of the other tests: a script that the policy does not know is refused, and the console says so."""
+    text = (
+        Path(address.removeprefix("file://")).read_text().replace("</body>", "<script>window.pwned=1</script></body>")
+    )
+    (tmp_path / "broken.html").write_text(text)
+    opened, problems = browser.new_page(), []
+    opened.on("console", lambda message: problems.append(message.text))
+    opened.goto((tmp_path / "broken.html").as_uri())
+    assert any("Content Security Policy" in problem for problem in problems)
+    assert opened.evaluate("window.pwned") is None
+    opened.close()
+
+
+def test_sorting(page: Any):
+    gain = page.locator("#rows th", has_text="gain")
+    assert names(page) == list(HOSTILE[:3])
+    gain.get_by_role("button").click()  # numbers: the largest first
+    assert (names(page), gain.get_attribute("aria-sort")) == (list(HOSTILE[2::-1]), "descending")
+    gain.get_by_role("button").press("Enter")
+    assert (names(page), gain.get_attribute("aria-sort")) == (list(HOSTILE[:3]), "ascending")
+    page.locator("#rows th", has_text="steps").get_by_role("button").click()  # nothing but dashes
+    assert names(page) == list(HOSTILE[:3])
+    assert gain.get_attribute("aria-sort") is None
+
+
+def test_dashes_are_last_either_way(page: Any):
+    page.evaluate("document.querySelector('#rows tr[data-row=\"0\"] td').textContent = '—'")
+    button = page.locator("#rows th", has_text="gain").get_by_role("button")
+    for wanted in ([2, 1, 0], [1, 2, 0]):
+        button.click()
+        assert names(page) == [HOSTILE[place] for place in wanted]
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ("objective.weight=0.0", [0, 1, 2]),
+        ("objective.name=ce", [0]),
+        ("objective.name!=ce  optimisation.batch_size>=16", [1, 2]),
+        ("optimisation.batch_size<16", []),
+        ("onerror", [1]),
+        ("onerror objective.name=ce", []),
+        ("objective.positives=none", [0, 2]),
+    ],
+)
+def test_filtering(page: Any, asked: str, left: list[int]):
+    page.get_by_label("Show only rows with").fill(asked)
+    shown = page.locator("#rows tr[data-row]:not([hidden])").evaluate_all(
+        "all => all.map(one => Number(one.dataset.row))"
+    )
+    assert shown == left
+    assert page.get_by_text(f"{len(left)} of 3 rows fit.").is_visible()
+
+
+def test_an_unknown_key_is_named(page: Any):
+    page.get_by_label("Show only rows with").fill("objective.wieght=1")
+    assert page.get_by_text("No recipe has the key objective.wieght.").is_visible()
+
+
+def test_two_rows_are_compared(page: Any):
+    lines, panel = page.locator("#rows tr[data-row]"), page.locator("#panel")
+    lines.nth(0).locator("td").first.click()
+    assert "choose a second row" in panel.inner_text()
+    lines.nth(2).get_by_role("checkbox").press("Space")
+    assert panel.locator("h3").inner_text() == f"{HOSTILE[0]} minus {HOSTILE[2]}"
+    row = panel.locator("tr", has=page.get_by_role("rowheader", name="MR", exact=True)).locator("td")
+    counts = [int(row.nth(place).inner_text()) for place in (2, 3)]
+    data = page.evaluate(
+        "(() => { const [a, , b] = study.rows.map((row) => [...bits(row.right.MR.bits)]"
+        ".map((byte) => byte.toString(2).padStart(8, '0')).join(''));"
+        "return [...a].reduce(([x, y], bit, place) => [x + (bit > b[place]), y + (bit < b[place])], [0, 0]); })()"
+    )
+    assert counts == data
+    first = row.nth(0).inner_text()
+    panel.get_by_text("MR: items that flipped").click()
+    assert "Items" in panel.locator("details[open]").inner_text()
+    for place in (0, 2, 2, 0):  # the other way round: the sign turns
+        lines.nth(place).get_by_role("checkbox").click()
+    assert panel.locator("h3").inner_text() == f"{HOSTILE[2]} minus {HOSTILE[0]}"
+    gain, turned = (float(text.split(" [")[0]) for text in (first, row.nth(0).inner_text()))
+    assert gain == -turned
+    assert "no verdict" not in panel.inner_text()
+    page.evaluate("study.pairs['0-1'][0][3] = 'steps'")
+    lines.nth(1).get_by_role("checkbox").click()  # a third takes the place of the one chosen first
+    assert panel.locator("h3").inner_text() == f"{HOSTILE[0]} minus {HOSTILE[1]}"
+    assert panel.locator("th").filter(has_text="no verdict, because of").count() == 1
+    assert panel.locator("tbody tr").first.locator("td").last.inner_text() == "steps"
+
+
+def test_links_open_folds_and_print_opens_all(page: Any):
+    fold = page.locator("#careless details")
+    assert fold.get_attribute("open") is None
+    page.get_by_role("navigation").get_by_role("link").nth(2).click()
+    page.locator("#careless details[open]").wait_for(timeout=5000)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("main details:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("#formulas details").get_attribute("open") is None
+
+
+def test_the_keyboard_skips_to_the_report(page: Any):
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "report"
+
+
+def test_a_phone_in_the_dark(page: Any):
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360  # tables scroll in their own boxes
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (light, dark) == ("rgb(255, 255, 255)", "rgb(26, 26, 26)")
+    assert "invert" in page.evaluate("getComputedStyle(document.querySelector('figure svg')).filter")

@@ -1,0 +1,240 @@
+"""Which hyperparameters matter: nothing is found in noise, and what is planted is found."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.importance import ENOUGH, _importance, chance, forest, importance
+from reports.importance.chance import family_p
+from reports.importance.coding import NOT_ASKED, Coded, code
+from reports.importance.forest import Plan
+from reports.ledger import Record
+from reports.results import Results
+from reports.sections import explored
+from search_spaces import Domain
+from tests.reports.test_sections import rewrite, study
+from tests.synthetic_results import PLOTS, undraw, with_goals
+
+TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True)
+WEIGHT = Domain("objective.weight", low=0.0, high=1.0)
+POOL = Domain("pooling.mode", choices=("mean", "cls", "max"))
+HEAD = Domain("head.kind", choices=("none", "linear"))
+DIM = Domain("head.dim", low=8, high=64, when=("head.kind", ("linear",)))
+
+
+def recipes(count: int, random: np.random.Generator) -> list[dict[str, Any]]:
+    return [
+        {
+            "objective.temperature": float(10 ** random.uniform(-2, 0)),
+            "objective.weight": float(random.random()),
+            "pooling.mode": str(random.choice(POOL.choices)),
+            "head.kind": str(random.choice(HEAD.choices)),
+            "head.dim": int(random.integers(8, 65)),
+        }
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same analysis with fewer shuffles and trees: p is at least one in twenty."""
+    monkeypatch.setattr(chance, "SHUFFLES", 19)
+    monkeypatch.setattr(chance, "SUBSETS", 2)
+    monkeypatch.setattr(forest, "TREES", 2)
+
+
+def pedanova(domains: list[Domain], scored: list[tuple[dict[str, Any], float]]) -> dict[str, float]:
+    """The shares that reports printed before: Optuna's, which always sum to 1."""
+    import optuna
+
+    from reports.distributions import distribution
+
+    tried = optuna.create_study(direction="maximize")
+    kinds = {domain.key: distribution(domain) for domain in domains}
+    for recipe, score in scored:
+        params = {key: recipe[key] for key in kinds}
+        tried.add_trial(optuna.trial.create_trial(params=params, distributions=kinds, value=score))
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.25)
+    return dict(optuna.importance.get_param_importances(tried, evaluator=evaluator))
+
+
+def test_noise_has_no_importance(small: None):
+    """Of studies without any effect, five in a hundred name a key; the old shares named one in each of them."""
+    random = np.random.default_rng(0)
+    named, tops, old = 0, [], []
+    domains = [TAU, WEIGHT, POOL, HEAD]
+    for _ in range(20):
+        scored = [(recipe, float(random.normal())) for recipe in recipes(24, random)]
+        found = importance(domains, scored)
+        assert found is not None
+        named += bool(found.above)
+        tops.append(found.keys[0].share.value)
+        old.append(max(pedanova(domains, scored).values()))
+    assert named <= 4  # 1 is expected; 5 or more would be seen in 3 of 1,000 runs
+    assert np.median(tops) < 0.15
+    assert np.median(old) > 0.23  # what the old report said of nothing
+
+
+def test_a_planted_key_is_found(small: None):
+    random = np.random.default_rng(1)
+    tried = recipes(40, random)
+    scored = [(recipe, 4 * recipe["objective.weight"] + 0.6 * float(random.normal())) for recipe in tried]
+    found = importance([TAU, WEIGHT, POOL], scored)
+    assert found is not None
+    first, *others = found.keys
+    assert first.keys == ("objective.weight",)
+    assert first.share.value > 0.4
+    low, high = first.share.interval
+    assert low < first.share.value < high <= 1
+    assert [effect.share.above for effect in (first, *others)] == [True, False, False]
+    assert found.explained.p <= 0.05
+    assert found.explained.value > 0.3
+    (curve,) = found.curves
+    assert curve.key == "objective.weight"
+    assert curve.mean[-1] - curve.mean[0] > 1.5
+    assert all(low <= mean <= high for low, mean, high in zip(curve.low, curve.mean, curve.high, strict=True))
+    _importance.cache_clear()
+    assert importance([TAU, WEIGHT, POOL], scored) == found
+
+
+def test_two_keys_that_act_together(small: None):
+    """Each does nothing alone: the score is high where both are high or both are low."""
+    random = np.random.default_rng(2)
+    sides = [Domain("objective.weight", choices=(0, 1)), Domain("objective.temperature", choices=(0, 1)), POOL]
+    tried = [{**recipe, "objective.weight": n % 2, "objective.temperature": n // 2 % 2}
+             for n, recipe in enumerate(recipes(80, random))]  # fmt: skip
+    both = [2.0 * (recipe["objective.weight"] == recipe["objective.temperature"]) for recipe in tried]
+    found = importance(sides, list(zip(tried, both + 0.3 * random.normal(size=80), strict=True)))
+    assert found is not None
+    assert set(found.pairs[0].keys) == {"objective.weight", "objective.temperature"}
+    assert found.pairs[0].share.above
+    assert found.pairs[0].share.value > 0.4
+    assert not any(effect.share.above for effect in found.pairs[1:])
+
+
+def test_keys_that_add_up_do_not_act_together():
+    """Two strong keys that only add up: shuffled scores alone would call the fit's roughness an interaction."""
+    random = np.random.default_rng(3)
+    values = random.random((60, 2))
+    coded = Coded((WEIGHT, TAU), values.astype(np.float32))
+    plan = Plan(coded, [(0, 1)])
+    scores = 5 * values.sum(axis=1) + 0.1 * random.normal(size=60)
+    found = plan.held(scores).pair_shares
+    added = np.array([held.pair_shares for held in chance.under_chance(plan, scores, chance.additive(coded, scores))])
+    assert family_p(found, added)[0] > 0.05
+
+
+class TestConditional:
+    DOMAINS = (HEAD, DIM, WEIGHT)
+
+    def coded(self, count: int = 40) -> tuple[Coded, list[dict[str, Any]]]:
+        tried = recipes(count, np.random.default_rng(4))
+        return Coded.of(self.DOMAINS, tried), tried
+
+    def test_not_asked_is_a_value_of_its_own(self):
+        coded, tried = self.coded()
+        column = coded.values[:, coded.keys.index("head.dim")]
+        asked = np.array([recipe["head.kind"] == "linear" for recipe in tried])
+        assert (column[~asked] == NOT_ASKED).all()
+        assert ((column[asked] >= 0) & (column[asked] <= 1)).all()
+
+    def test_no_recipe_is_made_up_that_could_not_be(self):
+        """A head that is taken away takes its size with it; a head that comes gets a size of another recipe."""
+        coded, _ = self.coded()
+        given = coded.donors(np.random.default_rng(5))
+        head, dim = coded.keys.index("head.kind"), coded.keys.index("head.dim")
+        for column in (head, dim):
+            swapped = coded.swapped(coded.values, column, given)
+            assert ((swapped[:, dim] == NOT_ASKED) == (swapped[:, head] == 0)).all()
+        assert (coded.swapped(coded.values, dim, given)[:, head] == coded.values[:, head]).all()
+        assert coded.descends(dim, head)
+        assert not coded.descends(head, dim)
+
+    def test_it_is_judged_where_it_is_asked(self):
+        _, tried = self.coded(60)
+        scored = [(recipe, recipe["head.dim"] / 8 if recipe["head.kind"] == "linear" else 4.0) for recipe in tried]
+        found = importance(self.DOMAINS, scored)
+        assert found is not None
+        assert found.keys[0].keys == ("head.dim",)
+        assert found.keys[0].share.above
+        assert found.keys[0].recipes == sum(recipe["head.kind"] == "linear" for recipe in tried)
+        assert ("head.kind", "head.dim") not in [effect.keys for effect in found.pairs]
+
+    def test_what_was_never_varied_is_left_out(self):
+        _, tried = self.coded()
+        for recipe in tried:
+            recipe["head.kind"] = "none"
+        assert Coded.of(self.DOMAINS, tried).keys == ("objective.weight",)
+
+
+class TestIdle(TestConditional):
+    """The same without a condition: nothing reads the size of a head that is not there."""
+
+    DOMAINS = (HEAD, replace(DIM, when=None), WEIGHT)
+
+
+def test_a_few_recipes_or_equal_scores_say_nothing():
+    tried = recipes(ENOUGH, np.random.default_rng(6))
+    assert importance([WEIGHT], [(recipe, float(n)) for n, recipe in enumerate(tried[1:])]) is None
+    assert importance([WEIGHT], [(recipe, 1.0) for recipe in tried]) is None
+    assert (
+        importance([WEIGHT], [({**recipe, "objective.weight": 0.5}, float(n)) for n, recipe in enumerate(tried)])
+        is None
+    )
+
+
+def test_values_as_numbers():
+    assert code(TAU, 0.1) == pytest.approx(0.5)
+    assert code(WEIGHT, 0.25) == 0.25
+    assert [code(POOL, value) for value in POOL.choices] == [0.0, 0.5, 1.0]
+
+
+def test_the_family_is_judged_by_its_strongest():
+    """A tie counts for chance, and a key that gains much by chance does not drown another."""
+    by_chance = np.array([[0.0, 10.0], [0.1, -10.0], [-0.1, 3.0], [0.05, -3.0]])
+    assert family_p(np.array([5.0, 0.0]), by_chance).tolist() == [0.2, 0.6]
+    assert family_p(np.empty(0), np.empty((4, 0))).size == 0
+
+
+def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: None):
+    """STS is made to depend on the temperature alone, transfer on the head alone."""
+    undraw(monkeypatch, PLOTS)
+    kept = "('objective.name', 'objective.temperature', 'objective.weight', 'head.kind')"
+    fewer = f"domains=tuple(d for d in spaces()['contrastive_all'].domains if d.key in {kept})"
+    study(tmp_path, fewer, "contrastive_all", explored=40)
+
+    def score(record: Record) -> Record:
+        sts = 60 + 10 * record.recipe["objective.temperature"] + int(record.recipe_hash[:4], 16) * 1e-9  # no copies
+        return with_goals(record, sts, 70 + 5 * (record.recipe["head.kind"] == "none"))
+
+    rewrite(tmp_path, score)
+    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    sts, transfer = text.split("### What decides the ")[1:]
+    assert "best explored recipe" not in text
+    assert sts.startswith("STS goal on development parts\n\n**`objective.temperature` ")
+    assert "`head.kind`" not in sts.split("**")[1]
+    assert transfer.startswith("transfer goal on development parts\n\n**`head.kind` matters**")
+    line = next(line for line in sts.splitlines() if line.startswith("| `objective.temperature` "))
+    assert "`objective.name` is supmpn or" in line
+    assert re.search(r"\| +yes \|$", line)
+    assert all(f"pictures/importance-{goal}.svg" in text for goal in ("sts", "transfer"))
+
+
+def test_recipes_are_counted_by_how_they_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A finished recipe without a development score did not stop early."""
+    undraw(monkeypatch, PLOTS)
+    study(tmp_path, "tolerance=1.0", explored=3, pruned=1)
+    lost = Results.load(tmp_path).explored[0]
+    rewrite(tmp_path, lambda record: dataclasses.replace(record, scores={}) if record.recipe_hash == lost else record)
+    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    assert text.startswith(
+        "Optuna asked for 4 recipes beyond the space's rows: 2 finished, 1 finished without a development score, "
+        "1 stopped early."
+    )

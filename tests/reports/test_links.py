@@ -1,0 +1,187 @@
+"""Nothing is written below a results folder through a link that leads out of it, whoever writes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reports.export import export
+from reports.ledger import CURVES, FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, Ledger, add_losses
+from reports.ledger.location import INCOMING, Place
+from reports.ledger.names import to_write
+from reports.report import PICTURES, TRIALS, write_report
+from reports.testing import make_study
+from search_spaces.goals import searched
+from study.callbacks.tensorboard import FOLDER as TENSORBOARD
+from study.callbacks.tensorboard import TensorBoard
+from study.cli.options import parse
+from study.engine.launch import LOCK, alone, check_results, prepare_results
+from study.engine.transport import Deliveries
+from study.plan import Plan, decide, read_request
+from study.search.journal import JOURNAL, open_journal
+from study.search.samplers import SAMPLERS
+from study.trial import POPULATIONS, TRAIN
+from tests import watched
+from tests.synthetic_results import PLOTS, undraw
+from trainables.errors import UserError
+
+KEY = "0123456789ab-1"
+PLUGIN = "# A plugin for the test of links.\n"
+
+
+def plan_of(results: Path) -> Plan:
+    line = ["--space", "scl_tau", "--scale", "laptop", "--results", str(results)]
+    (results.resolve().parent / "mine.py").write_text(PLUGIN)
+    return decide(read_request(parse([*line, "--plugin", str(results.resolve().parent / "mine.py")])), 0)
+
+
+def deliver(results: Path, name: str) -> None:
+    deliveries = Deliveries(results)
+    deliveries.put_piece("delivery", "part/weights", 0, b"1234")
+    deliveries.commit(name, "delivery", {"part/weights": 4})
+
+
+def note(results: Path) -> None:
+    looked = watched.outlook(results.resolve().parent / "watched")
+    board = TensorBoard(results)
+    board.step(watched.trial(looked), 1, 2, {"loss": 0.5})
+    board.close()
+
+
+def export_model(results: Path) -> None:
+    ledger = Ledger(results / LEDGER)
+    record = ledger.read()[0]
+    ledger.write(dataclasses.replace(record, checkpoint=f"{MODELS}/{record.key}"))
+    model = results / MODELS / record.key
+    model.mkdir(parents=True)
+    (model / "config.json").write_text("{}")
+    export(results, record.recipe_hash)
+
+
+def lock(results: Path) -> None:
+    with alone(plan_of(results)):
+        pass
+
+
+WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "pictures": (PICTURES, lambda results: write_report(results)),
+    "tables": ("tables", lambda results: write_report(results, ["csv"])),
+    "the list of trials": (TRIALS, lambda results: write_report(results)),
+    "the ledger": (LEDGER, lambda results: Ledger(results / LEDGER).write(Ledger(results / LEDGER).read()[0])),
+    "losses": (CURVES, lambda results: add_losses(results, KEY, 2, [(1, 0.5)])),
+    "a trial's losses": (f"{CURVES}/{KEY}.jsonl", lambda results: add_losses(results, KEY, 2, [(1, 0.5)])),
+    "a model": (MODELS, lambda results: deliver(results, f"{MODELS}/{KEY}")),
+    "one model": (f"{MODELS}/{KEY}", lambda results: deliver(results, f"{MODELS}/{KEY}")),
+    "a model's card": (MODELS, lambda results: Place(results).add(f"{MODELS}/{KEY}/README.md", "# A model")),
+    "a checkpoint": (TRAIN, lambda results: deliver(results, f"{TRAIN}/{KEY}")),
+    "what is on its way": (INCOMING, lambda results: Deliveries(results).put_piece("delivery", "weights", 0, b"1234")),
+    "TensorBoard": (TENSORBOARD, note),
+    "the search": (JOURNAL, lambda results: open_journal(results, "mine", SAMPLERS["random"].build, searched(()))),
+    "plugins": (PLUGINS, lambda results: prepare_results(plan_of(results), "2 cores")),
+    "the lock": (LOCK, lock),
+    "an export": ("export", export_model),
+}
+"""What is written, the folder or file that is a link, and who writes it. The result writer's folders:
+tests/study/engine/test_result_writer.py."""
+FILES = {TRIALS, JOURNAL, LOCK, f"{CURVES}/{KEY}.jsonl"}
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def link(results: Path, name: str, target: Path) -> Path:
+    """In place of what is there: a link to a copy of it, or to something new. Returns what it leads to."""
+    path = results / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        path.rename(target)
+    elif name in FILES:
+        target.write_text("")
+    else:
+        target.mkdir()
+    path.symlink_to(target)
+    return target
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "results").folder
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_nothing_is_written_through_a_link_that_leads_out(
+    results: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undraw(monkeypatch, PLOTS)
+    name, write = WRITERS[what]
+    link(results, name, tmp_path / "outside" / "theirs")
+    before = files_below(tmp_path / "outside")
+    with pytest.raises(UserError, match="leads out of the results folder by a link, so nothing is written there"):
+        write(results)
+    assert files_below(tmp_path / "outside") == before
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_a_link_within_the_results_is_followed(
+    results: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undraw(monkeypatch, PLOTS)
+    name, write = WRITERS[what]
+    link(results, name, results / "kept" / "ours")
+    write(results)
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_the_results_folder_itself_may_be_a_link(
+    results: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undraw(monkeypatch, PLOTS)
+    (tmp_path / "elsewhere").mkdir()
+    moved = results.rename(tmp_path / "elsewhere" / "results")
+    results.symlink_to(moved)
+    before = files_below(moved)
+    WRITERS[what][1](results)
+    assert files_below(moved) != before or what in ("the ledger", "the search", "the lock")
+
+
+@pytest.mark.parametrize(
+    "name", [PREDICTIONS, FAILURES, POPULATIONS, *sorted({name for name, _ in WRITERS.values()} - FILES)]
+)
+def test_a_study_refuses_such_a_folder_before_anything_runs(tmp_path: Path, name: str) -> None:
+    results = tmp_path / "results"
+    plan = plan_of(results)
+    prepare_results(plan, "2 cores")
+    check_results(plan)
+    link(results, name.partition("/")[0], tmp_path / "outside")
+    with pytest.raises(UserError, match="leads out of the results folder by a link"):
+        check_results(plan)
+
+
+@pytest.mark.parametrize("name", [FAILURES, f"{FAILURES}/{KEY}.json"])
+def test_nothing_is_removed_through_one_either(results: Path, tmp_path: Path, name: str) -> None:
+    theirs = tmp_path / "outside"
+    theirs.mkdir()
+    (theirs / f"{KEY}.json").write_text("theirs")
+    (results / FAILURES).symlink_to(theirs)
+    with pytest.raises(UserError, match="leads out of the results folder by a link"):
+        Place(results).remove(name)
+    for folder in (MODELS, TRAIN):
+        (results / folder).symlink_to(theirs)
+        with pytest.raises(UserError, match="leads out of the results folder by a link"):
+            Deliveries(results).remove(f"{folder}/{KEY}")
+    assert files_below(theirs) == {f"{KEY}.json": b"theirs"}
+
+
+def test_a_link_that_ends_nowhere_or_in_itself_is_no_way_out(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "new").symlink_to("made later")
+    for name in ("loop", "new"):
+        assert to_write(tmp_path, name) == tmp_path / name
+    (tmp_path / "out").symlink_to("../made-later")
+    with pytest.raises(UserError, match="leads out"):
+        to_write(tmp_path, "out/x")

@@ -1,0 +1,232 @@
+"""The front of two goals, and how probably each recipe belongs to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reports.ledger import Record
+from reports.plots import goals_front
+from reports.results import Results
+from reports.sections import pareto
+from reports.sections.pareto import Point, front, pareto_in_short
+from reports.statistics import Measured
+from reports.true_scores import EQUAL, Scored, TrueScores, common_variance, true_scores
+from search_spaces import spaces
+from search_spaces.goals import GOALS
+from tests.reports.test_sections import rewrite, study
+from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
+    own = {goals_front} if "drawn" in request.fixturenames else set()
+    undraw(monkeypatch, [module for module in PLOTS if module not in own])
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Asks for real pictures."""
+
+
+def told(folder: Path) -> str:
+    """The section."""
+    return pareto.write(Results.load(folder), folder / "pictures")
+
+
+class TestPareto:
+    GOALS = "goals=('sts', 'transfer')"
+
+    def test_the_front_is_what_nothing_dominates(self, tmp_path: Path, drawn: None):
+        study(tmp_path, self.GOALS, explored=12, pruned=2)
+        text = told(tmp_path)
+        results = Results.load(tmp_path)
+        scores = {
+            key: tuple(GOALS[goal].of(records[0].scores, {}) or 0.0 for goal in ("sts", "transfer"))
+            for key, records in results.recipes.items()
+        }
+        expected = {
+            key
+            for key, (x, y) in scores.items()
+            if not any(a >= x and b >= y and (a, b) != (x, y) for a, b in scores.values())
+        }
+        assert set(re.findall(r"`([0-9a-f]{12})`", text)) == expected
+        assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
+        assert "chosen on development parts only" in text
+        assert "belongs to the front is unknown: one seed" in text
+        assert (tmp_path / "pictures" / "pareto.svg").is_file()
+        best = [max(score[place] for score in scores.values()) for place in (0, 1)]
+        short = pareto_in_short(results)
+        assert f"are {best[0]:.2f} for STS and {best[1]:.2f} for transfer." in short
+
+    def test_test_averages_stand_beside(self, tmp_path: Path):
+        study(tmp_path, self.GOALS)
+        text = told(tmp_path)
+        results = Results.load(tmp_path)
+        line = next(line for line in text.splitlines() if line.startswith("| 1 "))
+        label = re.findall(r"row: `([^|]+?)` +\|", line)[0]
+        paper, column = results.topics[0]
+        cell = results.cell(paper, label, column.name)
+        assert cell is not None
+        assert f"{cell.mean:.2f}" in line
+        assert "test: STS Avg." in text
+
+    def test_test_scores_have_no_say(self, tmp_path: Path):
+        def worse(record: Record) -> Record:
+            scores = {task: {**numbers, "test_accuracy": 1.0} for task, numbers in record.scores.items()}
+            return dataclasses.replace(record, scores=scores)
+
+        study(tmp_path, self.GOALS, explored=6)
+
+        def chosen() -> list[str]:
+            text = told(tmp_path)
+            return re.findall(r"`([0-9a-f]{12})`", text)
+
+        before = chosen()
+        rewrite(tmp_path, worse)
+        assert chosen() == before
+
+    def test_one_goal_is_missing(self, tmp_path: Path):
+        study(tmp_path, self.GOALS)
+        rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores, {}), None))
+        text = told(tmp_path)
+        assert "The goal transfer" in text
+        assert "is missing: no finished trial has it" in text
+        assert "the front is the single best recipe" in text
+        assert len(re.findall(r"`([0-9a-f]{12})`", text)) == 1
+        assert "pareto.svg" not in text
+
+    def test_no_goal_is_there(self, tmp_path: Path):
+        study(tmp_path, self.GOALS)
+        rewrite(tmp_path, lambda record: with_goals(record, None, None))
+        text = told(tmp_path)
+        assert "No finished trial has a development score" in text
+
+    def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["contrastive_all"], explored=5)
+        measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
+        rewrite(tmp_path, lambda record: with_goals(dataclasses.replace(record, scores=measured), 60.0, 70.0))
+        text = told(tmp_path)
+        assert "test: liao_sts" in text
+        assert "test: development" not in text
+
+    def test_the_front(self):
+        def point(name: str, x: float, y: float) -> Point:
+            return Point(name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), (x, y), Scored(np.zeros((3, 2))))
+
+        best, close, other = point("best", 70, 70), point("close", 69.9, 70), point("other", 50, 80)
+        assert [p.name for p in front([other, close, best])] == ["best", "other"]
+        assert [p.name for p in front([best, point("twin", 70, 70)])] == ["best", "twin"]
+
+    def test_one_seed_is_unknown(self, tmp_path: Path):
+        study(tmp_path, self.GOALS, explored=3)
+        text = told(tmp_path)
+        assert "belongs to the front is unknown: one seed" in text
+        assert "%" not in text
+        assert " ? " not in text
+
+    def test_doubtful_recipes_are_marked_and_probable_ones_listed(self, tmp_path: Path):
+        """All recipes are alike, so that chance alone puts some on the front."""
+        study(tmp_path, self.GOALS, explored=10, seeds=(1, 2, 3))
+        chance = np.random.default_rng(4)
+        rewrite(tmp_path, lambda record: with_goals(record, 60 + chance.normal(), 70 + chance.normal()))
+        text = told(tmp_path)
+        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "%" in line]
+        lines = [line for line in lines if len(line) > 5]
+        on_front = [line for line in lines if line[0] != "off it"]
+        assert all(("?" in line[0]) == (float(line[4].strip(" %")) < 50) for line in on_front)
+        assert any("?" in line[0] for line in on_front)
+        listed = [float(line[4].strip(" %")) for line in lines if line[0] == "off it"]
+        assert listed
+        assert listed == sorted(listed, reverse=True)
+        assert min(listed) >= 10
+
+
+def on_the_front(scores: np.ndarray) -> np.ndarray:
+    """(recipes,) Whether no other is better on both goals."""
+    return np.array([not ((scores >= own).all(1) & (scores > own).any(1)).any() for own in scores])
+
+
+def made_up(chance: np.random.Generator, *, apart: float, unequal: float, seeds: int = 3) -> tuple[np.ndarray, list]:
+    """The true scores of 20 recipes so far apart, and what was measured, with spreads about 1 that may differ."""
+    truth = chance.normal(0, apart, (20, 2))
+    noise = chance.normal(size=(20, seeds, 2))
+    noise[..., 1] = 0.5 * noise[..., 0] + 0.87 * noise[..., 1]
+    spread = np.exp(unequal * chance.normal(size=(20, 1, 1)))
+    return truth, [Scored(values) for values in truth[:, None] + spread * noise]
+
+
+class TestTrueScores:
+    @pytest.mark.parametrize(("apart", "unequal"), [(0.5, 0.0), (2.0, 0.0), (1.0, 1.0)])
+    def test_what_is_stated_comes_true(self, monkeypatch: pytest.MonkeyPatch, apart: float, unequal: float):
+        """Of recipes said to be on the front with 30 %, about 30 % are; so a printed front is as false as is said."""
+        monkeypatch.setattr("reports.true_scores.DRAWS", 300)
+        chance = np.random.default_rng(0)
+        stated, true, printed = [], [], []
+        for _ in range(60):
+            truth, measured = made_up(chance, apart=apart, unequal=unequal)
+            found = true_scores(measured)
+            assert found is not None
+            stated += found.on_front.tolist()
+            true += on_the_front(truth).tolist()
+            printed += on_the_front(np.array([one.values.mean(axis=0) for one in measured])).tolist()
+        said, is_true, on_front = np.array(stated), np.array(true), np.array(printed)
+        for low, high in ((0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.01)):
+            those = (said >= low) & (said < high)
+            error = 3 * np.sqrt(0.25 / max(those.sum(), 1))
+            assert abs(said[those].mean() - is_true[those].mean()) < 0.07 + error if those.any() else True
+        assert said[on_front].mean() == pytest.approx(is_true[on_front].mean(), abs=0.08)
+        if apart < 1:
+            assert is_true[on_front].mean() < 0.6  # what a front printed without probabilities keeps to itself
+
+    def test_the_best_of_many_is_not_as_good_as_it_looks(self):
+        chance = np.random.default_rng(1)
+        bias, cover = [], []
+        for _ in range(60):
+            truth, measured = made_up(chance, apart=0.5, unequal=0.0)
+            one = [Scored(item.values[:, :1]) for item in measured]
+            best = int(np.argmax([item.values.mean() for item in one]))
+            found = true_scores(one)
+            assert found is not None
+            middle, low, high = found.interval(best)[:, 0]
+            bias.append((one[best].values.mean() - truth[best, 0], middle - truth[best, 0]))
+            cover.append(low <= truth[best, 0] <= high)
+        measured_bias, stated_bias = np.mean(bias, axis=0)
+        assert measured_bias > 0.3
+        assert abs(stated_bias) < 0.15
+        assert np.mean(cover) > 0.85
+
+    def test_spreads_are_shared_only_where_they_are_alike(self):
+        chance = np.random.default_rng(2)
+        alike = chance.chisquare(2, 40) / 2
+        assert common_variance(alike, np.full(40, 2))[1] > 20
+        assert common_variance(np.full(40, 1.0), np.full(40, 2)) == (pytest.approx(1.0), EQUAL)
+        apart = alike * np.where(np.arange(40) < 20, 25.0, 0.04)
+        assert common_variance(apart, np.full(40, 2))[1] < 2
+
+    def test_a_recipe_with_a_wide_spread_of_its_own_is_less_sure(self):
+        values = np.linspace(60, 61, 10)[:, None] + 0.05 * np.array([-1.0, 0.0, 1.0])
+        recipes = [Scored(own[:, None]) for own in values]
+        sure = true_scores(recipes)
+        wide = true_scores([*recipes[:-1], Scored(recipes[-1].values + np.array([[-3.0], [0.0], [3.0]]))])
+        assert isinstance(sure, TrueScores)
+        assert isinstance(wide, TrueScores)
+        assert sure.on_front[-1] > 0.8
+        assert wide.on_front[-1] < sure.on_front[-1]
+        assert wide.widths[-1, 0] > 3 * sure.widths[-1, 0]
+
+    def test_unknown_and_certain(self):
+        one, three = Scored(np.array([[60.0]])), Scored(np.array([[61.0], [62.0], [63.0]]))
+        assert true_scores([one, three]) is None
+        found = true_scores([dataclasses.replace(one, fixed=True), Scored(np.array([[70.0]]), fixed=True)])
+        assert found is not None
+        assert found.on_front.tolist() == [0.0, 1.0]
+        again = [true_scores([three, Scored(three.values + 0.5)]) for _ in range(2)]
+        assert again[0] is not None
+        assert again[1] is not None
+        assert (again[0].draws == again[1].draws).all()

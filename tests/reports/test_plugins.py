@@ -1,0 +1,201 @@
+"""Sections: what each must do, and one that a file from outside the repository adds."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reports.best_model import best_trial
+from reports.ledger import LEDGER, PLUGINS, Ledger, Record, StudyInfo
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import SECTIONS, Section, in_order
+from reports.testing import SectionContract, make_study
+from tests.synthetic_results import PLOTS, undraw, with_goals
+from trainables.errors import UserError
+from trainables.plugins import load_plugin
+from trainables.recipe import Recipe
+from trainables.senteval.tasks import TASKS, Task
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGIN = """
+from reports.markdown import table
+from reports.sections import SECTIONS, Section
+
+
+def seeds(results, pictures):
+    lines = [[label, str(len(results.of_row(label)))] for label in results.asked_rows]
+    return table(["Row", "seeds"], lines)
+
+
+SECTIONS.add(Section("seeds", "How many seeds", seeds, after="in_short"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+
+
+class TestEverySection(SectionContract):
+    @pytest.fixture(params=list(SECTIONS))
+    def section(self, request: pytest.FixtureRequest) -> Section:
+        return SECTIONS[request.param]
+
+
+class TestAStrangersSection(SectionContract):
+    """The plugin of the docstring, held to the same contract."""
+
+    @pytest.fixture
+    def section(self, tmp_path: Path) -> Iterator[Section]:
+        (tmp_path / "mine.py").write_text(f"{PLUGIN}\nWHERE = {str(tmp_path)!r}\n")  # a plugin runs once a process
+        load_plugin(tmp_path / "mine.py")
+        yield SECTIONS["seeds"]
+        SECTIONS.remove("seeds")
+
+    def test_it_stands_where_it_asked_to(self, section: Section, tmp_path: Path):
+        make_study(tmp_path / "results")
+        report = write_report(tmp_path / "results").read_text()
+        headings = [line for line in report.splitlines() if line.startswith("## ")]
+        assert headings[:3] == ["## In short", "## How many seeds", "## Warnings"]
+        assert "| SBERT baseline |     2 |" in report
+
+
+@pytest.mark.parametrize("by", ["the study", "--plugin"])
+def test_the_command_knows_plugins(tmp_path: Path, by: str):
+    results = make_study(tmp_path / "results")
+    file = (results.folder / PLUGINS if by == "the study" else tmp_path) / "mine.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(PLUGIN)
+    more = []
+    if by == "the study":
+        dataclasses.replace(results.info, plugins=["mine.py"]).save(results.folder)
+    else:
+        more = ["--plugin", str(file)]
+    command = [sys.executable, "-m", "reports", str(results.folder), *more]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "## How many seeds" in (results.folder / "report.md").read_text()
+
+
+def test_a_section_that_is_broken_is_refused():
+    with pytest.raises(UserError, match="the name 'claims' is taken by another section of a report"):
+        SECTIONS.add(Section("claims", "Again", lambda results, pictures: ""))
+    SECTIONS.add(Section("lost", "Lost", lambda results, pictures: "", after="claim"))
+    try:
+        with pytest.raises(UserError, match="did you mean 'claims'"):
+            in_order()
+    finally:
+        SECTIONS.remove("lost")
+
+
+def test_a_folded_section_needs_a_heading():
+    with pytest.raises(UserError, match="is folded, so it needs a heading"):
+        Section("mine", "", lambda results, pictures: "text", folded=True)
+
+
+def test_two_sections_after_one_stand_in_the_order_of_their_coming():
+    names = [section.name for section in in_order()]
+    assert names == list(SECTIONS)
+    for name in ("one", "two"):
+        SECTIONS.add(Section(name, name, lambda results, pictures: "", after="in_short"))
+    try:
+        assert [section.name for section in in_order()][:3] == ["in_short", "one", "two"]
+    finally:
+        SECTIONS.remove("one")
+        SECTIONS.remove("two")
+
+
+def test_the_best_model(tmp_path: Path):
+    results = make_study(tmp_path)
+    assert best_trial(Results.load(tmp_path)) is None
+    assert "best model by" not in write_report(tmp_path).read_text()
+    ledger = Ledger(tmp_path / LEDGER)
+    first, second = (results.of_row(label) for label in results.asked_rows)
+
+    def keep(record: Record, sts: float, kept: bool = True) -> None:
+        folder = f"models/{record.key}" if kept else None
+        ledger.write(dataclasses.replace(with_goals(record, sts, 60.0), checkpoint=folder))
+
+    keep(first[0], 70.0)
+    keep(first[1], 40.0)
+    keep(second[0], 62.0)
+    keep(second[1], 66.0)
+    best = best_trial(Results.load(tmp_path))
+    assert best is not None
+    assert best.checkpoint == f"models/{second[1].key}"  # the best recipe has the best mean
+    said = f"Saved to `models/{second[1].key}`: row `{results.asked_rows[1]}`, seed 1, for its development score 63.00"
+    assert said in write_report(tmp_path).read_text()
+    keep(second[1], 66.0, kept=False)
+    best = best_trial(Results.load(tmp_path))
+    assert best is not None
+    assert best.checkpoint == f"models/{second[0].key}"
+
+
+def test_a_task_of_ones_own_has_a_table(tmp_path: Path, request: pytest.FixtureRequest):
+    results = make_study(tmp_path)
+    assert "## Further tasks" not in write_report(tmp_path).read_text()
+    TASKS.add(Task("reviews", "split", "table", ("/train.tsv", "/dev.tsv", "/test.tsv")))
+    request.addfinalizer(lambda: TASKS.remove("reviews"))
+    for number, record in enumerate(results.records):
+        scores = {**record.scores, "reviews": {"test_accuracy": 70.0 + number % 2, "dev_accuracy": 1.0}}
+        Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, scores=scores))
+    report = write_report(tmp_path).read_text()
+    text = report.split("## Further tasks")[1].split("\n## ")[0]
+    assert "| SBERT baseline | 70.50 ± 0.71 |" in text
+    assert "- reviews: `test_accuracy`" in text
+    assert "MRPC" not in text
+    assert report.index("## Tables") < report.index("## Further tasks") < report.index("## Curves")
+
+
+def test_what_the_preset_sets_is_said(tmp_path: Path):
+    results = make_study(tmp_path, rows=3)
+    report = write_report(tmp_path).read_text()
+    assert "- `objective.fidelity=paper` sets `objective.false_negatives=mask`, `objective.anchors=premises`" in report
+    assert "fidelity=released" not in report
+    base = {**results.info.base, "objective.fidelity": "released", "objective.false_negatives": "mask"}
+    dataclasses.replace(results.info, base=base).save(tmp_path)
+    line = next(line for line in write_report(tmp_path).read_text().splitlines() if "fidelity=released` sets" in line)
+    assert "`objective.anchors=rows`" in line
+    assert "`pooling.padding=count`" in line
+    assert "false_negatives" not in line  # it is set by itself
+
+
+def test_rows_with_another_preset_are_named(tmp_path: Path):
+    from tests.synthetic_results import SPACES, make_results
+
+    make_results(tmp_path, SPACES["supmpn_objectives"])
+    lines = [line for line in write_report(tmp_path).read_text().splitlines() if "objective.fidelity=" in line]
+    assert lines[1] == (
+        "- `objective.fidelity=released` sets `objective.false_negatives=keep`, `objective.own_positives=score_zero` "
+        "in `SupMPN, P 5, Q 5, released code`"
+    )
+
+
+def test_results_are_read_for_what_the_layouts_read(tmp_path: Path):
+    """Where no trained trial reads documents, other documents are no difference to the paper."""
+    results = make_study(tmp_path)
+    assert results.sources_read == {"corpus.nli"}
+    base = {**results.info.base, "corpus.documents": "elsewhere"}
+    dataclasses.replace(results.info, base=base).save(tmp_path)
+    assert "corpus.documents" not in [item.key for item in Results.load(tmp_path).differences]
+    for record in results.records:
+        recipe = Recipe.from_flat({**record.recipe, "corpus.layout": "spans"})
+        Ledger(tmp_path / LEDGER).path(record.recipe_hash, record.seed).unlink()
+        changed = dataclasses.replace(record, recipe=dict(recipe.flat()), recipe_hash=recipe.hash)
+        Ledger(tmp_path / LEDGER).write(changed)
+    found = Results.load(tmp_path)
+    assert found.sources_read == {"corpus.documents"}
+    keys = [item.key for item in found.differences]
+    assert "corpus.documents" in keys
+    assert "corpus.nli" not in keys
+
+
+def test_study_info_keeps_its_plugins(tmp_path: Path):
+    StudyInfo(space="scl_tau", plugins=["a.py"]).save(tmp_path)
+    assert StudyInfo.load(tmp_path).plugins == ["a.py"]

@@ -1,0 +1,78 @@
+"""The race over seeds in a report: its section, and what unequal numbers of seeds do to verdicts."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from reports.best_model import best_trial
+from reports.evidence import Evidence
+from reports.ledger import LEDGER, StudyInfo
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import racing
+from reports.seed_race import of_results
+from tests.synthetic_results import make_results
+
+MOST = 4
+
+
+@pytest.fixture
+def raced(tmp_path: Path) -> Path:
+    """A study that raced from one seed to four: its last row and half of what it explored got one."""
+    info = make_results(tmp_path, seeds=range(MOST), spread=0.3, explored=6)
+    few = [key for key in info.row_hashes.values() if key][-1:] + info.explored[:3]
+    for recipe_hash in few:
+        for seed in range(1, MOST):
+            (tmp_path / LEDGER / f"{recipe_hash}-{seed}.json").unlink()
+    dataclasses.replace(info, seeds=[0], most_seeds=MOST).save(tmp_path)
+    return tmp_path
+
+
+def test_the_section_has_a_line_for_each_recipe_and_says_why(raced: Path) -> None:
+    results = Results.load(raced)
+    said = racing.write(results, raced)
+    lines = [line for line in said.splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + len(of_results(results))
+    assert "trials of the" in said
+    assert all(line.count("|") == lines[0].count("|") for line in lines)
+
+
+def test_a_study_without_a_race_has_no_section_and_no_wider_intervals(tmp_path: Path, raced: Path) -> None:
+    results = Results.load(raced)
+    plain = dataclasses.replace(results, info=dataclasses.replace(results.info, seeds=[0, 1, 2, 3], most_seeds=None))
+    assert racing.write(plain, raced) == ""
+    assert not of_results(plain)
+    pairs = zip(*(_gains(found) for found in (results, plain)), strict=True)
+    wider = [(ours, theirs) for ours, theirs in pairs if ours.p is not None and theirs.p is not None]
+    assert wider
+    for ours, theirs in wider:
+        assert ours.gain == theirs.gain
+        assert ours.p == min(1.0, 2 * theirs.p)
+        assert ours.low < theirs.low < theirs.high < ours.high
+
+
+def _gains(results: Results) -> list:  # type: ignore[type-arg]
+    return [s.gain for board in Evidence.of(results).boards[:1] for s in board.standings if s.gain is not None]
+
+
+def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:
+    said = write_report(raced).read_text()
+    assert "## Seeds of each recipe" in said
+    assert "1 to 4 seeds each" in said
+    assert "up to 4 of a recipe" in said
+
+
+def test_what_left_the_race_is_not_the_best_model(raced: Path) -> None:
+    results = Results.load(raced)
+    lost = {key for key, one in of_results(results).items() if one.lost}
+    best = best_trial(results)
+    assert best is None or best.recipe_hash not in lost or len(lost) == len(of_results(results))
+
+
+def test_old_studies_have_no_race(tmp_path: Path) -> None:
+    info = make_results(tmp_path, seeds=range(2))
+    assert info.most_seeds is None
+    assert not StudyInfo.load(tmp_path).raced

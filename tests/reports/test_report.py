@@ -1,0 +1,458 @@
+"""The report on made-up studies: every figure in its place, dashes for what is missing, no more than the data shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo
+from reports.markdown import number, signed, spread, table
+from reports.report import write_report
+from reports.results import Results
+from reports.statistics import Measured
+from search_spaces import Domain, Row, Space, spaces
+from tests.synthetic_results import PLOTS, make_record, make_results, undraw
+from trainables.errors import UserError
+from trainables.files import write_whole
+from trainables.recipe import Recipe
+
+ROOT = Path(__file__).resolve().parents[2]
+SPACES = spaces()
+BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
+
+
+def cells(report: str, heading: str, first: str, second: str | None = None) -> list[str]:
+    """A line of the first table under a heading that starts with these cells, without them."""
+    under = report.split(heading, 1)[1]
+    name = ""
+    for line in under.splitlines():
+        if not line.startswith("|"):
+            continue
+        row = [cell.strip() for cell in line.strip("|").split("|")]
+        name = row[0] or name
+        if name == first and second in (None, row[1]):
+            return row[2:] if second else row[1:]
+    raise AssertionError(f"no line {first!r} {second!r} under {heading!r}")
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time, so only the two studies with their own class have it done."""
+    if request.cls is None:
+        undraw(monkeypatch, PLOTS)
+
+
+@pytest.fixture(scope="module")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One seed at the laptop's scale, with 24 explored recipes."""
+    folder = tmp_path_factory.mktemp("laptop")
+    make_results(folder, explored=24, pruned=3)
+    return folder, write_report(folder).read_text()
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Three noisy seeds in the paper's setting."""
+    folder = tmp_path_factory.mktemp("paper")
+    make_results(folder, laptop=False, seeds=(1, 2, 3), spread=0.4, word_vectors=True)
+    return folder, write_report(folder).read_text()
+
+
+@pytest.mark.xdist_group("laptop")  # one process makes its report
+class TestLaptop:
+    def test_the_top_says_what_may_be_compared(self, laptop: tuple[Path, str]):
+        top = laptop[1].split("## What may be compared")[1].split("\n## ")[0]
+        assert "The study's scale was `laptop` (the cluster has no GPU)." in top
+        assert "the encoder is `scenes-small`, the paper's is `google/bert_uncased_L-8_H-512_A-8`" in top
+        assert "the built-in scenes corpus instead of `stanfordnlp/snli` (5,760 pairs seen" in top
+        assert "SentEval's protocol is `fast`, the paper's is `full`" in top
+        assert "training stops after 90 steps" in top
+        assert "**So compare differences to the `SBERT baseline` row, not levels.**" in top
+
+    def test_figures(self, laptop: tuple[Path, str]):
+        report = laptop[1]
+        assert cells(report, "### Table 2.", BASELINE, "ours") == [
+            "46.06",
+            "43.41",
+            "47.03",
+            "54.46",
+            "47.11",
+            "47.61",
+        ]
+        assert cells(report, "### Table 2.", BASELINE, "published")[-1] == "67.61"
+        assert cells(report, "### Table 2.", BASELINE, "difference")[-1] == "-20.00"
+        assert cells(report, "Difference to the `SBERT baseline` row", BEST, "ours")[-1] == "+2.82"
+        assert cells(report, "Difference to the `SBERT baseline` row", BEST, "published")[-1] == "+2.83"
+        assert cells(report, "### Table 5.", "1.0", "published")[-2:] == ["—", "76.28"]
+        assert "Table 3 prints 73.1 for the same model" in report
+
+    def test_dashes_have_reasons(self, laptop: tuple[Path, str]):
+        report = laptop[1]
+        assert cells(report, "### Table 2.", "Avg. GloVe embeddings", "published (ours —)")[0] == "44.09"
+        assert "`Avg. GloVe embeddings`: no word vectors were given" in report
+        assert "18 of 19 rows finished, 1 seed each. The others: no word vectors" in report
+
+    def test_other_protocols_are_named(self, laptop: tuple[Path, str]):
+        assert laptop[1].count("Ours is measured under the protocol `fast`, the paper's under `full`") == 3
+
+    def test_one_seed_claims_little(self, laptop: tuple[Path, str]):
+        report = laptop[1]
+        assert "no row is shown to be better or worse than `SBERT baseline`" in report
+        assert " ± " not in report
+        claims = report.split("## The paper's claims")[1].split("\n## ")[0]
+        assert "**agrees" not in claims
+        assert "**disagrees**" not in claims
+
+    def test_claims_say_which_rows_they_leave_out(self, laptop: tuple[Path, str]):
+        line = next(line for line in laptop[1].splitlines() if "The majority of SCL models" in line)
+        assert "without Avg. GloVe embeddings" in line
+
+    def test_search(self, laptop: tuple[Path, str]):
+        section = laptop[1].split("## What the search found")[1].split("\n## ")[0]
+        assert "Optuna asked for 27 recipes beyond the space's rows: 24 finished, 3 stopped early" in section
+        assert f"The space's best row by the same score is `{BEST}`" in section
+        assert "**No verdict:** the seeds that are compared here also chose the recipe" in section
+        lines = [line for line in section.splitlines() if line.startswith("| explored")]
+        scores = [float(line.split("|")[5]) for line in lines]
+        assert len(scores) == 10
+        assert scores == sorted(scores, reverse=True)
+        assert len(re.findall(r"\| (?:always|`head.kind` is)", section)) == 8  # of conditional domains, too
+
+    def test_pictures_are_there(self, laptop: tuple[Path, str]):
+        named = re.findall(r"\]\((pictures/[^)]+)\)", laptop[1])
+        assert len(named) == 4
+        for name in named:
+            assert (laptop[0] / name).read_text().startswith("<?xml")
+
+    def test_same_ledger_same_report(self, laptop: tuple[Path, str]):
+        folder, report = laptop
+        pictures = {path: path.read_bytes() for path in (folder / "pictures").iterdir()}
+        assert write_report(folder).read_text() == report
+        assert {path: path.read_bytes() for path in (folder / "pictures").iterdir()} == pictures
+
+    def test_trials_csv(self, laptop: tuple[Path, str]):
+        lines = (laptop[0] / "trials.csv").read_text().splitlines()
+        assert len(lines) == 1 + 18 + 24
+        assert sum(f",{BASELINE}," in line for line in lines) == 1
+
+    def test_measured_counts_stand_beside_the_caps(self, laptop: tuple[Path, str]):
+        heading = "## Positives and negatives per anchor"
+        assert cells(laptop[1], heading, "3palln-lambda0.5-SCL")[:4] == ["3", "3.00", "all", "61.00"]
+        assert cells(laptop[1], heading, BASELINE)[0] == "—"
+
+
+class TestPaper:
+    def test_levels_are_comparable(self, paper: tuple[Path, str]):
+        assert "levels may be compared with the published ones" in paper[1]
+        assert "not levels" not in paper[1]
+        assert re.search(r"\d+ of \d+ cells lie within 1 point", paper[1])
+
+    def test_means_and_spreads_over_seeds(self, paper: tuple[Path, str]):
+        folder, report = paper
+        results = Results.load(folder)
+        values = [record.scores["STS13"]["spearman_wmean"] for record in results.of_row(BEST)]
+        mean = sum(values) / 3
+        std = (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
+        assert cells(report, "### Table 2.", BEST, "ours")[1] == f"{mean:.2f} ± {std:.2f}"
+
+    def test_training_time(self, paper: tuple[Path, str]):
+        heading = "## What was run"
+        under = paper[1].split(heading)[1]
+        assert cells(under, "Training time", BEST) == ["0.60 min (1.80)", "36 min (1.80)"]
+
+
+def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST], drop_task="MR")
+    report = write_report(tmp_path).read_text()
+    assert "3 of 19 rows finished" in report
+    assert "**Unfinished: 3 of 18 trials.**" in report
+    assert "15 rows (not finished)" in report
+    assert cells(report, "### Table 3.", BEST, "ours")[0] == "—"
+    assert cells(report, "### Table 3.", BEST, "ours")[-1] == "—"  # a mean of what is missing is missing
+    assert "MR is not in the folder" in report
+    assert "transfer Avg." not in report.split("## In short")[1].split("\n## ")[0]
+    assert "The curve over `objective.temperature` cannot be drawn: none of its rows has finished" in report
+    line = next(line for line in report.splitlines() if "The best model on STS tasks is" in line)
+    assert "8 of 11 comparisons missing; so far none decided" in line
+
+
+def test_a_missing_baseline_is_said(tmp_path: Path):
+    make_results(tmp_path, rows=[BEST])
+    report = write_report(tmp_path).read_text()
+    assert f"Differences to `{BASELINE}` need that row, which is missing: not finished." in report
+    assert "rows.svg" not in report
+
+
+def test_missing_seeds_are_said(tmp_path: Path):
+    info = make_results(tmp_path, seeds=(1, 2))
+    (tmp_path / LEDGER / f"{info.row_hashes[BEST]}-2.json").unlink()
+    report = write_report(tmp_path).read_text()
+    assert f"`{BEST}`: some seeds have not finished yet." in report
+    assert "17 of 19 rows finished, 2 seeds each" in report
+
+
+def test_two_protocols_never_share_a_column(tmp_path: Path):
+    info = make_results(tmp_path)
+    ledger = Ledger(tmp_path / LEDGER)
+    record = ledger.get(str(info.row_hashes[BEST]), 1)
+    assert record is not None
+    ledger.write(dataclasses.replace(record, protocol="full"))
+    report = write_report(tmp_path).read_text()
+    assert cells(report, "### Table 2.", BEST, "published (ours —)")[-1] == "70.44"
+    assert "its protocol 'full' is not its recipe's" in report
+
+
+def test_pruned_trials_are_no_results(tmp_path: Path):
+    info = make_results(tmp_path, rows=[BASELINE])
+    recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(BEST).overrides)
+    record = make_record(recipe, 1, {("STS12", "spearman_wmean"): 99.0}, status="pruned")
+    training = {**record.training, "stopped": "stopped at rung 2"}
+    Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, training=training))
+    report = write_report(tmp_path).read_text()
+    assert "99.00" not in report
+    assert f"`{BEST}`: stopped at rung 2." in report
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_space_makes_a_report(tmp_path: Path, name: str):
+    space = SPACES[name]
+    make_results(tmp_path, space, explored=2)
+    report = write_report(tmp_path).read_text()
+    assert [f"### Table {paper.number}." in report for paper in space.tables] == [True] * len(space.tables)
+    printed = [name for paper in space.tables for name, _ in paper.rows] + [claim.text for claim in space.claims]
+    for words in [*printed, *(row.label for row in space.rows)]:  # a paper may call an option "None"
+        report = report.replace(words, "")
+    assert not re.search(r"\b(nan|NaN|None|inf)\b", report)
+
+
+OWN = """
+from search_spaces import Domain, Row, Space
+from trainables.recipe import Recipe
+
+SPACE = Space(
+    name="mine", title="My own", paper="none", base=Recipe(),
+    rows=(Row("plain", {}), Row("warm", {"objective.temperature": 0.5})),
+    domains=(Domain("objective.temperature", low=0.1, high=1.0),),
+    baseline="plain",
+)
+"""
+
+
+def test_a_persons_own_space(tmp_path: Path):
+    (tmp_path / "space.py").write_text(OWN)
+    space = Space(
+        name="mine", title="", paper="", base=Recipe(), baseline="plain",
+        rows=(Row("plain", {}), Row("warm", {"objective.temperature": 0.5})),
+        domains=(Domain("objective.temperature", low=0.1, high=1.0, grid=(0.2, 0.3)),),
+    )  # fmt: skip
+    info = make_results(tmp_path, space, explored=2)
+    dataclasses.replace(info, space_file="space.py").save(tmp_path)
+    ledger = Ledger(tmp_path / LEDGER)
+    for record in ledger.read():
+        ledger.write(
+            dataclasses.replace(record, scores={f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)})
+        )
+    report = write_report(tmp_path).read_text()
+    assert "# My own" in report
+    assert "Space: `mine`, from `space.py`" in report
+    assert "published" not in report.split("## What the search found")[0]
+    assert cells(report, "## Tables", "warm") == ["50.00"]
+    assert "- `liao_sts`: the mean of `spearman_wmean` of STS12, STS13, STS14, STS15, STS16." in report
+
+
+def test_the_reason_of_a_failure_is_in_the_report(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE])
+    key = StudyInfo.load(tmp_path).row_hashes[BEST]
+    write_whole(tmp_path / FAILURES / f"{key}-1.json", json.dumps({"trial": f"{key}-1", "reason": "no memory left"}))
+    assert f"`{BEST}`: failed: no memory left." in write_report(tmp_path).read_text()
+
+
+def test_the_best_row_is_set_beside_the_level_of_the_baseline(tmp_path: Path):
+    """Also where the baseline is in another table."""
+    space = SPACES["clsr_pooling"]
+    make_results(tmp_path, space, laptop=False)
+    score = space.table("4").columns[0].score
+    assert score is not None
+    baseline = make_record(space.base.override(space.row("BERT-base").overrides), 1, {score: 80.0})
+    Ledger(tmp_path / LEDGER).write(baseline)
+    report = write_report(tmp_path).read_text()
+    assert "the largest gain measured is `CLSR-BERT-base, mean`'s, -3.26" in report
+
+
+def test_the_papers_data_in_local_folders_are_the_papers(tmp_path: Path):
+    local = {"corpus.nli": "/data/snli,/data/multi_nli", "encoder.name": "/models/bert-base-uncased"}
+    make_results(tmp_path, SPACES["supmpn_objectives"], laptop=False, base=local)
+    assert Results.load(tmp_path).comparable
+    make_results(tmp_path, SPACES["supmpn_objectives"], laptop=False, base={"corpus.nli": "/data/snli"})
+    assert [item.key for item in Results.load(tmp_path).differences] == ["corpus.nli"]
+
+
+def test_pairs_seen_are_those_of_all_epochs(tmp_path: Path):
+    make_results(tmp_path, SPACES["clsr_pooling"])
+    assert "5,760 pairs seen, the paper's models saw 628,630,000)" in write_report(tmp_path).read_text()
+
+
+def _not_a_study(folder: Path) -> None:
+    folder.mkdir()
+
+
+def _empty(folder: Path) -> None:
+    make_results(folder, rows=[])
+
+
+def _unknown_space(folder: Path) -> None:
+    make_results(folder, rows=[BASELINE])
+    dataclasses.replace(StudyInfo.load(folder), space="scl_gone").save(folder)
+
+
+def _broken(folder: Path) -> None:
+    info = make_results(folder, rows=[BASELINE])
+    (folder / LEDGER / f"{info.row_hashes[BASELINE]}-1.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: None, "does not exist"),
+        (_not_a_study, "holds no study.json"),
+        (_empty, "nothing to report"),
+        (_unknown_space, "there is no space 'scl_gone'"),
+        (_broken, "is not a record of a finished trial"),
+    ],
+)
+def test_bad_folders(tmp_path: Path, spoil: object, said: str):
+    folder = tmp_path / "results"
+    spoil(folder)  # type: ignore[operator]
+    with pytest.raises(UserError, match=said):
+        write_report(folder)
+    assert not (folder / "report.md").exists()
+
+
+def test_the_front_door(tmp_path: Path):
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "reports", *arguments], capture_output=True, text=True, cwd=ROOT)
+
+    assert "examples:" in run("--help").stdout
+    missing = run(str(tmp_path / "absent"))
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr == f"error: the results folder {tmp_path / 'absent'} does not exist\n"
+    make_results(tmp_path, rows=[BASELINE, BEST])
+    done = run(str(tmp_path))
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(tmp_path / "report.md"), "")
+
+
+def test_a_report_needs_neither_ray_nor_torch(tmp_path: Path):
+    make_results(tmp_path, explored=20)
+    code = f"""
+import sys
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.split(".")[0] in ("ray", "torch", "transformers", "datasets"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+from reports.report import write_report
+print(write_report(Path({str(tmp_path)!r})))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "What decides the development score" in (tmp_path / "report.md").read_text()
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys, reports.__main__; print(*{name.split('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert not {"torch", "ray", "numpy", "scipy", "matplotlib", "optuna", "pandas"} & set(loaded.split())
+
+
+def test_numbers_as_text():
+    assert (number(None), signed(None), spread(None)) == ("—", "—", "—")
+    assert (number(1234.5), signed(0.001), signed(-0.001), signed(2.0)) == ("1,234.50", "0.00", "0.00", "+2.00")
+    assert spread(Measured(1.0, 0.25, 2)) == "1.00 ± 0.25"
+    assert table(["a", "b"], [["x|y", "1"]]).splitlines() == ["| a    |   b |", "| ---- | --: |", "| x\\|y |   1 |"]
+
+
+def test_a_space_without_published_figures_says_how_it_differs(tmp_path: Path):
+    space = SPACES["declutr_sampling"]
+    labels = [space.baseline, *[row.label for row in space.rows[:2]]]
+    make_results(tmp_path, space, rows=[label for label in labels if label])
+    report = write_report(tmp_path).read_text()
+    top = report.split("## What may be compared")[1].split("\n## ")[0]
+    assert "on other training data" in top
+    assert "training documents come from the built-in scenes corpus" in top
+    assert "| Base recipe" in report
+    assert "The paper" in next(line for line in report.splitlines() if line.startswith("| Base recipe"))
+
+
+def test_captions_keep_their_capitals_and_averages_are_warned_of(tmp_path: Path):
+    make_results(tmp_path, SPACES["declutr_sampling"], rows=[SPACES["declutr_sampling"].rows[0].label])
+    report = write_report(tmp_path).read_text()
+    captions = {number: report.split(f"### Table {number}.")[1].split("|")[0] for number in ("F2", "F2-STS")}
+    assert "(STS12 to 16 have" in captions["F2"]
+    assert "Ours is measured under the protocol `fast`" in captions["F2"]
+    assert "Ours is measured" not in captions["F2-STS"]  # cosines need no heads, so the protocol does not touch them
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({"MR": {"reason": "MR is not in the folder"}}, "without a score are MR: MR is not in the folder"),
+        ({}, "not all were asked for (`evaluation.tasks`)"),
+    ],
+)
+def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[str, str]], said: str):
+    space = SPACES["declutr_sampling"]
+    make_results(tmp_path, space, rows=[space.rows[0].label])
+    ledger = Ledger(tmp_path / LEDGER)
+    for record in ledger.read():
+        ledger.write(dataclasses.replace(record, scores=scores))
+    tables = write_report(tmp_path).read_text().split("### Table F2")
+    under = tables[1]
+    assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under
+    assert said in under
+    lines = [line for line in under.splitlines() if line.startswith("|")][2:]
+    assert len(lines) == 2  # of the models of Table S6, and none of dashes
+    assert all("published (ours —)" in line for line in lines)
+    assert "No row has a figure for this table." in tables[2]
+    assert "|" not in tables[2]
+
+
+def test_rows_without_published_figures_have_one_line(tmp_path: Path):
+    make_results(tmp_path, SPACES["supmpn_objectives"])
+    report = write_report(tmp_path).read_text()
+    under = report.split("### Table 2.")[1].split("### Table 3.")[0]
+    levels = under.split("Difference to")[0]
+    assert levels.count("| published ") == levels.count("| difference ") == 2
+    assert levels.count("| ours ") == 14
+    assert "Kendall" not in report  # only one pair has figures of both
+    gains = report.split("### Table 3.")[1].split("Difference to the `untrained` row in points, ours with its")[1]
+    assert gains.startswith(" 95 % interval (")
+
+
+def test_a_topic_called_like_its_column_is_said_once(tmp_path: Path):
+    make_results(tmp_path, SPACES["clsr_pooling"])
+    assert "On **STS-B dev** no best row can be told; " in write_report(tmp_path).read_text()
+
+
+def test_unpublished_rows_that_nobody_asked_for_have_no_line(tmp_path: Path):
+    """Of a large grid a study asks for a part; published rows stand all the same, and the footnote names the rest."""
+    for name, asked, other in (
+        ("declutr_objective", "small both 40%", "small both 60%"),
+        ("scl_ablation", BEST, "3p3n-Augment"),
+    ):
+        folder = tmp_path / name
+        info = make_results(folder, SPACES[name], rows=[asked])
+        dataclasses.replace(info, row_hashes={asked: info.row_hashes[asked]}).save(folder)
+        report = write_report(folder).read_text()
+        assert re.search(rf"^\| {re.escape(asked)} +\| ours", report, re.MULTILINE)
+        assert bool(re.search(rf"^\| {re.escape(other)} +\|", report, re.MULTILINE)) == (name == "scl_ablation")
+        assert re.search(rf"^- .*`{re.escape(other)}`.*: not asked for in this study\.$", report, re.MULTILINE)

@@ -1,0 +1,195 @@
+"""What the search found, fronts, curves and figures: what every section must do, on tiny and on odd studies."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import numpy as np
+import pytest
+
+from reports.plots import curve_lines, goals_front, search_course
+from reports.plots.goals_front import Mark, pareto_picture
+from reports.plots.outliers import limits
+from reports.plots.search_course import search_picture
+from reports.results import Results
+from reports.sections import SECTIONS, Section, curves, explored
+from reports.statistics import Sample, compare
+from reports.statistics.spreads import common_spread
+from reports.testing import SectionContract
+from tests.reports.test_sections import rewrite, study
+from tests.synthetic_results import PLOTS, SPACES, make_results, undraw
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time."""
+    undraw(monkeypatch, PLOTS)
+
+
+def no_scores(folder: Path) -> None:
+    """No record keeps a development score."""
+
+    def lost(record: Any) -> Any:
+        scores = {
+            task: {name: value for name, value in numbers.items() if not name.startswith("dev_")}
+            for task, numbers in record.scores.items()
+        }
+        return dataclasses.replace(record, scores=scores)
+
+    rewrite(folder, lost)
+
+
+class TestExplored(SectionContract):
+    """One explored recipe under one seed; without development scores; a space of conditional domains and two goals."""
+
+    @pytest.fixture(params=["explored", "pareto"])
+    def section(self, request: pytest.FixtureRequest) -> Section:
+        return SECTIONS[request.param]
+
+    @pytest.fixture(params=["one recipe", "no development scores", "conditional"])
+    def results(self, request: pytest.FixtureRequest, tmp_path: Path) -> Results:
+        folder = tmp_path / "results"
+        folder.mkdir()
+        if request.param == "conditional":
+            make_results(folder, SPACES["contrastive_all"], explored=3, seeds=(1, 2), spread=1.0)
+        else:
+            study(folder, "goals=('sts', 'transfer')", explored=1, rows=["SBERT baseline"])
+        if request.param == "no development scores":
+            no_scores(folder)
+        return Results.load(folder)
+
+
+class TestFigures(SectionContract):
+    @pytest.fixture(params=["curves", "paper_figures"])
+    def section(self, request: pytest.FixtureRequest) -> Section:
+        return SECTIONS[request.param]
+
+    @pytest.fixture(params=["scl_ablation", "declutr_projection"])
+    def results(self, request: pytest.FixtureRequest, tmp_path: Path) -> Results:
+        space = SPACES[request.param]
+        make_results(tmp_path / "results", space, rows=[next(row.label for row in space.rows if row.needs is None)])
+        return Results.load(tmp_path / "results")
+
+
+def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
+    study(tmp_path, "tolerance=1.0", explored=3)
+    no_scores(tmp_path)
+    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    assert text == (
+        "Optuna asked for 3 recipes beyond the space's rows: 0 finished, 3 finished without a development score."
+    )
+
+
+def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
+    """With several seeds by how much; there is no verdict from the seeds that chose it, however large its gain."""
+    study(tmp_path, "tolerance=1.0", explored=8, seeds=(1, 2, 3), spread=0.5, rows=["SBERT baseline"])
+    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    assert "That is too high, since chance helped to choose the best of 8" in text
+    assert re.search(
+        r"expected to score \d+\.\d\d \(95 % \d+\.\d\d to \d+\.\d\d\), and with a probability of \d+ %", text
+    )
+    assert re.search(r"STS Avg\. \+1\.\d\d; [^:]*\*\*No verdict:\*\* the seeds", text)
+    assert not re.search(r": (better|worse|undecided)", text)
+
+
+@pytest.mark.parametrize("together", [0.6, 0.9])
+def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: float):
+    """Of 100 equal recipes of three seeds the best on development data against an equal row, on test data, at 2.5 %.
+
+    `together` is the correlation of a seed's two scores. Why a report has no verdict on such a recipe.
+    """
+    random = np.random.default_rng(26)
+    better = {"chosen": 0, "fresh": 0}
+    studies = 500
+    for _ in range(studies):
+        development, noise = random.normal(size=(2, 100, 3))
+        test = together * development + np.sqrt(1 - together**2) * noise
+        chosen = test[development.mean(axis=1).argmax()]
+        row = random.normal(size=3)
+        common = common_spread(Sample(values, (0, 1, 2)) for values in test[:10])  # as on a board of ten rows
+        for name, values in (("chosen", chosen), ("fresh", random.normal(size=3))):
+            found = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)), common=common)
+            better[name] += found.gain > 0 and found.p is not None and found.p < 0.05
+    assert better["fresh"] / studies < 0.04
+    assert better["chosen"] / studies > 0.07
+
+
+class TestCurves:
+    def test_an_unfinished_study_does_not_blame_the_baseline(self, tmp_path: Path):
+        make_results(tmp_path, rows=["SBERT baseline"])
+        text = curves.write(Results.load(tmp_path), tmp_path / "pictures")
+        assert "none of its rows has finished" in text
+        assert "SBERT baseline" not in text
+
+    def test_a_missing_baseline_is_named(self, tmp_path: Path):
+        make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
+        text = curves.write(Results.load(tmp_path), tmp_path / "pictures")
+        assert "the `SBERT baseline` row, which the others are set against, has not finished" in text
+
+    def test_bars_are_those_of_the_gain(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """Not a row's own spread, which says nothing of a difference."""
+        make_results(tmp_path, seeds=(1, 2, 3), spread=0.5)
+        results = Results.load(tmp_path)
+        figure = drawn(monkeypatch, curve_lines, lambda: curves.write(results, tmp_path / "pictures"))
+        assert "bars are 95 % intervals of the gain" in curves.write(results, tmp_path / "pictures")
+        (table, *_) = [one for one in results.space.tables if one.curve == "objective.weight" and one.topic == "STS"]
+        points = curve_lines._ours(results, table)
+        cell = results.cell(table, table.rows[0][1], curve_lines.average_column(table).name)
+        assert all(point.ends and point.ends[0] < point.y < point.ends[1] for point in points)
+        assert cell is not None
+        assert cell.std is not None
+        assert points[0].ends is not None
+        assert points[0].ends[1] - points[0].y > cell.std
+        assert len(figure.axes[0].containers) == len(points)
+
+    def test_no_bars_no_word_of_them(self, tmp_path: Path):
+        make_results(tmp_path)
+        text = curves.write(Results.load(tmp_path), tmp_path / "pictures")
+        assert "one seed, so there are no bars" in text
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, module: Any, draw: Any) -> matplotlib.figure.Figure:
+    """The first figure that a module saves."""
+    kept: list[matplotlib.figure.Figure] = []
+
+    def keep(figure: Any, path: Path) -> Path:
+        kept.append(figure)
+        return path
+
+    monkeypatch.setattr(module, "save", keep)
+    draw()
+    return kept[0]
+
+
+class TestPictures:
+    def test_a_far_point_does_not_squash_the_others(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+        values = [60.0, 60.5, 61.0, 31.0, 60.2, 60.7]
+        figure = drawn(monkeypatch, search_course, lambda: search_picture(values, 60.8, tmp_path / "a.svg"))
+        (axis,) = figure.axes
+        low, high = axis.get_ylim()
+        assert 59 < low < high < 62
+        assert [text.get_text() for text in axis.texts] == ["31.0"]
+
+    def test_limits(self):
+        assert limits([1.0, 2.0, 3.0, 4.0]) == (1.0, 4.0)
+        assert limits([1.0, 2.0, 100.0]) == (1.0, 100.0)  # of three none is far
+        assert limits([1.0, 2.0, 3.0, 100.0]) == (1.0, 3.0)
+        assert limits([float(n) for n in range(20)] + [500.0, -90.0]) == (0.0, 19.0)
+        assert limits([5.0, 5.0, 5.0, 5.0]) == (5.0, 5.0)
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_a_legend_names_what_is_drawn(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, known: bool):
+        ends = {"x_ends": (59.0, 61.0), "y_ends": (69.0, 71.0)} if known else {}
+        marks = [
+            Mark(60, 70, True, 1, 0.9 if known else None, **ends),
+            Mark(59, 69, True, None, 0.1 if known else None),
+        ]
+        path = tmp_path / "a.svg"
+        figure = drawn(monkeypatch, goals_front, lambda: pareto_picture(marks, ("STS", "transfer"), path))
+        named = {text.get_text() for text in figure.legends[0].get_texts()}
+        intervals = {"95 % interval over seeds", "fuller: more probably on the front"}
+        assert named == {"measured front", "row of the space"} | (intervals if known else set())

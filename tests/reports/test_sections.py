@@ -1,0 +1,395 @@
+"""The report's sections beyond the tables: heat maps, premises, figures, models of others."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.plots import cosine_panels, grid_panels
+from reports.report import write_report
+from reports.results import Results
+from reports.sections.premise_counts import _count
+from search_spaces import Figure, Space, load_space, spaces
+from tests.reports.test_report import cells
+from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
+
+    own = {cosine_panels, grid_panels} if "drawn" in request.fixturenames else set()
+    undraw(monkeypatch, [module for module in PLOTS if module not in own])
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Asks for real pictures."""
+
+
+def own_space(folder: Path, changes: str, base: str = "scl_ablation") -> Space:
+    """A registered space with some fields changed, as a file of the results folder."""
+    (folder / "space.py").write_text(
+        "from dataclasses import replace\n"
+        "from search_spaces import Figure, PremiseCount, spaces\n"
+        f"SPACE = replace(spaces()[{base!r}], name='mine', {changes})\n"
+    )
+    return load_space(str(folder / "space.py"))
+
+
+def study(folder: Path, changes: str, base: str = "scl_ablation", **options: Any) -> StudyInfo:
+    """A made-up study of such a space."""
+    info = make_results(folder, own_space(folder, changes, base), **options)
+    info = dataclasses.replace(info, space_file="space.py")
+    info.save(folder)
+    return info
+
+
+def rewrite(folder: Path, change: Any) -> None:
+    """Every record as `change(record)` makes it. A recipe that it changes gets its new hash, also in `study.json`."""
+    ledger, info = Ledger(folder / LEDGER), StudyInfo.load(folder)
+    new: dict[str | None, str] = {}
+    for record in ledger.read():
+        changed = change(record)
+        changed = dataclasses.replace(changed, recipe_hash=Recipe.from_flat(changed.recipe).hash)
+        new[record.recipe_hash] = changed.recipe_hash
+        ledger.path(record.recipe_hash, record.seed).unlink()
+        ledger.write(changed)
+    rows = {label: new.get(recipe_hash, recipe_hash) for label, recipe_hash in info.row_hashes.items()}
+    explored = [new.get(recipe_hash, recipe_hash) for recipe_hash in info.explored]
+    dataclasses.replace(info, row_hashes=rows, explored=explored).save(folder)
+
+
+def untrain(folder: Path, label: str) -> None:
+    """As if the row had been evaluated only."""
+    row_hash = StudyInfo.load(folder).row_hashes[label]
+
+    def change(record: Record) -> Record:
+        recipe = {**record.recipe, "optimisation.epochs": 0}
+        return dataclasses.replace(record, recipe=recipe) if record.recipe_hash == row_hash else record
+
+    rewrite(folder, change)
+
+
+def section(report: str, heading: str) -> str:
+    return report.split(f"\n## {heading}\n", 1)[1].split("\n## ")[0].split("\n</details>")[0]
+
+
+class TestHeatMap:
+    @staticmethod
+    def fill(folder: Path, sentences: list[str], source: str, labels: tuple[str, ...] = (BASELINE, BEST)) -> None:
+        info = StudyInfo.load(folder)
+        hashes = {info.row_hashes[label] for label in labels}
+        size = len(sentences)
+
+        def add(record: Record) -> Record:
+            if record.recipe_hash not in hashes:
+                return record
+            path = f"predictions/{record.recipe_hash}-{record.seed}.npz"
+            (folder / "predictions").mkdir(exist_ok=True)
+            after = np.eye(size, dtype=np.float32)
+            for anchor in range(0, size - 2, 3):
+                after[anchor, anchor + 1] = after[anchor + 1, anchor] = 0.8 if anchor else 0.1
+                after[anchor, anchor + 2] = after[anchor + 2, anchor] = 0.25
+            maps = {"heat_map.before": np.ones((size, size), dtype=np.float32), "heat_map.after": after}
+            np.savez(folder / path, **maps)  # type: ignore[arg-type]
+            recipe = {**record.recipe, "evaluation.heat_map": source}
+            data = {**record.data, "heat_map": {"sentences": sentences}}
+            return dataclasses.replace(record, recipe=recipe, data=data, predictions=path)
+
+        rewrite(folder, add)
+
+    def test_topics(self, tmp_path: Path, drawn: None):
+        make_results(tmp_path, seeds=(1, 2))
+        self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
+        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        assert f"`{BASELINE}` and `{BEST}`" in text
+        assert cells(text, "Mean cosine", "2 rows", "before training") == [
+            *["1.00 ± 0.00"] * 3,
+            "0.00 ± 0.00",
+        ]
+        # (0.1 + 3 * 0.8) / 4 with what agrees; in the first topic what disagrees is closer
+        assert cells(text, "Mean cosine", "2 rows", "after training") == [
+            "0.62 ± 0.00",
+            "0.25 ± 0.00",
+            "0.00 ± 0.00",
+            "3.00 ± 0.00",
+        ]
+        assert (tmp_path / "pictures/heat-map.svg").read_text().startswith("<?xml")
+
+    def test_rows_that_did_not_train_are_left_out(self, tmp_path: Path):
+        make_results(tmp_path, seeds=(1, 2))
+        self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
+        untrain(tmp_path, BASELINE)
+        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        assert BASELINE not in text
+        assert BEST in text
+
+    def test_a_persons_sentences(self, tmp_path: Path):
+        make_results(tmp_path)
+        self.fill(tmp_path, ["short", "x" * 90], "mine.txt", labels=(BEST,))
+        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        assert "Cosines of 2 sentences" in text
+        assert "Mean cosine" not in text
+        assert f"- 2: {'x' * 90}" in text
+
+    def test_gone(self, tmp_path: Path):
+        make_results(tmp_path)
+        self.fill(tmp_path, ["a", "b"], "mine.txt")
+        for path in (tmp_path / "predictions").iterdir():
+            path.unlink()
+        assert "The stored cosines are gone" in write_report(tmp_path).read_text()
+
+    def test_none_is_no_section(self, tmp_path: Path):
+        make_results(tmp_path, rows=[BASELINE])
+        assert "Sentences before and after" not in write_report(tmp_path).read_text()
+
+    @pytest.mark.parametrize("content", [b"not a zip", None])
+    def test_bad_file(self, tmp_path: Path, content: bytes | None):
+        make_results(tmp_path, rows=[BASELINE])
+        self.fill(tmp_path, ["a", "b"], "mine.txt")
+        path = next((tmp_path / "predictions").iterdir())
+        if content is None:
+            np.savez(path, **{"heat_map.after": np.zeros((3, 3))})  # type: ignore[arg-type]
+        else:
+            path.write_bytes(content)
+        with pytest.raises(UserError, match=re.escape(path.name)):
+            write_report(tmp_path)
+
+
+class TestPremises:
+    def test_ours_beside_published(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"])
+        counts = {
+            "snli_dev.jsonl": [[1, 1, 3000], [2, 3, 10], [1, 2, 99], [5, 5, 4]],
+            "SNLI_test.jsonl": [[1, 1, 500]],
+            "scenes": [[3, 3, 8]],
+        }
+        corpus = {"source": "local", "fingerprint": "f", "premises": counts}
+        rewrite(tmp_path, lambda record: dataclasses.replace(record, data={**record.data, "corpus": corpus}))
+        text = section(write_report(tmp_path).read_text(), "Premises by entailments and contradictions")
+        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
+        assert lines[2][:2] == ["SNLI", "exactly 1 entailment and exactly 1 contradiction"]
+        assert lines[2][2:] == ["snli_dev.jsonl, SNLI_test.jsonl", "3,500", "139,299"]
+        assert lines[3][3:] == ["10", "1,890"]
+        assert lines[4][3:] == ["4", "7,956"]
+        assert lines[5] == ["MNLI", "exactly 1 entailment and exactly 1 contradiction", "—", "—", "125,860"]
+        assert ["—", "exactly 3 entailments and exactly 3 contradictions", "scenes", "8", "—"] in lines
+        assert "the two do not compare" in text
+
+    def test_nothing_counted(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"])
+        assert "No finished trial has counted its premises" in write_report(tmp_path).read_text()
+
+    @pytest.mark.parametrize(
+        ("entailments", "contradictions", "expected"),
+        [((1, 1), (1, 1), 7), ((2, 4), (2, 4), 3), ((5, None), (0, None), 11), ((5, 5), (1, 1), None)],
+    )
+    def test_ranges(self, entailments: Any, contradictions: Any, expected: int | None):
+        counts = [[1, 1, 7], [2, 4, 3], [2, 5, 9], [5, 0, 11]]
+        assert _count(counts, entailments, contradictions) == expected
+
+
+class TestFigures:
+    def test_distribution(self, tmp_path: Path, drawn: None):
+        figure = "figures=(Figure('2', 'Caps', 'distribution', ('objective.positives', 'head.kind'), '2', 'Avg.'),)"
+        study(tmp_path, figure, seeds=(1, 2), spread=0.5)
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        results = Results.load(tmp_path)
+        paper = results.space.table("2")
+        capped = ["3p3n-Augment", "3p3n-lambda0.5-SCL", "3all3n-lambda1.0-SCL", "3palln-lambda0.5-SCL"]
+        found = [results.cell(paper, label, "Avg.") for label in [*capped, "3palln-lambda1.0-SCL"]]
+        ours = [cell.mean for cell in found if cell]
+        line = cells(text, "Figure 2. Caps", "`objective.positives`", "3")
+        assert line == ["5", *(f"{v:.2f}" for v in (min(ours), sorted(ours)[2], max(ours), sum(ours) / 5))]
+        assert cells(text, "Figure 2. Caps", "`objective.positives`", "none")[0] == "6"  # without the word vectors
+        assert "Only one value of `head.kind` has finished" in text
+        assert (tmp_path / "pictures/figure-2.svg").read_text().startswith("<?xml")
+
+    @pytest.mark.parametrize("search", ["grid", "optuna"])
+    def test_a_grid_is_drawn_and_a_search_is_not(self, tmp_path: Path, search: str):
+        info = study(
+            tmp_path, "figures=(Figure('2', 'F', 'distribution', ('pooling.mode',), '2', 'Avg.'),)", explored=20
+        )
+        dataclasses.replace(info, search=search).save(tmp_path)
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        assert ("of 31 recipes" in text) == (search == "grid")
+        assert ("nothing is drawn" in text) == (search == "optuna")
+
+    def test_lines(self, tmp_path: Path, drawn: None):
+        keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
+        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', 'A note.'),)", seeds=(1, 2))
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        results = Results.load(tmp_path)
+        cell = results.cell(results.space.table("2"), BEST, "Avg.")
+        assert cell is not None
+        lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines()]
+        assert [
+            "negatives per anchor: none",
+            "positives per anchor: none, scl",
+            "0.3",
+            "1",
+            f"{cell.mean:.2f} ± {cell.std:.2f}",
+        ] in lines
+        assert text.rstrip().endswith("A note.")
+        assert (tmp_path / "pictures/figure-3.svg").read_text().startswith("<?xml")
+
+    def test_lines_may_have_names_of_their_own(self, tmp_path: Path):
+        names = "{'SCL': {'objective.name': 'scl'}}"
+        keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
+        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', lines={names}),)")
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        assert "| SCL " in text
+        assert "3, scl" not in text
+
+    def test_nothing_is_drawn_over_one_value(self, tmp_path: Path, drawn: None):
+        figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '2', 'Avg.'),)"
+        study(tmp_path, figure, rows=[BEST])
+        text = section(write_report(tmp_path).read_text(), "Figures")
+        assert "Only one value of `objective.weight` has finished" in text
+        assert "| scl" in text
+        assert not (tmp_path / "pictures/figure-3.svg").exists()
+
+    def test_nothing_has_finished(self, tmp_path: Path):
+        figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '7', 'Avg.'),)"
+        study(tmp_path, figure, rows=[BASELINE])
+        assert "No finished recipe has this score" in write_report(tmp_path).read_text()
+
+    @pytest.mark.parametrize(
+        ("figure", "said"),
+        [
+            (("2", "t", "distribution", ("objective.name",), "9", "Avg."), "no table is called '9'"),
+            (("2", "t", "distribution", ("objective.name",), "2", "Mean"), "table 2: no column is called 'Mean'"),
+            (("2", "t", "distribution", ("objective.tau",), "2", "Avg."), "is called 'objective.tau'"),
+            (("2", "t", "lines", ("objective.name", "head.kind"), "2", "Avg."), "run over a number"),
+            (("2", "t", "lines", ("objective.weight",), "2", "Avg."), "need at least 2 keys"),
+            (("2", "t", "bars", ("objective.weight",), "2", "Avg."), "kind must be"),
+            (("2", "t", "distribution", ("head.kind", "head.kind"), "2", "Avg."), "has a key twice"),
+        ],
+    )
+    def test_bad_figures(self, figure: Any, said: str):
+        with pytest.raises(UserError, match=said):
+            dataclasses.replace(spaces()["scl_ablation"], figures=(Figure(*figure),))
+
+
+class TestModelsOfOthers:
+    def test_most_rows_are_published_only(self, tmp_path: Path):
+        space = spaces()["supmpn_main"]
+        info = make_results(tmp_path, space)
+        missing = {
+            label: f"no public checkpoint is known; give one with `--evaluate '{label}=MODEL'`"
+            for label, recipe_hash in info.row_hashes.items()
+            if recipe_hash is None
+        }
+        dataclasses.replace(info, missing=missing).save(tmp_path)
+        report = write_report(tmp_path).read_text()
+        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base", "published (ours —)")[0] == "75.30"
+        assert (
+            "0 of 26 rows of other people's models evaluated. The others: no public checkpoint is known; give "
+            in report
+        )
+        assert report.count("--evaluate 'ROW=MODEL'") >= 2
+        measured = report.split("## Positives and negatives per anchor")[1]
+        assert "| SimCSE-sup-BERT-base " not in measured.split("\n- ")[0]
+        assert "**So compare rows with each other, not levels.**" in report  # the baseline is not there
+
+    def test_an_evaluated_row_is_marked(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"], word_vectors=True)
+        report = write_report(tmp_path).read_text()
+        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base †", "ours")[0].startswith("55.30")
+        assert "| SupMPN-BERT-base † " not in report
+        assert "- † evaluated, not trained here." in report
+        assert "26 of 26 rows of other people's models evaluated." in report
+
+    def test_a_claim_counts_many_absent_rows(self, tmp_path: Path):
+        make_results(tmp_path, spaces()["supmpn_main"])
+        line = next(line for line in write_report(tmp_path).read_text().splitlines() if "SupMPN outperforms" in line)
+        assert re.search(r"without \d+ of its rows", line)
+
+
+def test_data_in_words(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE, BEST])
+    filled = iter([120, 0])
+
+    def add(record: Record) -> Record:
+        corpus = {
+            "source": "/data/nli/snli.jsonl",
+            "pairs": 19666,
+            "layout": "groups",
+            "filled_positives": next(filled),
+            "left_out_each_epoch": 3,
+            "without_gold_label": 0,
+            "splits": {"train": 5, "dev": 1},
+            "premises": {"snli": [[1, 1, 1]]},
+            "fingerprint": "abc",
+        }
+        return dataclasses.replace(record, data={"corpus": corpus, "heat_map": {"sentences": ["a", "b"]}})
+
+    rewrite(tmp_path, add)
+    report = write_report(tmp_path).read_text()
+    said = cells(report, "## What was run", "training corpus")
+    assert said == [
+        "laid out as `groups`, source: …/nli/snli.jsonl, 19,666 pairs, 0 to 120 filled positives, "
+        "3 left out each epoch, splits: (train: 5, dev: 1), fingerprint `abc`"
+    ]
+    assert "training data differ" not in report
+    head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
+    assert "data.corpus.filled_positives" in head
+    assert "data.corpus.premises" not in head
+
+
+def test_how_labels_were_read_is_said(tmp_path: Path):
+    """Where a corpus numbers its labels and does not name them."""
+    make_results(tmp_path, rows=[BASELINE])
+    corpus = {"source": "mine.csv", "fingerprint": "abc", "labels": "0 is entailment, 1 neutral, 2 contradiction"}
+    rewrite(tmp_path, lambda record: dataclasses.replace(record, data={"corpus": corpus}))
+    said = cells(write_report(tmp_path).read_text(), "## What was run", "training corpus")
+    assert said == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
+
+
+def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST])
+    made: dict[str, dict[str, Any]] = {
+        BASELINE: {"layout": "rows"},
+        "3p3n-Augment": {"layout": "groups", "anchors": 1503, "filled_negatives": 108, "premises": {"s": [[1, 1, 1]]}},
+        BEST: {"layout": "groups", "anchors": 1503, "filled_negatives": 0, "premises": {"s": [[1, 1, 1]]}},
+    }
+    hashes = StudyInfo.load(tmp_path).row_hashes
+    of_hash = {hashes[label]: corpus for label, corpus in made.items()}
+
+    def add(record: Record) -> Record:
+        corpus = {"source": "scenes", "pairs": 6000, "fingerprint": "abc", **of_hash[record.recipe_hash]}
+        return dataclasses.replace(record, data={"corpus": corpus})
+
+    rewrite(tmp_path, add)
+    lines = [line for line in write_report(tmp_path).read_text().splitlines() if line.startswith("| training corpus")]
+    assert [line.strip("| ").split("|")[1].strip() for line in lines] == [
+        "source: scenes, 6,000 pairs, fingerprint `abc`",
+        "laid out as `groups`, 1,503 anchors, 0 to 108 filled negatives",
+        "laid out as `rows`",
+    ]
+
+
+def test_recipes_with_other_data_are_no_change(tmp_path: Path):
+    """A space may vary the corpus: only trials that asked for the same must have read the same."""
+    make_results(tmp_path, rows=[BASELINE, BEST])
+
+    def vary(record: Record) -> Record:
+        share = 0.5 if record.recipe["objective.name"] == "scl" else 1.0
+        corpus = {**record.data["corpus"], "fingerprint": f"f{share}"}
+        return dataclasses.replace(record, recipe={**record.recipe, "corpus.share": share}, data={"corpus": corpus})
+
+    rewrite(tmp_path, vary)
+    report = write_report(tmp_path).read_text()
+    assert "training data differ" not in report
+    assert {"f0.5", "f1.0"} <= set(re.findall(r"fingerprint `([^`]+)`", report))

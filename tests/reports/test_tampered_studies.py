@@ -1,0 +1,278 @@
+"""Tampered study files and ledgers, under every command that reads them: named in one sentence, and never counted."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.__main__ import main as reports
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.live import html
+from reports.live.folder import Folder
+from reports.results import Results
+from study.cli.listing import list_spaces
+from study.replay.__main__ import main as replay
+from study.run import main as study
+from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.errors import answer_user_errors
+from trainables.recipe import Recipe, keys
+
+SPACE, ROWS, SEEDS = "scl_lambda", 3, (0, 1)
+AGAIN = ("--space", SPACE, "--scale", "laptop", "--dry-run", "--results")
+DEEP: Any = []
+for _ in range(200):
+    DEEP = [DEEP]
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    "text": (3, None, ["a"], {"a": 1}, True, "\ud800"),
+    "text or null": (3, ["a"], {"a": 1}, "\ud800"),
+    "number": ("3", None, [3], {}, True, math.nan, math.inf, 10**400),
+    "whole number": ("3", 1.5, [3], {}, True, -1, math.nan),
+    "list": ("a", None, 3, {"a": 1}, [None], [[]], [{}]),
+    "object": ("a", None, 3, ["a"], DEEP),
+}
+"""What no field of that kind may be."""
+STUDY_FIELDS = {
+    "space": "text", "space_file": "text or null", "plugins": "list", "scale": "text", "scale_reason": "text",
+    "search": "text", "trials": "whole number", "seeds": "list", "most_seeds": "whole number", "base": "object",
+    "row_hashes": "object", "missing": "object", "searched": "list", "goals": "list", "limits": "object",
+    "limited": "object", "explored": "list", "versions": "object", "hardware": "text", "data": "object",
+    "notes": "list", "commands": "list", "created_at": "text", "across": "list", "stopping": "object",
+    "status_counts": "object",
+}  # fmt: skip
+RECORD_FIELDS = {
+    "recipe": "object", "recipe_hash": "text", "seed": "whole number", "status": "text", "scores": "object",
+    "protocol": "text", "geometry": "object", "training": "object", "cost": "object", "versions": "object",
+    "hardware": "text", "machine": "object", "data": "object", "checkpoint": "text or null",
+    "predictions": "text or null", "finished_at": "text", "scores.STS12": "object",
+    "scores.STS12.spearman_wmean": "number", "training.steps": "number", "training.loss": "number",
+    "cost.seconds": "number", "cost.crew": "object", "data.corpus": "object",
+    "recipe.objective.temperature": "number", "recipe.optimisation.batch_size": "whole number",
+    "recipe.evaluation.tasks": "list", "recipe.encoder.name": "text", "versions.ray": "text",
+}  # fmt: skip
+NULL_IS_FINE = {
+    *("trials", "most_seeds", "goals", "scores.STS12.spearman_wmean", "training.steps", "training.loss"),
+    *("cost.seconds",),
+}
+EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
+    ("space", "no_such_space"), ("space", "../space.py"), ("space_file", "../space.py"), ("space_file", "a\0b"),
+    ("plugins", ["../x.py"]), ("plugins", ["gone.py"]), ("scale", "huge"), ("search", "all"), ("trials", 0),
+    ("seeds", [-1]), ("seeds", ["0"]), ("seeds", [0.5]), ("row_hashes", {"a": 3}), ("row_hashes", {"a": "zz"}),
+    ("missing", {"a": None}), ("searched", ["objective.colour"]), ("goals", ["beauty"]), ("limits", {"patience": 3}),
+    ("limits", {"seconds": "3"}), ("limits", {"seconds": -3}), ("limits", {"seconds": math.nan}),
+    ("limited", {"limit": "seconds"}), ("limited", {"limit": "x", "number": 1, "spent": 1, "left_out": 1}),
+    ("explored", ["zz"]), ("versions", {"ray": 2}), ("stopping", {"rungs": 8}), ("status_counts", {"finished": "3"}),
+    ("base", {"objective.colour": "red"}), ("base", {"objective.temperature": "warm"}),
+    ("base", {"objective.temperature": None}), ("base", {"evaluation.tasks": None}),
+)  # fmt: skip
+EXTRA_RECORDS: tuple[tuple[str, Any], ...] = (
+    ("recipe_hash", "ffffffffffff"), ("recipe_hash", "../x"), ("status", "lost"), ("protocol", "none"),
+    ("checkpoint", "../../x"), ("predictions", "/etc/passwd"), ("scores.STS12.spearman_wmean", 101.0),
+    ("training.rungs", [{"rung": 1}]), ("training.rungs", [None]), ("training.rungs", "x"), ("training.kept", []),
+    ("data.overlap", {"MR": {"items": "3", "seen": 1}}), ("cost.crew", {"busy": "long"}),
+    ("recipe.objective.temperature", 0.123), ("recipe.objective.colour", "red"), ("training.stopped", {"a": 1}),
+    ("machine", {"bf16": "yes"}), ("machine", {"device": 3}),
+)  # fmt: skip
+
+
+def cases(fields: dict[str, str], extra: tuple[tuple[str, Any], ...]) -> list[tuple[str, Any]]:
+    found = [(name, value) for name, kind in fields.items() for value in WRONG[kind]]
+    return [(name, value) for name, value in (*found, *extra) if value is not None or name not in NULL_IS_FINE]
+
+
+STUDIES, RECORDS = cases(STUDY_FIELDS, EXTRA_STUDY), cases(RECORD_FIELDS, EXTRA_RECORDS)
+FILES: dict[str, bytes] = {
+    "empty": b"", "cut": b'{"space": "scl', "no JSON": b"hello", "a list": b"[]", "null": b"null", "a number": b"3",
+    "UTF-16": '{"space": "scl_lambda"}'.encode("utf-16"), "latin": b'{"space": "caf\xe9"}', "NUL": bytes(100),
+    "deep": b"[" * 5000, "deep objects": b'{"a":' * 100_000, "huge number": b'{"seed": ' + b"9" * 9000 + b"}",
+    "twice": b'{"space": "scl_lambda", "space": "scl_tau"}', "two": b"{} {}",
+}  # fmt: skip
+"""Whole files that are none."""
+
+
+def test_every_field_is_tampered_with() -> None:
+    assert STUDY_FIELDS.keys() == set(StudyInfo.__dataclass_fields__)
+    assert len(STUDIES) + len(RECORDS) + 2 * len(FILES) >= 280
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with many recipes, so that many records can be wrong at once."""
+    folder = tmp_path_factory.mktemp("tampered") / "results"
+    make_results(folder, space_of(), seeds=SEEDS, explored=ROWS)
+    return folder
+
+
+def space_of() -> Any:
+    from search_spaces import spaces
+
+    return spaces()[SPACE]
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cluster is asked, and no hub; no pictures."""
+    from study.engine.cluster import Cluster
+
+    monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    undraw(monkeypatch, PLOTS)
+
+
+@pytest.fixture
+def file(made: Path) -> Iterator[Path]:
+    """The study's own file, which is whole again at the end."""
+    path = made / "study.json"
+    whole = path.read_bytes()
+    yield path
+    path.write_bytes(whole)
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of the study."""
+    return Path(shutil.copytree(made, tmp_path / "results"))
+
+
+def put(content: dict[str, Any], name: str, value: Any) -> bytes:
+    """The object as JSON, with that value at `a.b.c`; what follows `recipe.` is one key."""
+    section, _, rest = name.partition(".")
+    names = [section, rest] if section in ("recipe", "base") and rest else name.split(".")
+    changed = inner = json.loads(json.dumps(content))
+    for key in names[:-1]:
+        inner = inner.setdefault(key, {})
+    inner[names[-1]] = value
+    return json.dumps(changed).encode()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *commands: Any) -> Iterator[str]:
+    """The sentence of each command line, which ends with exit code 2."""
+    for main, arguments in commands:
+        assert answer_user_errors(lambda: main(arguments)) == 2, arguments  # noqa: B023
+        said = capsys.readouterr().err
+        assert said.startswith("error: ")
+        assert said.count("\n") == 1
+        yield said
+
+
+STUDY_CASES = [*((f"{name}={ascii(value)[:30]}", name, value) for name, value in STUDIES)]
+
+
+@pytest.mark.parametrize(("name", "value"), STUDIES, ids=[case[0] for case in STUDY_CASES])
+def test_a_study_file_with_a_wrong_field_is_refused(
+    file: Path, name: str, value: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the report, a continuing study, a replay, another study that would learn from it, and the live page."""
+    folder = file.parent
+    file.write_bytes(put(json.loads(file.read_text()), name, value))
+    said = list(refused(capsys, (reports, [str(folder)]), (replay, [str(folder)])))
+    assert all(str(folder) in line for line in said)
+    assert name in said[0] or str(value).strip("[]'") in said[0] or "nested" in said[0]
+    view = Folder(folder).view()
+    json.loads(html.state(view, ""))
+    if view.info is None:
+        assert any(str(file) in problem for problem in view.problems)
+        assert list(refused(capsys, (study, [*AGAIN, str(folder)])))
+
+
+@pytest.mark.parametrize(
+    "content", [*FILES.values(), *(json.dumps({"at": value}).encode() for value in (*WRONG["text"], "", "yesterday"))]
+)
+def test_a_look_that_is_none_is_refused(folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "looks" / "0123456789abcdef.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    commands = [(reports, [str(folder)]), (reports, [str(folder), "--check"])]
+    assert all(f"{path} is not a look" in said for said in refused(capsys, *commands))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_study_file_that_is_none_is_refused(file: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = file.parent
+    file.write_bytes(FILES[name])
+    commands = [(reports, [str(folder)]), (replay, [str(folder)]), (study, [*AGAIN, str(folder)])]
+    commands.append((reports, [str(folder), "--check"]))
+    commands.append((study, [*AGAIN[:4], "--search", "optuna", "--dry-run", "--learn-from", str(folder)]))
+    assert all(str(file) in said for said in refused(capsys, *commands))
+    assert Folder(folder).view().problems
+
+
+def test_wrong_records_are_set_aside_named_and_run_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every one of them at once, as records of one study: each reader counts the right ones only."""
+    ledger = Ledger(folder / LEDGER)
+    first, *right = ledger.read()
+    whole = json.loads(ledger.path(first.recipe_hash, first.seed).read_text())
+    ledger.path(first.recipe_hash, first.seed).unlink()
+    wrong: dict[str, str] = {}
+    broken = [(f"{name} {value!r:.40}", put(whole, name, value)) for name, value in RECORDS]
+    for number, (what, content) in enumerate([*broken, *FILES.items()]):
+        seed = 100 + number
+        if what.partition(" ")[0] != "seed":
+            content = content.replace(b'"seed": 0', f'"seed": {seed}'.encode())
+        path = ledger.path(first.recipe_hash, seed)
+        path.write_bytes(content)
+        wrong[path.name] = what
+    for number, key in enumerate(("recipe", "recipe_hash", "seed", *(n for n, k in keys().items() if not k.since))):
+        seed = 1000 + number
+        less = json.loads(json.dumps(whole)) | {"seed": seed}
+        (less if key in less else less["recipe"]).pop(key)
+        path = ledger.path(first.recipe_hash, seed)
+        path.write_text(json.dumps(less))
+        wrong[path.name] = f"without {key}"
+    assert len(wrong) >= 140
+    found, aside = Ledger(folder / LEDGER).sift()
+    assert found == right, [record.key for record in found if record not in right]
+    assert aside.keys() == wrong.keys(), [wrong[name] for name in wrong.keys() - aside.keys()]
+    assert all(why.isprintable() and len(why) < 1100 for why in aside.values())
+    # the report, and what is computed of it
+    results = Results.load(folder)
+    assert results.records == right
+    assert reports([str(folder)]) == 0
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert f"**Set aside: {len(wrong)} records**" in text
+    assert "the study's own command runs these trials again" in text
+    # the live page
+    view = Folder(folder).view()
+    assert view.set_aside.keys() == wrong.keys()
+    assert view.finished == len(right)
+    html.page(view, "")
+    # a replay
+    capsys.readouterr()
+    assert answer_user_errors(lambda: replay([str(folder), "--repeats", "1", "--trials", "1", "--processes", "1"])) in (
+        0,
+        2,
+    )
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_continuing_study_names_a_wrong_record_and_runs_its_trial(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from search_spaces import spaces
+
+    label, row = next((row.label, row) for row in spaces()[SPACE].rows if row.needs is None)
+    info = StudyInfo.load(folder)
+    path = Ledger(folder / LEDGER).path(info.row_hashes[label] or "", 0)
+    arguments = [*AGAIN, str(folder), "--only", label]
+    assert study(arguments) == 0
+    before = capsys.readouterr().out
+    assert "set aside" not in before
+    path.write_bytes(path.read_bytes()[:-100])
+    assert study(arguments) == 0
+    out = capsys.readouterr().out
+    assert f"warning: {path} is set aside, and its trial counts as not done: is not a record" in out
+    assert (before.count("  done"), out.count("  done")) == (1, 0)
+    assert out.count("to run") == before.count("to run") + 1
+    assert Recipe.from_flat(info.base).override(row.overrides).hash in out
+
+
+def test_the_list_of_spaces_reads_no_results(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "study.json").write_bytes(FILES["deep"])
+    monkeypatch.chdir(folder)
+    assert list_spaces() == 0

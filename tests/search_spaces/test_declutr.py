@@ -1,0 +1,286 @@
+"""DeCLUTR's spaces against the paper's text: figures, averages, differences, printed best figures, and recipes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from search_spaces import Row, Space, spaces
+from search_spaces.averages import AVERAGES
+from trainables.senteval.tasks import GROUPS
+
+SPACES = {name: space for name, space in spaces().items() if name.startswith("declutr_")}
+MAIN, POOLING = SPACES["declutr_main"], SPACES["declutr_pooling"]
+GRIDS = {name: space for name, space in SPACES.items() if space.figures}
+PAPER = Path(__file__).resolve().parents[3] / "shared/papers/giorgi2020_declutr.txt"
+
+needs_paper = pytest.mark.skipif(not PAPER.is_file(), reason="the paper's text is not beside this checkout")
+
+# The figures printed in bold that are not the best of their column: (table, row, column) and the better row.
+WRONG_BOLD = {("S4", "DeCLUTR-base", "CoordInv"): "Transformer-base"}
+
+
+def printed(number: str) -> list[list[str]]:
+    """The lines of a table in the paper's text: the row's name, then its cells."""
+    text = PAPER.read_text(encoding="utf-8")
+    block = re.search(rf"^Table {number}: .*\n\n((?:\|.*\n)+)", text, re.M)
+    assert block
+    lines = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in block[1].splitlines()]
+    return [[line[0].removesuffix(" (ours)"), *line[1:]] for line in lines if numbers(line[1:])]
+
+
+def numbers(cells: list[str]) -> list[float]:
+    """Every number of some cells; 73.39/81.45 and 76.80 (76.33) are two."""
+    return [float(number) for cell in cells for number in re.findall(r"-?\d+\.\d+", cell)]
+
+
+def bold(cells: list[str]) -> list[bool]:
+    return ["<b>" in cell for cell in cells for _ in re.findall(r"-?\d+\.\d+", cell)]
+
+
+@needs_paper
+@pytest.mark.parametrize(
+    ("number", "left", "right"), [("1", 3, 1), ("S1", 3, 0), ("S3", 1, 0), ("S4", 1, 0), ("S5", 3, 1), ("S6", 3, 1)]
+)
+def test_figures_are_the_papers(number: str, left: int, right: int):
+    """Every figure stands in the paper's table of that number, under the row's printed name, and none is left out.
+
+    `left` are the columns before the figures (name, parameters, dimension), `right` those after (the difference).
+    """
+    space = next(space for space in (MAIN, POOLING) if number in [table.number for table in space.tables])
+    found: dict[str, list[float]] = {}
+    seen: dict[str, int] = {}
+    for line in printed(number):
+        name = line[0]
+        if number == "S5":  # the same names twice, before and after
+            seen[name] = seen.get(name, 0) + 1
+            name += {1: ", before", 2: ", after"}[seen[name]]
+        found.setdefault(name, []).extend(numbers(line[left : len(line) - right]))
+    table = space.table(number)
+    ours = {
+        name: list(space.row(label).published[number].values())
+        for name, label in table.rows
+        if number in space.row(label).published
+    }
+    assert ours == found
+    for name, label in table.rows:
+        if name in ours:
+            assert list(space.row(label).published[number]) == [column.name for column in table.columns]
+
+
+@needs_paper
+@pytest.mark.parametrize("number", ["1", "S1", "S5"])
+def test_printed_sizes(number: str):
+    space = MAIN if number == "1" else POOLING
+    table = space.table(number)
+    lines = printed(number)
+    if number == "S5":
+        lines = [[f"{line[0]}, before", *line[1:]] for line in lines[:4]]  # BERT-large: 340M after, an oddity
+    for name, parameters, dim, *_ in lines:
+        note = space.row(dict(table.rows)[name]).note
+        assert note.endswith(f"{dim} dimensions as printed")
+        assert (f"{parameters} parameters" in note) == (parameters != "–")
+
+
+@needs_paper
+@pytest.mark.parametrize("number", ["1", "S1", "S3", "S4"])
+def test_bold_figures_are_the_best_but_for_the_papers_slip(number: str):
+    space = MAIN if number != "S1" else POOLING
+    table = space.table(number)
+    marked = set()
+    done: dict[str, int] = {}
+    for line in printed(number):
+        cells = line[1:]
+        start = done.get(line[0], 0)
+        columns = [column.name for column in table.columns][start : start + len(numbers(cells))]
+        done[line[0]] = start + len(numbers(cells))
+        marked |= {(number, line[0], column) for column, mark in zip(columns, bold(cells), strict=False) if mark}
+    best = set()
+    for column in table.columns:
+        figures = {label: space.published(number, label, column.name) for _, label in table.rows}
+        top = max(value for value in figures.values() if value is not None)
+        best |= {(number, label, column.name) for label, value in figures.items() if value == top}
+    wrong = {key for key in WRONG_BOLD if key[0] == number}
+    assert marked - best == wrong
+    assert best - marked == {(n, WRONG_BOLD[n, row, column], column) for n, row, column in wrong}
+
+
+@pytest.mark.parametrize("row", MAIN.rows, ids=lambda row: row.label)
+def test_table_1_is_the_average_of_tables_s3_and_s4(row: Row):
+    """With the paper's own rule for MRPC. No slip among them: the total was taken before rounding."""
+    downstream, probing = dict(row.published["S3"]), row.published["S4"]
+    downstream["MRPC"] = (downstream.pop("MRPC accuracy") + downstream.pop("MRPC F1")) / 2
+    halves = [sum(figures.values()) / len(figures) for figures in (downstream, probing)]
+    assert (len(downstream), len(probing)) == (18, 10)
+    assert halves == pytest.approx([row.published["1"][name] for name in ("Downstream", "Probing")], abs=0.00501)
+    assert sum(halves) / 2 == pytest.approx(row.published["1"]["Avg."], abs=0.0101)
+
+
+@pytest.mark.parametrize("number", ["S1", "S5"])
+def test_averages_of_development_scores(number: str):
+    for row in POOLING.rows:
+        figures = row.published.get(number)
+        if figures:
+            mean = (figures["Downstream"] + figures["Probing"]) / 2
+            assert mean == pytest.approx(figures["Avg."], abs=0.00501)
+
+
+def test_the_same_model_has_the_same_figures():
+    for label in ("BERT-base-mean", "RoBERTa-base-mean"):
+        published = POOLING.row(label).published
+        assert published["S1"] == published["S5"]
+    fine_tuned = POOLING.published("S5", "roberta-base-nli-mean-tokens", "Downstream")
+    assert MAIN.published("S6", "Sentence Transformers", "Downstream") == fine_tuned
+
+
+@needs_paper
+def test_printed_differences():
+    """The last columns of Tables 1, S5 and S6, within a rounding."""
+    ours = MAIN.row("DeCLUTR-base").published
+    for name, *cells in printed("1"):
+        if name != "DeCLUTR-base":
+            gap = MAIN.row(name).published["1"]["Avg."] - ours["1"]["Avg."]
+            assert gap == pytest.approx(numbers(cells)[-1], abs=0.0101)
+    for name, *cells in printed("S6"):
+        if name != "DeCLUTR-base":
+            gaps = [MAIN.row(name).published["S6"][column] - figure for column, figure in ours["S6"].items()]
+            assert gaps == pytest.approx(numbers(cells)[-2:], abs=0.00501)
+    for name, *cells in printed("S5")[4:]:
+        before = POOLING.published("S5", f"{name}-mean", "Probing")
+        after = POOLING.published("S5", f"{name.lower()}-nli-mean-tokens", "Probing")
+        assert before - after == pytest.approx(numbers(cells)[-1], abs=0.00501)
+
+
+def test_snli_behind_table_s6_is_near_the_test_figure():
+    """18 averages less 17 averages without SNLI is SNLI itself: so Table S6 does leave out SNLI, and nothing else."""
+    for row in MAIN.rows:
+        if "S6" in row.published:
+            whole, without = row.published["S6"].values()
+            assert 18 * whole - 17 * without == pytest.approx(row.published["S3"]["SNLI"], abs=0.9)
+
+
+def test_the_base_is_the_papers_recipe():
+    for space in SPACES.values():
+        base = space.base
+        assert (base.encoder.name, base.encoder.max_length, base.pooling.mode) == ("distilroberta-base", 512, "mean")
+        assert (base.corpus.layout, base.corpus.documents) == ("spans", "Skylion007/openwebtext")
+        spans = base.spans
+        assert (spans.anchors, spans.positives, spans.shortest, spans.longest) == (2, 2, 32, 512)
+        assert (base.objective.name, base.objective.temperature, base.objective.mlm) == ("ntxent", 0.05, 1.0)
+        optimisation = base.optimisation
+        assert (optimisation.learning_rate, optimisation.weight_decay, optimisation.clip_norm) == (5e-5, 0.1, 1.0)
+        assert (optimisation.schedule, optimisation.warmup) == ("linear", 0.1)
+        assert (optimisation.batch_size, optimisation.epochs, optimisation.max_steps) == (16, 1, None)
+        assert (base.evaluation.tasks, base.evaluation.protocol) == (("all",), "full")
+
+
+def test_laptop_documents_are_long_enough():
+    """The scenes' documents have 190 words or more."""
+    for space in SPACES.values():
+        for row in space.rows:
+            spans = space.base.override({**space.laptop, **row.overrides}).spans
+            assert 2 * spans.anchors * spans.longest <= 190
+
+
+def test_tables_s3_and_s4_have_all_28_tasks():
+    tasks = {column.score[0] for number in ("S3", "S4") for column in MAIN.table(number).columns if column.score}
+    assert tasks == set(GROUPS["all"])
+    parts = {average.name: average.cells for average in AVERAGES.values()}
+    for number, name in (("S3", "declutr_downstream"), ("S4", "declutr_probing")):
+        shown = {column.score for column in MAIN.table(number).columns}
+        assert shown == {(task, score) for task, scores in parts[name] for score in scores}
+
+
+def test_development_averages_look_at_no_test_score_but_the_sts_tasks():
+    parts = {average.name: average.cells for average in AVERAGES.values()}
+    names = [name for name in parts if name.startswith("development_declutr") and parts[name]]
+    assert len(names) == 3
+    for name in names:
+        for task, scores in parts[name]:
+            assert (task in GROUPS["sts"]) is not all(score.startswith("dev_") for score in scores)
+    downstream, without = (
+        {task for task, _ in parts[f"development_declutr_{n}"]} for n in ("downstream", "without_snli")
+    )
+    assert downstream - without == {"SNLI"}
+    assert downstream == set(GROUPS["downstream"])
+
+
+def test_the_sampling_grid_is_the_captions():
+    """12 permutations for DeCLUTR-small, 8 for DeCLUTR-base, where P = 4 did not fit; each with three strategies."""
+    space = SPACES["declutr_sampling"]
+    keys = ("spans.anchors", "spans.positives", "objective.temperature", "spans.strategy")
+    found = {None: set(), "roberta-base": set()}
+    for row in space.rows:
+        found[row.overrides.get("encoder.name")].add(tuple(row.overrides[key] for key in keys))
+    strategies = ("default", "adjacent", "subsuming")
+    assert found[None] == set(itertools.product((1, 2), (1, 2, 4), (5e-4, 5e-2), strategies))
+    assert found["roberta-base"] == set(itertools.product((1, 2), (1, 2), (5e-4, 5e-2), strategies))
+
+
+@pytest.mark.parametrize("space", GRIDS.values(), ids=list(GRIDS))
+class TestGrids:
+    def test_labels_say_what_the_recipe_does(self, space: Space):
+        for row in space.rows:
+            recipe, said = space.base.override(row.overrides), 0
+            for pattern, value in (
+                (r"A=(\d)", recipe.spans.anchors),
+                (r"P=(\d)", recipe.spans.positives),
+                (r"tau=([\de-]+)", recipe.objective.temperature),
+                (r"queue=(\d+)", recipe.objective.bank),
+                (r"linear (\d+)", recipe.head.dim),
+                (r" (\d+)%", round(100 * recipe.corpus.share)),
+            ):
+                found = re.search(pattern, row.label)
+                assert found is None or float(found[1]) == value
+                said += found is not None
+            assert said == len(re.findall(r"\d+(?:e-\d)?", row.label))  # no number of a label was left out
+            assert row.label.startswith("base ") == (recipe.encoder.name == "roberta-base")
+            if "contrastive" in row.label:
+                assert (recipe.objective.name, recipe.objective.mlm) == ("ntxent", 0.0)
+            if "MLM" in row.label:
+                assert (recipe.objective.name, recipe.objective.mlm) == ("mlm", 1.0)
+
+    def test_the_default_model_alone_is_published(self, space: Space):
+        """Its recipe is the paper's, and so is its figure in Table S6."""
+        main, table = MAIN, space.tables[0].number
+        trained = {main.base.override(main.row(label).overrides): label for label in ("DeCLUTR-small", "DeCLUTR-base")}
+        for row in space.rows:
+            label = trained.get(space.base.override(row.overrides))
+            figure = {table: {"Downstream": main.published("S6", label, "Downstream")}} if label else {}
+            assert row.published == figure
+        assert any(row.published for row in space.rows)
+
+    def test_every_table_is_drawn(self, space: Space):
+        assert {figure.table for figure in space.figures} == {table.number for table in space.tables}
+
+    def test_claims_are_held_against_the_average_and_its_parts(self, space: Space):
+        by_table = {table.number: [c for c in space.claims if c.table == table.number] for table in space.tables}
+        compared = [[claim.comparisons for claim in claims] for claims in by_table.values()]
+        assert compared[0]
+        assert compared[0] == compared[1] == compared[2]
+
+
+@needs_paper
+@pytest.mark.parametrize(
+    "words",
+    [
+        "number of anchors $A = \\{1, 2\\}$ , number of positives $P = \\{1, 2, 4\\}$ ,",
+        "$P = 4$ is omitted for DeCLUTR-base",
+        "sampling multiple anchors per document has a large positive impact",
+        "outperforms a strategy which only allows adjacent *or* subsuming views",
+        "improves performance over training with either objective alone",
+        "40% of the train set",
+        "monotonic improvement as the train set size is increased",
+        "marginally improves performance at every projection dimensionality we tested (up to +0.16%)",
+        "only when the output dimensionality is set to 128",
+        "queue sizes up to 512",
+        "a queue of any size performs worse than using no queue at all",
+        "reduces average probing task performance by at least 6%",
+        "performs only $\\sim 1\\%$ worse than Google’s USE",
+    ],
+)
+def test_claims_are_the_papers_words(words: str):
+    assert words in re.sub(r"\s+", " ", PAPER.read_text(encoding="utf-8"))

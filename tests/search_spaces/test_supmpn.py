@@ -1,0 +1,112 @@
+"""The SupMPN spaces hold what Dehghan and Amasyali 2022 print, and the ablations read as their labels say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from search_spaces import Space, spaces
+from search_spaces.dehghan2022 import tables
+from search_spaces.dehghan2022.rows import BASE, BASELINE, LARGE
+
+SPACES = spaces()
+MAIN, AUGMENTATION, OBJECTIVES, GRID = (
+    SPACES[f"supmpn_{name}"] for name in ("main", "augmentation", "objectives", "positives_negatives")
+)
+STS, TRANSFER = (*tables.STS, "Avg."), (*tables.TRANSFER, "Avg.")
+PAPER = Path(__file__).resolve().parents[3] / "shared/papers/dehghan2022_supmpn.txt"
+
+
+@pytest.fixture(scope="module")
+def printed() -> list[tuple[str, ...]]:
+    """The lines of the tables without bold face, subscripts and the marks of their sources."""
+    if not PAPER.is_file():
+        pytest.skip("the paper's text is not beside this checkout")
+    text = PAPER.read_text(encoding="utf-8")
+    text = re.sub(r" ?<sub>| -(?=\S)", "-", re.sub(r"<sup>.*?</sup>|</sub>|</?b>", "", text))
+    return [tuple(cell.strip(" †‡♠♣★♦♥◇∞") for cell in line.split("\t")) for line in text.splitlines() if "\t" in line]
+
+
+@pytest.mark.parametrize(
+    ("space", "number", "columns", "rows"),
+    [(MAIN, "2", STS, 28), (MAIN, "3", TRANSFER, 16), (AUGMENTATION, "A1", STS, 4)],
+)
+def test_tables(printed: list[tuple[str, ...]], space: Space, number: str, columns: tuple[str, ...], rows: int) -> None:
+    table = space.table(number)
+    assert len(table.rows) == rows
+    assert ("Model", *columns) in printed
+    assert tuple(column.name for column in table.columns) == columns
+    for name, label in table.rows:
+        figures = [f"{space.published(number, label, column):.2f}" for column in columns]
+        assert (name.removesuffix(" (supervised)"), *figures) in printed
+
+
+def test_no_line_of_tables_2_and_3_is_left_out(printed: list[tuple[str, ...]]) -> None:
+    """Lines of eight figures: 28 in Table 2, 16 in Table 3, 4 in Table A1."""
+    lines = [line for line in printed if len(line) == 9 and all(re.fullmatch(r"\d\d\.\d\d", cell) for cell in line[1:])]
+    assert len(lines) == 28 + 16 + 4
+
+
+def test_premise_counts_are_table_1s(printed: list[tuple[str, ...]]) -> None:
+    counts = {name: [c for c in MAIN.premise_counts if c.name == name] for name in ("SNLI", "MNLI")}
+    for name, cells in counts.items():
+        figures = [f"{cell.published:,}" if cell.published > 9999 else str(cell.published) for cell in cells]
+        assert (name, *figures) in printed
+    assert [(c.entailments, c.contradictions) for c in counts["SNLI"]] == [
+        ((1, 1),) * 2,
+        ((2, 4),) * 2,
+        ((5, None),) * 2,
+    ]
+    assert [(c.entailments, c.contradictions) for c in counts["MNLI"]] == [((n, n),) * 2 for n in (1, 2, 3)]
+    assert all(any(c.source in part for part in MAIN.base.corpus.nli.split(",")) for c in MAIN.premise_counts)
+
+
+def test_the_base_is_the_papers_recipe() -> None:
+    for space in (SPACES[name] for name in SPACES if name.startswith("supmpn_")):
+        base = space.base
+        assert (base.encoder.name, base.encoder.max_length) == ("bert-base-uncased", 150)
+        assert (base.pooling.mode, base.corpus.layout) == ("first_last_mean", "groups")
+        objective, optimisation = base.objective, base.optimisation
+        assert (objective.name, objective.temperature) == ("supmpn", 0.05)
+        assert (objective.positives, objective.negatives) == (5, 5)
+        assert (optimisation.batch_size, optimisation.epochs, optimisation.learning_rate) == (256, 3, 5e-5)
+        assert (optimisation.warmup, optimisation.schedule) == (0.0, "linear")
+    large = MAIN.base.override(MAIN.row(LARGE).overrides)
+    assert (large.encoder.name, large.optimisation.batch_size) == ("bert-large-uncased", 200)
+    assert MAIN.base.evaluation.heat_map == "topics"
+
+
+def test_other_peoples_models_are_only_evaluated() -> None:
+    trained = [row.label for row in MAIN.rows if MAIN.base.override(row.overrides).optimisation.epochs]
+    assert trained == [BASE, LARGE]
+    assert MAIN.row(BASELINE).overrides["encoder.name"] == "sentence-transformers/bert-base-nli-mean-tokens"
+    assert MAIN.row("BERT-base-whitening-NLI").needs is None  # needs no checkpoint but the base's
+
+
+def test_the_none_option_and_the_batch_of_256_are_the_model_of_table_2() -> None:
+    model = MAIN.row(BASE).published
+    assert AUGMENTATION.row(f"{BASE}-None").published["A1"] == model["2"]
+    assert SPACES["supmpn_batch_size"].row("batch 256").published == model
+    assert OBJECTIVES.row("SupMPN, P 5, Q 5").published == model
+    assert GRID.row("P 5, Q 5").published == model
+
+
+def test_objectives_read_as_their_labels_say() -> None:
+    for row in OBJECTIVES.rows:
+        recipe = OBJECTIVES.base.override(row.overrides)
+        numbers = {key: int(value) for key, value in re.findall(r"\b([PQ]) (\d)", row.label)}
+        if recipe.optimisation.epochs:
+            layout = {"ce": "rows", "scl": "rows"}.get(recipe.objective.name, "groups")
+            assert recipe.corpus.layout == ("sentences" if "unsupervised" in row.label else layout)
+            assert (recipe.objective.positives, recipe.objective.negatives) == (numbers.get("P"), numbers.get("Q"))
+        assert recipe.objective.mlm == (0.1 if "MLM" in row.label else 0.0)
+        assert recipe.objective.fidelity == ("released" if "released" in row.label else "paper")
+    names = {OBJECTIVES.base.override(row.overrides).objective.name for row in OBJECTIVES.rows}
+    assert names >= {"ce", "scl", "ntxent", "mnrl", "simcse", "supcon", "supmpn", "triplet", "batch_all", "batch_hard"}
+
+
+def test_the_grid_of_positives_and_negatives_is_whole() -> None:
+    pairs = [(row.overrides["objective.positives"], row.overrides["objective.negatives"]) for row in GRID.rows]
+    assert pairs == [(p, q) for p in range(1, 6) for q in range(1, 6)]

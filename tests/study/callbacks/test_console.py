@@ -1,0 +1,425 @@
+"""What a person sees of each trial, and of those that run."""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import Record
+from search_spaces import load_space
+from search_spaces.goals import SELECTION, searched
+from study.callbacks import console
+from study.callbacks.console import Console, clock_time, describe, legend, passed, rate
+from study.search.budget import Budget
+from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate, spec_of
+
+SHOWN = load_space("scl_ablation").shown
+
+
+class Terminal(io.StringIO):
+    """A terminal's screen, as far as the console uses one: it draws lines, goes up, and erases lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raw = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.raw += text
+        return len(text)
+
+    def screen(self) -> list[str]:
+        """The lines that a person sees now, with those that have scrolled away."""
+        lines, row, column = [""], 0, 0
+        rest = self.raw
+        while rest:
+            if rest.startswith("\x1b["):
+                end = next(at for at, sign in enumerate(rest[2:], 2) if sign.isalpha())
+                code, rest = rest[2 : end + 1], rest[end + 1 :]
+                if code.endswith("A"):
+                    row -= int(code[:-1] or 1)
+                elif code == "2K":
+                    lines[row] = ""
+                else:
+                    assert code in ("?25l", "?25h"), code  # the cursor is hidden or shown
+                continue
+            sign, rest = rest[0], rest[1:]
+            if sign == "\n":
+                row, column = row + 1, 0
+                lines += [""] * (row + 1 - len(lines))
+            elif sign == "\r":
+                column = 0
+            else:
+                lines[row] = lines[row][:column].ljust(column) + sign + lines[row][column + 1 :]
+                column += 1
+        return lines
+
+
+Begin = Callable[..., tuple[Study, Console]]
+
+
+@pytest.fixture
+def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
+    def make(
+        rows: int = 4,
+        at_once: int = 2,
+        name: Callable[[int], str] = "row {}".format,
+        screen: Terminal | None = None,
+    ) -> tuple[Study, Console]:
+        if screen is not None:
+            monkeypatch.setattr(sys, "stdout", screen)
+        study = Study(tmp_path, monkeypatch, planned(rows, name=name), at_once)
+        return study, Console(study.outlook)
+
+    return make
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "30")
+    return Terminal()
+
+
+def test_a_line_has_the_spaces_averages_whose_scores_are_there() -> None:
+    record = Record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
+    assert describe(record, (SELECTION,), SHOWN) == "dev 65.00  STS 50.00  took 24 s"
+    assert describe(Record({}, "a", 0), (SELECTION,), SHOWN) == "dev —"
+    stopped = Record({}, "a", 0, status="pruned", training={"stopped": "diverged: nan"})
+    assert describe(stopped, (SELECTION,), SHOWN) == "diverged: nan"
+
+
+def test_a_line_has_every_goal_that_is_looked_for() -> None:
+    record = Record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
+    goals = searched(("sts", "seconds"))
+    assert describe(record, goals, ()) == "sts 60.00  seconds 24.30  took 24 s"
+    assert legend(goals, ()) == (
+        "sts: a development score that searches look at, in %, higher is better; "
+        "seconds: a cost that searches look at, in s, lower is better"
+    )
+
+
+def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+    study, shown = begin(rows=3, at_once=1)
+    (first,) = study.start(shown)
+    study.now += 60
+    study.finish(shown, first, record_of(first, 40, 20))
+    (second,) = study.start(shown)
+    study.now += 1
+    study.fail(shown, second, "no such file")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "dev: the development score that searches look at, in %, higher is better; "
+        "STS, transfer: averages of test scores",
+        "[1/3] row 0 seed 0  dev 65.00  STS 50.00  took 60 s  (after 60 s, about 2 min left)",
+        "[2/3] row 1 seed 0  FAILED: no such file  (after 61 s, about 2 min left)",
+    ]
+    assert shown.failed_now == 1
+
+
+class TestPlainLines:
+    def test_what_runs_is_said_soon_and_then_at_growing_intervals(
+        self, begin: Begin, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        study, shown = begin(rows=4)
+        told: list[tuple[float, str]] = []
+        running = simulate(study, shown, Machine(2), lambda trial: 200.0, lambda trial: 100.0, every=0.25)
+        for at in running:
+            told += [(at, line) for line in capsys.readouterr().out.splitlines()]
+        status = [(at, line) for at, line in told if "running" in line or "start" in line]
+        assert status[0] == (8.0, "[0/4] starting the first trials (8 s so far)")
+        at, line = status[1]
+        assert at == 20  # the first trial began after 12 seconds
+        assert line.startswith("[0/4] 2 running, ")
+        assert re.search(r"about 13 min left \(rough guess, until .*\), [\d.]+ trials an hour; now: ", line)
+        assert line.endswith("; now: row 0 seed 0 step 4/100, loss 3.7043; row 1 seed 0 step 2/100, loss 3.8462")
+        assert [at - 12 for at, _ in status[1:6]] == [8, 20, 40, 60, 120]
+        assert "row 0 seed 0 step 100/100, loss 2.0366, scoring" in status[7][1]
+        assert len(told) < 20
+
+    def test_of_many_a_few_are_named(self, begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+        study, shown = begin(rows=12, at_once=10)
+        for _ in range(10):
+            study.start(shown)
+        study.now += 8
+        shown.tick()
+        (line,) = capsys.readouterr().out.splitlines()
+        assert line.endswith("; now: row 0 seed 0 starting; row 1 seed 0 starting; row 2 seed 0 starting; and 7 more")
+
+    def test_a_silent_time_is_not_made_up_for(self, begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+        study, shown = begin()
+        study.start(shown)
+        study.now += 3600
+        for _ in range(10):
+            shown.tick()
+        assert len(capsys.readouterr().out.splitlines()) == 1
+
+    def test_no_code_of_a_label_reaches_the_log(self, begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+        study, shown = begin(name=lambda row: f"\x1b[2J\nrow\u202e {row}")
+        (trial,) = study.start(shown)
+        study.now += 8
+        shown.tick()
+        study.fail(shown, trial, "two\nlines\x07")
+        out = capsys.readouterr().out
+        assert "\\x1b[2J\\nrow\\u202e 0 seed 0 starting" in out
+        assert "FAILED: two\\nlines\\x07" in out
+        assert all(sign.isprintable() or sign == "\n" for sign in out)
+        assert len(out.splitlines()) == 3
+
+
+class TestTerminal:
+    def test_what_runs_is_drawn_in_place_below_what_ended(self, begin: Begin, terminal: Terminal) -> None:
+        study, shown = begin(rows=4, screen=terminal)
+        seen = []
+        for _ in simulate(study, shown, Machine(2, start=0), lambda t: 20.0, lambda t: 10.0, every=0.5):
+            seen.append(terminal.screen())
+        shown.close()
+        assert "2 running" in seen[0][-1]
+        early = next(screen for screen in seen if "step  50/100" in "".join(screen))
+        assert [line[:48] for line in early[:2]] == [
+            "  row 0 seed 0  step  50/100  loss 2.2707",
+            "  row 1 seed 0  step  50/100  loss 2.2707",
+        ]
+        assert early[2].startswith("[0/4] 2 running, about 70 s left (rough guess, until ")
+        assert early[2].endswith("), 3.0 trials a minute")
+        assert len(early) == 3
+        scoring = next(screen for screen in seen if "scoring" in "".join(screen))
+        assert scoring[0] == "  row 0 seed 0  step 100/100  loss 2.0366  scoring"
+        ended = "\n".join(terminal.screen()).rstrip().splitlines()
+        assert [line[:12] for line in ended[:-1]] == ["dev: the dev", *[f"[{n}/4] row {n - 1} " for n in (1, 2, 3, 4)]]
+        assert "left" in ended[3]
+        assert "left" not in ended[4]
+        assert ended[-1] == "4 trials done in 61 s, none failed"
+        assert terminal.raw.count("\x1b[?25l") == terminal.raw.count("\x1b[?25h") == 1
+
+    def test_it_is_drawn_at_most_twice_a_second(self, begin: Begin, terminal: Terminal) -> None:
+        study, shown = begin(screen=terminal)
+        study.start(shown)
+        for _ in range(100):
+            study.now += 0.1
+            shown.tick()
+        assert terminal.raw.count("1 running") <= 20
+
+    def test_it_is_short_narrow_and_clean(
+        self, begin: Begin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "44")
+        study, shown = begin(
+            rows=40, at_once=30, name=lambda row: f"row \x1b[31m{row} with a very long label 語語語", screen=terminal
+        )
+        for _ in range(20):
+            (trial,) = study.start(shown)
+            shown.step(spec_of(trial), 1, 1000, {"loss": 1.0})
+        study.now += 1
+        shown.tick()
+        lines = terminal.screen()
+        assert len(lines) == console.DRAWN + 2
+        assert lines[0] == "  row \\x1b[31… seed 0  step     1/1,000  lo…"
+        assert lines[-2] == "  and 12 more"
+        assert max(map(len, lines)) <= 44
+
+    def test_a_low_terminal_keeps_the_summary(
+        self, begin: Begin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("LINES", "6")
+        study, shown = begin(rows=40, at_once=30, screen=terminal)
+        study.start(shown, members=20)
+        study.now += 1
+        shown.tick()
+        assert [line.strip()[:11] for line in terminal.screen()] == [
+            *(f"row {row}  seed" for row in (0, 1, 2)),
+            "and 17 more",
+            "[ 0/40] 20 ",
+        ]
+
+    def test_other_words_appear_above_the_block(self, begin: Begin, terminal: Terminal) -> None:
+        study, shown = begin(screen=terminal)
+        study.start(shown)
+        shown.tick()
+        print("warning: [bold]something[/bold]")
+        study.now += 1
+        shown.tick()
+        assert terminal.screen()[0] == "warning: [bold]something[/bold]"
+        assert len(terminal.screen()) == 3
+        shown.close()
+        assert sys.stdout is terminal
+
+    def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
+        self, begin: Begin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TERM", "dumb")
+        study, shown = begin(screen=terminal)
+        study.start(shown)
+        study.now += 8
+        shown.tick()
+        shown.close()
+        assert terminal.raw == "[0/4] 1 running (8 s so far); now: row 0 seed 0 starting\n"
+
+
+DRAWS_TWICE = """
+import sys
+from pathlib import Path
+import pytest
+from study.callbacks.console import Console
+from tests.simulated_study import Study, planned
+
+study = Study(Path(sys.argv[1]), pytest.MonkeyPatch(), planned(9, name="a row with quite a long label {}".format), 9)
+shown = Console(study.outlook)
+study.start(shown, members=9)
+for _ in range(2):
+    study.now += 1
+    shown.tick()
+    sys.stdin.readline()
+shown.close()
+"""
+
+
+def test_a_real_terminal_that_gets_narrower(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    resize(slave, 90)
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    child = subprocess.Popen(
+        [sys.executable, "-c", DRAWS_TWICE, str(tmp_path)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**environment, "TERM": "xterm"},
+    )
+    try:
+        wide = read_until(master, "1 s so far")
+        resize(slave, 40)
+        os.write(master, b"\n")
+        narrow = read_until(master, "2 s so far")
+        os.write(master, b"\n")
+        assert child.wait(timeout=60) == 0
+    finally:
+        child.kill()
+        os.close(slave)
+        os.close(master)
+    assert "  a row with quite a long label 0 seed 0  starting\n" in wide
+    assert "  a row with … seed 0  starting\n" in narrow
+
+
+def resize(terminal: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+
+
+def read_until(terminal: int, words: str) -> str:
+    """What a program writes until then; the test hangs where it never does."""
+    found = b""
+    while words.encode() not in found:
+        found += os.read(terminal, 65536)
+    return found.decode().replace("\r\n", "\n")
+
+
+def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+    study, shown = begin()
+    (trial,) = study.start(shown)
+    shown.step(spec_of(trial), 50, 100, {"loss": 2.5})
+    shown.started([spec_of(trial)])
+    study.now += 8
+    shown.tick()
+    assert capsys.readouterr().out.endswith("1 running (8 s so far); now: row 0 seed 0 starting, again (2)\n")
+    shown.step(spec_of(trial), 10, 100, {"loss": 2.5})
+    shown.rung(spec_of(trial), 1, {"sts": 61.234, "transfer": 80.0})
+    study.now += 12
+    shown.tick()
+    assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
+
+
+def test_trials_that_no_limit_has_room_for_are_said_and_not_waited_for(
+    begin: Begin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, shown = begin()
+    study.budget = Budget({"worker_hours": 75 / 3600})
+    (first,) = study.start(shown)
+    study.now += 30
+    study.finish(shown, first, record_of(first, 20, 10))
+    study.start(shown)
+    capsys.readouterr()
+    study.now += 10
+    shown.tick()
+    assert "[1/4] 1 running, 2 beyond the limits, about 20 s left (until" in capsys.readouterr().out
+
+
+def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(
+    begin: Begin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where its machine is gone that may take hours, and nobody knows how many."""
+    study, shown = begin()
+    (trial,) = study.start(shown)
+    shown.step(spec_of(trial), 50, 100, {"loss": 2.5})
+    shown.interrupted([spec_of(trial)])
+    shown.step(spec_of(trial), 51, 100, {"loss": 2.5})  # told late
+    study.now += 8
+    shown.tick()
+    said = capsys.readouterr().out
+    assert said == "[0/4] 0 running, 1 waiting for a new crew (1 worker of 1 CPU) (8 s so far)\n"
+    shown.started([spec_of(trial)])
+    shown.step(spec_of(trial), 60, 100, {"loss": 2.5})
+    study.now += 12
+    shown.tick()
+    said = capsys.readouterr().out
+    assert said.startswith("[0/4] 1 running, about ")
+    assert said.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
+    shown.interrupted([spec_of(trial)])
+    study.fail(shown, trial, "it was begun 4 times")
+    capsys.readouterr()
+    study.now += 20
+    shown.tick()
+    assert "waiting" not in capsys.readouterr().out
+
+
+def test_members_of_a_resumed_population_that_were_done_do_not_run(begin: Begin) -> None:
+    study, _ = begin(rows=3)
+    done = study.queue.popleft()
+    study.ledger.write(record_of(done, 1, 1))
+    again = Console(study.outlook)
+    again.started([spec_of(trial) for trial in (done, *study.queue)])
+    assert [run.trial.name for run in again.running.values()] == ["row 1", "row 2"]
+    assert again.total == 2
+
+
+def test_the_end_says_what_is_not_done(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+    study, shown = begin(rows=3, at_once=1)
+    shown.close()
+    assert capsys.readouterr().out == ""  # nothing ended
+    for end in (
+        lambda trial: study.finish(shown, trial, record_of(trial, 1, 1)),
+        lambda trial: study.fail(shown, trial, "no"),
+    ):
+        (trial,) = study.start(shown)
+        study.now += 54
+        end(trial)
+    shown.close()
+    assert capsys.readouterr().out.splitlines()[-1] == "1 of 3 trials done in 1 min 48 s, 1 failed"
+
+
+def test_words_for_rates_and_times() -> None:
+    assert [passed(seconds) for seconds in (40, 99, 108, 3599, 7200)] == [
+        "40 s",
+        "99 s",
+        "1 min 48 s",
+        "59 min 59 s",
+        "2 h 0 min",
+    ]
+    assert rate(4.12) == "4.1 trials a minute"
+    assert rate(0.21) == "12.6 trials an hour"
+    assert clock_time(0) == datetime.datetime.now().strftime("%H:%M")
+    days = datetime.datetime.now() + datetime.timedelta(days=2)
+    assert clock_time(2 * 86400) == days.strftime("%a %d %b %H:%M")

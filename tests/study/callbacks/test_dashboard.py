@@ -1,0 +1,107 @@
+"""What a person reads in optuna-dashboard, opened in a real browser on a study's journal."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import optuna
+import pytest
+
+from reports.ledger import LEDGER, Ledger
+from study.plan import PlannedTrial
+from study.search.journal import JOURNAL
+from study.search.tune_searcher import StudySearcher
+from tests.live_pictures import chromium
+from tests.simulated_study import spec_of
+from tests.watched import outlook, record
+
+dashboard = pytest.importorskip("optuna_dashboard", reason="optuna-dashboard is not installed")
+pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
+if shutil.which("chromium") is None:
+    pytest.skip("there is no chromium on this machine", allow_module_level=True)
+
+WAIT = 20_000
+"""Milliseconds."""
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing."""
+
+
+def search(results: Path, space: str) -> list[PlannedTrial]:
+    """A study whose rows are done, and that runs two recipes of Optuna's. Returns them."""
+    looked = outlook(results, space, "--search", "optuna", "--trials", "2")
+    ledger = Ledger(results / LEDGER)
+    for planned in looked.plan.fixed_trials():
+        ledger.write(record(spec_of(planned)))
+    searcher = StudySearcher(looked.plan, ledger)
+    searcher.task_of = lambda members, together: {"trials": members}
+    for number in range(2):
+        searcher.suggest(f"t{number}")
+    return list(searcher.running.values())
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Any]:
+    with chromium() as browser:
+        yield browser.new_page(viewport={"width": 1400, "height": 900})
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Of the dashboard, on the journal in the folder."""
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(tmp_path / JOURNAL)))
+    with make_server("127.0.0.1", 0, dashboard.wsgi(storage), handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/dashboard/studies/0"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("space", "axes"),
+    [("scl_tau", ["development score"]), ("contrastive_all", ["development sts", "development transfer"])],
+)
+def test_goals_rows_and_recipes_have_names(
+    space: str, axes: list[str], tmp_path: Path, address: str, page: Any
+) -> None:
+    explored = search(tmp_path, space)
+    assert [planned.name for planned in explored] == ["optuna 1", "optuna 2"]
+    page.goto(address)
+    for axis in axes:
+        page.get_by_text(axis).first.wait_for(timeout=WAIT)
+    assert "Objective 0" not in page.inner_text("body")
+    numbers = {trial.user_attrs.get("row") or trial.user_attrs["name"]: trial.number for trial in journal(tmp_path)}
+    assert set(numbers) - {"optuna 1", "optuna 2"} <= {
+        trial.name for trial in outlook(tmp_path, space).plan.fixed_trials()
+    }
+    assert len(numbers) > 2
+    longest = max(numbers, key=len)  # a page takes seconds, and all are made alike
+    for name, number in {longest: numbers[longest], "optuna 1": numbers["optuna 1"]}.items():
+        page.goto(f"{address}/trials?numbers={number}")
+        page.get_by_text(f"Trial {number} (trial_id").wait_for(timeout=WAIT)
+        shown = page.inner_text("body").partition("User Attributes")[2].split("\n")
+        assert {f"name {name}", f"row {name}"} & set(shown)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1400  # nothing pushes the page wide
+
+
+def journal(results: Path) -> list[optuna.trial.FrozenTrial]:
+    backend = optuna.storages.journal.JournalFileBackend(str(results / JOURNAL))
+    return optuna.load_study(study_name=None, storage=optuna.storages.JournalStorage(backend)).trials
+
+
+@pytest.mark.parametrize("space", ["scl_tau", "contrastive_all"])
+def test_a_study_is_continued_with_the_same_recipes_and_names(space: str, tmp_path: Path) -> None:
+    before, rows = search(tmp_path, space), [trial for trial in journal(tmp_path) if "row" in trial.user_attrs]
+    looked = outlook(tmp_path, space, "--search", "optuna", "--trials", "2")
+    searcher = StudySearcher(looked.plan, Ledger(tmp_path / LEDGER), spec_of)
+    assert list(searcher.queue) == before
+    assert rows
+    assert [trial for trial in journal(tmp_path) if "row" in trial.user_attrs] == rows  # told once

@@ -1,0 +1,88 @@
+"""One study a results folder, and what ends one in a sentence: a second process, a disk that stays full."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.cli.options import parse
+from study.engine import launch
+from study.engine.cluster import Allotment, Cluster
+from study.engine.launch import LOCK, alone, check_results, run_study
+from study.plan import Plan, decide, read_request
+from trainables.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[3]
+HELD = """
+import sys, time
+from tests.study.engine.test_alone import plan_of
+from pathlib import Path
+from study.engine.launch import alone
+with alone(plan_of(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def plan_of(results: Path) -> Plan:
+    return decide(read_request(parse(["--space", "scl_ablation", "--scale", "laptop", "--results", str(results)])), 0)
+
+
+def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path / "results")
+    first = subprocess.Popen([sys.executable, "-c", HELD, str(plan.results)], cwd=ROOT, stdout=subprocess.PIPE)
+    try:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"held\n"
+        said = rf"another study writes into .*results now \(process {first.pid} on .+\); wait until it has ended"
+        with pytest.raises(UserError, match=said):
+            run_study(plan, Cluster(False, ({"CPU": 1.0},)), Allotment(1, 1, 1, 0.0, 1))
+        assert [path.name for path in plan.results.iterdir()] == [LOCK]  # it wrote nothing
+    finally:
+        first.kill()
+        first.wait()
+    with alone(plan):
+        pass
+
+
+def test_a_study_that_was_killed_before_its_first_file_is_continued(tmp_path: Path) -> None:
+    """What it leaves is no other study's."""
+    plan = plan_of(tmp_path)
+    (tmp_path / LOCK).touch()
+    (tmp_path / "study.json.0123abcd.tmp").write_text('{"space": "scl_')
+    check_results(plan)
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(UserError, match="is not empty and holds no study"):
+        check_results(plan)
+
+
+def test_a_file_system_that_locks_nothing_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with alone(plan_of(tmp_path)):
+        assert "cannot be locked (No locks available): start no second study there" in capsys.readouterr().out
+
+
+def test_a_disk_that_stays_full_ends_the_study_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when what the study writes last meets it again."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def ends(*_: Any) -> int:
+        raise UserError("the results cannot be written")
+
+    monkeypatch.setattr(launch, "save_info", full)
+    monkeypatch.setattr(launch, "start_cluster", ends)
+    with pytest.raises(UserError, match="cannot be written: No space left on device; make room there and run the same"):
+        run_study(plan_of(tmp_path), Cluster(False, ({"CPU": 1.0},)), Allotment(1, 1, 1, 0.0, 1))

@@ -1,0 +1,272 @@
+"""The couriers' two ways, by the desk and straight to a URL, and what the desk makes of deliveries."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.ledger import storage as storage_module
+from reports.ledger.location import STALE_SECONDS
+from reports.ledger.storage import storage
+from study.engine.transport import Deliveries, DeskCourier, UrlCourier, courier_for
+from tests.bucket import BUCKET, give_credentials, local_s3, model, same
+from trainables.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """What URLs of a local S3 need behind the question mark."""
+    with local_s3() as query:
+        yield query
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    give_credentials(monkeypatch)
+
+
+@pytest.fixture
+def s3(server: str) -> str:
+    return f"s3://{BUCKET}/{uuid.uuid4().hex}/study?{server}"
+
+
+class FakeDesk:
+    """Calls a `Deliveries` as an actor would: `desk.method.remote(...)`."""
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        self.deliveries = deliveries
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def remote(*given: Any) -> Any:
+            self.calls.append(name)
+            return getattr(self.deliveries, name)(*given)
+
+        return type("Method", (), {"remote": staticmethod(remote)})
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDesk:
+    monkeypatch.setattr("study.engine.transport._ask", lambda call: call)
+    monkeypatch.setattr("study.engine.transport.PIECE", 64)
+    return FakeDesk(Deliveries(tmp_path / "results"))
+
+
+@pytest.fixture(params=["desk", "s3", "memory"])
+def courier(request: pytest.FixtureRequest, desk: FakeDesk, server: str) -> Any:
+    """Both kinds, the second over two kinds of storage."""
+    if request.param == "desk":
+        return DeskCourier(desk)
+    name = uuid.uuid4().hex
+    return UrlCourier(f"memory://{name}/x" if request.param == "memory" else f"s3://{BUCKET}/{name}?{server}")
+
+
+class TestCouriers:
+    def test_which(self, desk: FakeDesk):
+        assert courier_for("s3://bucket/x", desk) == UrlCourier("s3://bucket/x")
+        assert courier_for("gs://bucket/x", desk) == UrlCourier("gs://bucket/x")
+        assert courier_for(None, desk) == courier_for("memory://x", desk) == DeskCourier(desk)
+
+    @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000])
+    def test_what_arrives_is_what_was_sent(self, courier: Any, tmp_path: Path, size: int):
+        sent = model(tmp_path / "sent", size)
+        assert not courier.fetch("models/a-0", tmp_path / "back")
+        courier.send(sent, "models/a-0")
+        assert courier.fetch("models/a-0", tmp_path / "back")
+        assert same(sent, tmp_path / "back")
+        courier.remove("models/a-0")
+        assert not courier.fetch("models/a-0", tmp_path / "again")
+        courier.remove("models/a-0")
+
+    def test_what_is_there_is_replaced(self, courier: Any, tmp_path: Path):
+        for seed in range(4):
+            sent = model(tmp_path / f"sent-{seed}", 1000 - seed, seed)
+            (sent / f"only-{seed}").write_text("x")
+            courier.send(sent, "train/a")
+            assert courier.fetch("train/a", tmp_path / "back")
+            assert same(sent, tmp_path / "back")
+
+    def test_a_reader_meets_a_sender(self, courier: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """The folder is replaced after the reader has read its listing: it gets all of the new."""
+        old, new = model(tmp_path / "old", 500, 0), model(tmp_path / "new", 500, 1)
+        courier.send(old, "train/a")
+        whole = DeskCourier._fetch if isinstance(courier, DeskCourier) else storage_module.Storage.get_all
+        replaced: list[bool] = []
+
+        def late(*given: Any) -> None:
+            if not replaced:
+                replaced.append(True)
+                courier.send(new, "train/a")
+            whole(*given)
+
+        owner = DeskCourier if isinstance(courier, DeskCourier) else storage_module.Storage
+        monkeypatch.setattr(owner, whole.__name__, late)
+        assert courier.fetch("train/a", tmp_path / "back")
+        assert replaced
+        assert same(new, tmp_path / "back")
+
+    def test_a_sender_dies(self, courier: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """After any of its files, or before what makes them the folder's: the old one stays whole."""
+        old, new = model(tmp_path / "old", 500, 0), model(tmp_path / "new", 700, 1)
+        courier.send(old, "train/a")
+        for method in ("put", "_write_listing") if isinstance(courier, UrlCourier) else ("put_piece", "commit"):
+            with monkeypatch.context() as patch:
+                owner = storage_module.Storage if isinstance(courier, UrlCourier) else Deliveries
+                working, calls = getattr(owner, method), [2 if method.startswith("put") else 0]
+
+                def dies(*given: Any, working: Any = working, calls: list[int] = calls) -> None:
+                    if not calls[0]:
+                        raise KeyboardInterrupt
+                    calls[0] -= 1
+                    working(*given)
+
+                patch.setattr(owner, method, dies)
+                with pytest.raises(KeyboardInterrupt):
+                    courier.send(new, "train/a")
+            assert courier.fetch("train/a", tmp_path / "back")
+            assert same(old, tmp_path / "back")
+        courier.send(new, "train/a")
+        assert courier.fetch("train/a", tmp_path / "back")
+        assert same(new, tmp_path / "back")
+
+    def test_names_that_leave_the_folder(self, courier: Any, tmp_path: Path):
+        sent = model(tmp_path / "sent")
+        for name in ("../a", "/a", "models/../../a", "models//a"):
+            with pytest.raises(UserError, match="names no file"):
+                courier.send(sent, name)
+            with pytest.raises(UserError, match="names no file"):
+                courier.fetch(name, tmp_path / "back")
+            with pytest.raises(UserError, match="names no file"):
+                courier.remove(name)
+        assert sorted(path.name for path in tmp_path.iterdir()) in (["results", "sent"], ["sent"])
+
+
+class TestDeliveries:
+    def test_a_first_model_lies_where_people_look(self, desk: FakeDesk, tmp_path: Path):
+        sent = model(tmp_path / "sent")
+        DeskCourier(desk).send(sent, "models/a-0")
+        assert same(sent, tmp_path / "results" / "models" / "a-0")
+        assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["models"]
+
+    def test_at_a_url_too(self, s3: str, tmp_path: Path):
+        sent = model(tmp_path / "sent")
+        UrlCourier(s3).send(sent, "models/a-0")
+        assert {f"models/a-0/{path.relative_to(sent)}" for path in sent.rglob("*") if path.is_file()} <= set(
+            storage(s3).list()
+        )
+
+    def test_death_between_the_two_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        deliveries = Deliveries(tmp_path)
+        for delivery, data in (("1", b"old"), ("2", b"new")):
+            deliveries.put_piece(delivery, "file", 0, data)
+        deliveries.commit("train/a", "1", {"file": 3})
+        rename = Path.rename
+
+        def dies(path: Path, target: Path) -> Path:
+            if path.name == "2":
+                raise KeyboardInterrupt
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "rename", dies)
+        with pytest.raises(KeyboardInterrupt):
+            deliveries.commit("train/a", "2", {"file": 3})
+        again = Deliveries(tmp_path)
+        assert again.piece("train/a", "file", 0, 9) == b"old"
+        monkeypatch.undo()
+        again.put_piece("3", "file", 0, b"newer")
+        again.commit("train/a", "3", {"file": 5})
+        assert again.piece("train/a", "file", 0, 9) == b"newer"
+        again.remove("train/a")
+        assert again.listing("train/a") is None
+
+    def test_an_incomplete_delivery_is_refused(self, tmp_path: Path):
+        deliveries = Deliveries(tmp_path)
+        deliveries.put_piece("1", "file", 3, b"def")
+        with pytest.raises(OSError, match="not complete"):
+            deliveries.commit("train/a", "1", {"file": 6, "other": 1})
+        assert deliveries.listing("train/a") is None
+
+    def test_what_dead_senders_left_goes(self, tmp_path: Path):
+        first = Deliveries(tmp_path)
+        for delivery in ("dead", "living"):
+            first.put_piece(delivery, "folder/file", 0, b"x")
+        for path in [tmp_path / "incoming" / "dead", *(tmp_path / "incoming" / "dead").rglob("*")]:
+            os.utime(path, (time.time() - STALE_SECONDS - 1,) * 2)
+        second = Deliveries(tmp_path)
+        assert [path.name for path in (tmp_path / "incoming").iterdir()] == ["living"]
+        second.commit("train/a", "living", {"folder/file": 1})
+        assert not (tmp_path / "incoming").exists()
+
+    @given(
+        files=st.dictionaries(st.sampled_from(["a", "b/c", "b/d", "é ü"]), st.binary(max_size=50), max_size=4),
+        size=st.integers(1, 20),
+        chance=st.randoms(use_true_random=False),
+    )
+    def test_pieces_in_any_order(
+        self, tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes], size: int, chance: random.Random
+    ):
+        deliveries = Deliveries(tmp_path_factory.mktemp("results"))
+        pieces = [(f, o, data[o : o + size]) for f, data in files.items() for o in range(0, len(data), size) or [0]]
+        chance.shuffle(pieces)
+        for file, offset, data in pieces:
+            deliveries.put_piece("1", file, offset, data)
+        deliveries.commit("models/a", "1", {file: len(data) for file, data in files.items()})
+        listing = deliveries.listing("models/a")
+        assert listing is not None
+        assert {file: length for file, (length, _) in listing.items()} == {f: len(data) for f, data in files.items()}
+        for file, data in files.items():
+            assert deliveries.piece("models/a", file, 0, 100) == data
+
+
+@pytest.mark.ray
+def test_a_folder_goes_through_an_actor(cluster: dict[str, str], tmp_path: Path):
+    """A large folder in several pieces, there and back; the actor's own errors arrive as what they are."""
+    sent = model(tmp_path / "sent", size=70 * 2**20)
+    script = f"""
+import ray
+from pathlib import Path
+from study.engine.transport import DeskCourier, Deliveries
+from trainables.errors import UserError
+
+class Desk(Deliveries):
+    async def others(self): pass
+
+ray.init()
+desk = ray.remote(num_cpus=0)(Desk).remote(Path({str(tmp_path / "results")!r}))
+
+@ray.remote
+def worker(courier):
+    courier.send(Path({str(sent)!r}), "models/a-0")
+    assert courier.fetch("models/a-0", Path({str(tmp_path / "back")!r}))
+    assert not courier.fetch("models/b-0", Path({str(tmp_path / "none")!r}))
+    for name, error in (("../a", UserError), ("blocked/a", OSError)):
+        try:
+            courier.send(Path({str(sent)!r}), name)
+        except error:
+            pass
+        else:
+            raise AssertionError(name)
+
+Path({str(tmp_path / "results")!r}).mkdir()
+Path({str(tmp_path / "results" / "blocked")!r}).write_text("a file where a folder must be")
+ray.get(worker.remote(DeskCourier(desk)))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=cluster, capture_output=True, text=True, timeout=280
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert same(sent, tmp_path / "results" / "models" / "a-0")
+    assert same(sent, tmp_path / "back")

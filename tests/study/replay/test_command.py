@@ -1,0 +1,144 @@
+"""`python -m study.replay`: what it prints and writes, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from study.replay.__main__ import main
+from study.replay.compare import Arena, Terms, run_contest
+from study.replay.our_search import contestants
+from study.replay.recorded import read_record
+from study.replay.report import Compared, advice
+from study.search.samplers import SAMPLERS
+from study.search.schedulers import SCHEDULERS
+from tests.replayed import make_recorded, write_recorded
+from trainables.errors import UserError
+
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+QUICK = ("--repeats", "3", "--processes", "1", "--sampler", "random")
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_recorded(make_recorded(), tmp_path_factory.mktemp("record") / "small.parquet")
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "strict.py"
+    path.write_text(
+        "from study.search.schedulers import SCHEDULERS, SchedulerEntry\n"
+        "class Strict:\n    def goes_on(self, trial, rung, values):\n        return False\n"
+        'SCHEDULERS.add(SchedulerEntry("strict", lambda setting: Strict(), "stops all"))\n'
+    )
+    yield path
+    SCHEDULERS.remove("strict")
+
+
+class TestReport:
+    def test_one_goal(self, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+        assert main([str(record), "--goals", "sts", "--trials", "12", "--to", str(tmp_path), *QUICK]) == 0
+        page = (tmp_path / "replay.md").read_text()
+        assert "12 recipes asked for" in page
+        assert "rungs at step 2, 4, 8 of 16" in page
+        for picture in ("regret.svg", "development-sts.svg"):
+            assert f"({picture})" in page
+            assert (tmp_path / picture).read_text().lstrip().startswith("<?xml")
+        printed = capsys.readouterr().out
+        for line in (line for line in printed.splitlines() if line.startswith("|")):
+            assert line in page
+        assert re.search(r"Choose \*\*random \+ (none|asha)\*\*: its regret is the lowest", printed)
+        assert re.search(r"6 searches in \d+ s", printed)
+        assert "| whole record" in printed
+        assert " 100.0% |" in printed
+
+    def test_two_goals_and_a_share_of_the_compute(self, record: Path, tmp_path: Path):
+        assert main([str(record), "--compute", "0.2", "--scheduler", "none", "--to", str(tmp_path), *QUICK]) == 0
+        page = (tmp_path / "replay.md").read_text()
+        assert "20% of the whole record's compute" in page
+        assert "hypervolume" in page
+        assert {path.name for path in tmp_path.glob("*.svg")} == {
+            "hypervolume.svg", "development-sts.svg", "development-transfer.svg",
+        }  # fmt: skip
+        (row,) = (line for line in page.splitlines() if line.startswith("| random + none") and " s |" in line)
+        assert float(row.split("|")[5].strip(" %")) <= 20.0
+
+    def test_rungs_and_a_plugin(self, record: Path, plugin: Path, capsys: pytest.CaptureFixture[str]):
+        asked = [
+            "--scheduler",
+            "none,strict",
+            "--goals",
+            "sts",
+            "--rungs",
+            "4",
+            "--trials",
+            "5",
+            "--plugin",
+            str(plugin),
+        ]
+        assert main([str(record), *asked, *QUICK]) == 0
+        rows = {
+            line.split("|")[1].strip(): line.split("|") for line in capsys.readouterr().out.splitlines() if "|" in line
+        }
+        assert rows["random + strict"][4].strip() == "0"  # nobody came to the end
+        assert int(rows["random + none"][4]) > 0
+
+    def test_every_search_is_run_with_and_without_what_another_record_knows(
+        self, record: Path, capsys: pytest.CaptureFixture[str]
+    ):
+        asked = ["--scheduler", "none", "--trials", "5", "--learn-from", str(record)]
+        assert main([str(record), *asked, *QUICK]) == 0
+        printed = capsys.readouterr().out
+        assert "| random + none " in printed
+        assert "| random + none, learning |" in printed
+
+    def test_the_same_command_gives_the_same_page(self, record: Path, tmp_path: Path):
+        for name in ("first", "second"):
+            main([str(record), "--goals", "sts", "--trials", "6", "--to", str(tmp_path / name), *QUICK])
+        first, second = (sorted((tmp_path / name).iterdir()) for name in ("first", "second"))
+        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--goals", "speed"], "the goal 'speed' was not recorded"),
+        (["--sampler", "guess"], "guess"),
+        (["--scheduler", "guess"], "guess"),
+        (["--rungs", "3"], "the record has no rung at step 3; it was scored at steps 2, 4, 8"),
+        (["--seeds", "9"], "--seeds 5 is the most"),
+        (["--repeats", "0"], "--repeats must be at least 1, not 0"),
+        (["--compute", "0"], "--compute must be above 0, not 0"),
+    ],
+)
+def test_mistakes_are_one_sentence(record: Path, arguments: list[str], message: str):
+    with pytest.raises(UserError, match=re.escape(message)):
+        main([str(record), "--processes", "1", *arguments])
+
+
+def test_a_missing_record_is_a_mistake(tmp_path: Path):
+    with pytest.raises(UserError, match="does not exist; give a packed record, or the results folder of a study"):
+        main([str(tmp_path / "none.parquet")])
+
+
+def test_every_registered_name_is_in_the_help(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = capsys.readouterr().out
+    for name in (*SAMPLERS, *SCHEDULERS):
+        assert name in said
+
+
+def test_of_searches_that_found_the_same_the_one_of_least_compute_is_advised(record: Path):
+    recorded = read_record(record).of_goals(["sts"])
+    terms = Terms(trials=12)
+    [(_, outcomes)] = run_contest(recorded, contestants(recorded, ["random"], ["none"]), terms, 3).items()
+    cheap = [dataclasses.replace(outcome, compute=outcome.compute / 2) for outcome in outcomes]
+    compared = Compared("record", Arena(recorded, terms).yardstick, terms, {"dear": outcomes, "cheap": cheap}, outcomes)
+    assert "Choose **cheap**" in advice(compared)
+    assert "the same as dear, and took the least compute" in advice(compared)

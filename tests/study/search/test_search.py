@@ -1,0 +1,603 @@
+"""What the searcher hands out and what Optuna is told, with a ledger on disk and no Ray cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+from ray.tune.search import Searcher
+
+from reports.ledger import Ledger, Record, StudyInfo, trial_key
+from study.cli.options import parse
+from study.dry_run import preview
+from study.engine.cluster import Cluster, allot
+from study.engine.launch import continued, prepare_results, save_info
+from study.plan import Plan, PlannedTrial, decide, read_request
+from study.search.journal import explored_recipe
+from study.search.samplers import SAMPLERS
+from study.search.tune_searcher import StudySearcher, files_key
+from study.trial import POPULATIONS, TrialSpec, to_config
+from trainables.files import write_whole
+from trainables.recipe import Recipe
+from trainables.training.rungs import STS, RungPlan
+from trainables.trial import population_key
+
+
+def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
+    results.mkdir(exist_ok=True)
+    plan = decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
+    ledger = Ledger(results / "ledger")
+    return plan, ledger, searcher_of(plan, ledger)
+
+
+def searcher_of(
+    plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None
+) -> StudySearcher:
+    """As a study makes it: what is handed out has no resources here."""
+    searcher = StudySearcher(plan, ledger, asked)
+
+    def task_of(members: list[PlannedTrial], together: bool) -> dict[str, Any]:
+        done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
+        return to_config(files_key(members), [spec_of(planned) for planned in members], done) | {"together": together}
+
+    searcher.task_of = task_of
+    return searcher
+
+
+def spec_of(planned: PlannedTrial) -> TrialSpec:
+    recipe = planned.recipe
+    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, None, "")
+
+
+def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
+    """Scores whose selection is `score`, or with two goals."""
+    scores: dict[str, Any] = {"STSBenchmark": {"dev_spearman_cosine": score}}
+    return scores if transfer is None else {**scores, "MR": {"dev_accuracy": transfer}}
+
+
+def finish(searcher: StudySearcher, ledger: Ledger, config: Any, score: float | None, **more: Any) -> None:
+    """Each trial of a task that is not done yet gets a record, or fails where there is nothing to record."""
+    for task in config["trials"]:
+        if task["key"] in config["done"]:
+            continue
+        record = None
+        if score is not None or more:
+            recipe = Recipe.from_flat(task["recipe"])
+            content = {"scores": dev(score)} | more if score is not None else more
+            content = {"protocol": recipe.evaluation.protocol} | content
+            record = Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **content)
+            ledger.write(record)
+        searcher.settle(task["key"], record)
+
+
+def run_all(searcher: StudySearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int = 1000) -> list[Any]:
+    ran = []
+    for number in range(limit):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        ran.append(config)
+        finish(searcher, ledger, config, score(config["trials"][0]))
+    return ran
+
+
+def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Path) -> None:
+    plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3", "--seeds", "2")
+    assert searcher.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
+    ran = run_all(searcher, ledger)
+    rows = len(plan.fixed_trials())
+    assert [config["trials"][0]["name"].startswith("optuna") for config in ran] == [False] * rows + [True] * 6
+    for first, second in zip(ran[::2], ran[1::2], strict=True):
+        assert first["trials"][0]["recipe"] == second["trials"][0]["recipe"]
+        assert (first["trials"][0]["seed"], second["trials"][0]["seed"]) == (0, 1)
+    assert searcher.remaining == 0
+
+
+def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task["seed"])
+    assert searcher.explorer is not None
+    trials = searcher.explorer.study.get_trials()
+    explored = [trial for trial in trials if "name" in trial.user_attrs]
+    assert [trial.value for trial in explored] == [45.0, 45.0]
+    told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
+    assert {0.1, 0.5, 1.0} <= told  # the rows within the domain
+
+
+def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> None:
+    """So that a report has it even if the study never comes to its end."""
+    plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    told: list[list[str]] = []
+    searcher = searcher_of(plan, ledger, lambda asked: told.append(list(asked)))
+    run_all(searcher, ledger)
+    assert [len(asked) for asked in told] == [1, 2, 3]
+    assert told[-1] == searcher.explored
+    save_info(plan, prepare_results(plan, "hardware"), searcher.explored, ledger)
+    cluster = Cluster(True, ({"CPU": 2.0},))
+    rows = len(plan.fixed_trials())
+    assert f"{rows + 3} trials" in preview(plan, cluster, allot(cluster, plan.request))
+    assert f"{rows + 3} of them done" in preview(plan, cluster, allot(cluster, plan.request))
+
+
+def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials")
+    _, ledger, searcher = make(tmp_path, *arguments, "2")
+    first = run_all(searcher, ledger)
+    _, ledger, searcher = make(tmp_path, *arguments, "2")
+    assert run_all(searcher, ledger) == []
+    _, ledger, searcher = make(tmp_path, *arguments, "4")
+    more = run_all(searcher, ledger)
+    assert len(more) == 2
+    assert not {c["key"] for c in first} & {c["key"] for c in more}
+    _, ledger, searcher = make(tmp_path, *arguments, "4", "--seeds", "2")
+    assert {config["trials"][0]["seed"] for config in run_all(searcher, ledger)} == {1}
+
+
+def again(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
+    """As `study/run.py` begins in a folder that holds a study."""
+    plan = continued(make(results, *arguments)[0])
+    ledger = Ledger(results / "ledger")
+    info = prepare_results(plan, "")
+    searcher = searcher_of(plan, ledger)
+    save_info(plan, info, searcher.explored, ledger)
+    return plan, ledger, searcher
+
+
+def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again(tmp_path: Path) -> None:
+    """Its explored recipes are in the plan, get further seeds, and are run to their end; what was asked for stays in
+    the report. `--only` is of rows alone."""
+    plan, ledger, searcher = again(
+        tmp_path, *("--space", "scl_tau", "--search", "optuna", "--trials", "5", "--scheduler", "asha", "--rungs", "4")
+    )
+    rows = len(searcher.queue)
+    run_all(searcher, ledger, limit=rows + 2)  # killed after two of five recipes
+    save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
+
+    plan, ledger, searcher = again(tmp_path, "--space", "scl_tau")
+    assert f"{rows + 5} trials ({rows} rows, 5 recipes from Optuna, 1 seed), {rows + 2} of them done" in preview(
+        plan, Cluster(False, ()), allot(Cluster(False, ({"CPU": 2.0},)), plan.request)
+    )
+    assert [plan.rungs, plan.request.scheduler] == [RungPlan("share", (0.25, 0.5, 0.75), (STS,)), "asha"]
+    assert len(run_all(searcher, ledger)) == 3
+    save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
+
+    _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
+    more = run_all(searcher, ledger)
+    assert {config["trials"][0]["seed"] for config in more} == {1}
+    assert len(more) == rows + 5
+    label = next(iter(plan.rows))
+    _, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "3", "--only", label)
+    assert [trial.name for trial in searcher.waiting()] == [label]
+    info = StudyInfo.load(tmp_path)
+    assert (info.search, info.trials, len(info.explored)) == ("optuna", 5, 5)
+
+
+def test_a_study_goes_on_with_its_grid(tmp_path: Path) -> None:
+    _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--search", "grid")
+    points = len(run_all(searcher, ledger))
+    plan, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
+    assert plan.request.search == "grid"
+    assert searcher.remaining == points
+
+
+def test_a_study_of_rows_stays_one(tmp_path: Path) -> None:
+    again(tmp_path, "--space", "scl_tau")
+    plan, _, _ = again(tmp_path, "--space", "scl_tau")
+    assert (plan.request.search, plan.explored) == ("paper", 0)
+
+
+def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    rows = len(searcher.queue)
+    started = [searcher.suggest(f"t{n}") for n in range(rows + 1)]
+    for config in started[:-1]:
+        finish(searcher, ledger, config, 50.0)
+    interrupted = started[-1]  # killed here: its first seed runs, its second waits
+    _, ledger, searcher = make(tmp_path, *arguments)
+    again = run_all(searcher, ledger)
+    assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
+    assert len(again) == 4
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
+    assert states == [TrialState.COMPLETE] * 2
+
+
+def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    outcomes: list[dict[str, Any]] = [{"status": "pruned"}, {}, {"score": 60.0}]
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        explored = config["trials"][0]["name"].startswith("optuna")  # type: ignore[index]
+        outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
+        finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
+    assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
+
+
+def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
+    recipes = [
+        Recipe.from_flat(c["trials"][0]["recipe"])
+        for c in run_all(searcher, ledger)
+        if "optuna" in c["trials"][0]["name"]
+    ]
+    assert len({recipe.hash for recipe in recipes}) == len(recipes)
+    assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}
+    assert all(recipe.head.dim is None for recipe in recipes if recipe.head.kind == "none")
+
+
+def rungs(*scores: dict[str, float]) -> dict[str, Any]:
+    """A training as a record has it."""
+    told = {"seconds": 1.0, "tokens": 10}
+    return {
+        "rungs": [{"rung": rung, "step": 10 * rung, "scores": score} | told for rung, score in enumerate(scores, 1)]
+    }
+
+
+def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--scheduler", "asha")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    run_all(searcher, ledger, limit=len(searcher.queue))
+    config: Any = searcher.suggest("e")
+    finish(searcher, ledger, config, None, training=rungs({"sts": 40.0}, {"sts": 50.0}), status="pruned")
+    assert searcher.explorer is not None
+    (trial,) = searcher.explorer.study.get_trials(states=[TrialState.PRUNED])
+    assert trial.intermediate_values == {1: 40.0, 2: 50.0}
+
+
+def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
+    """A search for costs alone must not take it for a cheap one. Nor does it wait for the recipe's other seeds."""
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2", "--goals", "seconds")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    cheap: dict[str, Any] = {"status": "pruned", "cost": {"seconds": 1.0}}
+    told: dict[str, Any] = {"cost": {"seconds": 9.0}}
+    rows = len(plan.fixed_trials())
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        (task,) = config["trials"]  # type: ignore[index]
+        diverged = number == 0 or (task["name"], task["seed"]) == ("optuna 1", 0)
+        finish(searcher, ledger, config, None, **(cheap if diverged else told))
+        assert searcher.explorer is not None
+        assert not diverged or task["recipe_hash"] not in searcher.explorer.groups
+    assert searcher.explorer is not None
+    trials = searcher.explorer.study.get_trials()
+    assert [t.state for t in trials if "name" in t.user_attrs] == [TrialState.PRUNED, TrialState.COMPLETE]
+    assert len(trials) == 2 + rows // 2 - 1  # nor is the row told that diverged under one seed
+    assert {tuple(t.values) for t in trials if t.state == TrialState.COMPLETE} == {(9.0,)}
+
+
+def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Path) -> None:
+    """With a scheduler and three seeds: the first decides, the others alone are what Optuna is told; also where the
+    study is killed between them, and continued."""
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha", "--seeds", "3")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    run_all(searcher, ledger, limit=len(searcher.queue))  # rows run under all seeds
+    assert searcher.remaining == 9
+
+    def next_one() -> Any:
+        config: Any = searcher.suggest("e")
+        (task,) = config["trials"]
+        return config, task["name"], task["seed"]
+
+    config, *first = next_one()
+    assert first == ["optuna 1", 0]
+    assert searcher.remaining == 9  # its further seeds may come
+    finish(searcher, ledger, config, None, training=rungs({"sts": 30.0}), status="pruned")
+    assert searcher.remaining == 6
+    config, *second = next_one()
+    _, *third = next_one()
+    assert (second, third) == (["optuna 2", 0], ["optuna 3", 0])
+    finish(searcher, ledger, config, 70.0, training=rungs({"sts": 50.0}, {"sts": 60.0}))
+    assert searcher.remaining == 5
+    config, *further = next_one()
+    assert further == ["optuna 2", 1]
+    assert not plan.may_stop(PlannedTrial(Recipe.from_flat(config["trials"][0]["recipe"]), 1, "optuna 2", row=False))
+    finish(searcher, ledger, config, 62.0)
+    _, _, searcher = make(tmp_path, *arguments)  # killed, while the second's last and the third's first seed run
+    assert searcher.remaining == 4
+    handed = [next_one(), next_one()]
+    assert [one[1:] for one in handed] == [("optuna 2", 2), ("optuna 3", 0)]
+    finish(searcher, ledger, handed[0][0], 60.0)
+    finish(searcher, ledger, handed[1][0], None)  # the third fails, and no more seeds of it run
+    assert searcher.suggest("e") == Searcher.FINISHED
+    assert searcher.remaining == 0
+    assert searcher.explorer is not None
+    found = [trial for trial in searcher.explorer.study.get_trials() if "name" in trial.user_attrs]
+    assert [trial.state for trial in found] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
+    assert found[1].value == 61.0
+    _, _, again = make(tmp_path, *arguments)
+    config = again.suggest("e")
+    assert [(task["name"], task["seed"]) for task in config["trials"]] == [
+        ("optuna 3", 0)
+    ]  # what failed is tried again
+    finish(again, ledger, config, 70.0, training=rungs({"sts": 50.0}))
+    assert [task["seed"] for config in run_all(again, ledger) for task in config["trials"]] == [1, 2]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> None:
+    """Nothing is run twice or lost where a study is killed, continued and extended, with trials that are stopped. But
+    for CMA-ES the space has a conditional domain."""
+    space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
+    ran: list[str] = []
+
+    def run(trials: int, killed_at: int = 1000) -> list[optuna.trial.FrozenTrial]:
+        arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "2")
+        _, ledger, searcher = make(tmp_path, *arguments, "--trials", str(trials))
+        assert searcher.explorer is not None
+        for number in range(1000):
+            config = searcher.suggest(f"t{number}")
+            if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
+                break
+            ran.extend({task["key"] for task in config["trials"]} - set(config["done"]))
+            explored = [task for task in config["trials"] if task["name"].startswith("optuna")]
+            stopped = explored[:1] if number % 3 == 2 else []
+            finish(searcher, ledger, {**config, "trials": stopped}, None, status="pruned")
+            finish(
+                searcher, ledger, {**config, "trials": [t for t in config["trials"] if t not in stopped]}, 50.0 + number
+            )
+        return searcher.explorer.study.get_trials()
+
+    first = run(14, killed_at=8)
+    assert TrialState.RUNNING in {trial.state for trial in first}
+    run(14)
+    last = run(16)
+    assert len(ran) == len(set(ran))
+    assert [trial.params for trial in last[: len(first)]] == [trial.params for trial in first]
+    explored = [trial for trial in last if "name" in trial.user_attrs]
+    assert len(explored) == 16
+    assert {trial.state for trial in explored} == {TrialState.COMPLETE, TrialState.PRUNED}
+    plan, ledger, _ = make(tmp_path, "--space", space, "--search", "optuna", "--sampler", sampler)
+    for trial in explored:
+        recipe = explored_recipe(trial, plan.base, plan.space.domains)
+        assert recipe is not None
+        assert ledger.has(recipe.hash, 0)
+        assert ledger.has(recipe.hash, 1)
+
+
+def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
+    run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task["recipe"]["objective.weight"] - 0.42))
+    assert searcher.explorer is not None
+    assert searcher.explorer.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
+    assert searcher.explorer.study.direction == optuna.study.StudyDirection.MAXIMIZE
+
+
+CLSR = ("--space", "clsr_main", "--only", "CLSR-BERT-base")
+
+
+def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
+    arguments = (*CLSR, "--seeds", "3", "--set", "optimisation.batch_size=64")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    config = searcher.suggest("t0")
+    assert isinstance(config, dict)
+    assert [task["seed"] for task in config["trials"]] == [0, 1, 2]
+    assert config["key"].startswith("population-")
+    assert searcher.remaining == 3
+    assert config["together"]
+    finish(searcher, ledger, {**config, "trials": config["trials"][:1]}, 50.0)
+    finish(searcher, ledger, {**config, "trials": config["trials"][1:]}, None)  # the others failed
+    assert searcher.remaining == 0
+    _, _, searcher = make(tmp_path, *arguments)
+    again = searcher.suggest("t0")
+    assert isinstance(again, dict)
+    assert [task["seed"] for task in again["trials"]] == [1, 2]
+    _, _, searcher = make(tmp_path / "one", *arguments, "--seeds", "1")
+    alone = searcher.suggest("t0")
+    assert isinstance(alone, dict)
+    assert len(alone["trials"]) == 1
+    assert alone["key"] == plan.fixed_trials()[0].key
+
+
+def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
+    """Its checkpoint holds all members, also those that were evaluated before the study was killed."""
+    arguments = (*CLSR, "--seeds", "3", "--set", "optimisation.batch_size=64")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    begun = searcher.suggest("t0")
+    assert isinstance(begun, dict)
+    finish(searcher, ledger, {**begun, "trials": begun["trials"][1:]}, 50.0)
+    members = [f"{plan.fixed_trials()[0].recipe.hash}-{seed}" for seed in (0, 1, 2)]
+    write_whole(tmp_path / POPULATIONS / f"{begun['key']}.json", json.dumps(members))
+
+    _, _, searcher = make(tmp_path, *arguments[:-3], "4", *arguments[-2:])  # --seeds 4: the new one is alone
+    assert searcher.remaining == 2
+    again, further = searcher.suggest("t0"), searcher.suggest("t1")
+    assert isinstance(again, dict)
+    assert isinstance(further, dict)
+    assert again["key"] == begun["key"]
+    assert [task["seed"] for task in again["trials"]] == [0, 1, 2]
+    assert [task["seed"] for task in further["trials"]] == [3]
+    assert searcher.suggest("t2") == Searcher.FINISHED
+    assert again["done"] == members[1:]
+    for config in (again, further):
+        finish(searcher, ledger, config, 50.0)
+
+    for task in again["trials"][:2]:
+        (ledger.folder / f"{task['key']}.json").unlink()
+    _, _, searcher = make(tmp_path, *arguments, "--seeds", "1")  # somebody who trains with them is not asked for
+    alone = searcher.suggest("t0")
+    assert isinstance(alone, dict)
+    assert [task["seed"] for task in alone["trials"]] == [0]
+
+
+def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> None:
+    """Some of its seeds had not been chosen yet when the study was begun, and are not at once when it goes on."""
+    arguments = (*CLSR, "--set", "optimisation.batch_size=64", "--seeds")
+    plan, ledger, searcher = make(tmp_path, *arguments, "2:6")
+    first = searcher.suggest("t0")
+    finish(searcher, ledger, first, 50.0)
+    trial = plan.fixed_trials()[0]
+    members = [f"{trial.recipe.hash}-{seed}" for seed in (2, 3, 4)]
+    write_whole(tmp_path / POPULATIONS / "population-of-three.json", json.dumps(members))
+
+    _, _, searcher = make(tmp_path, *arguments, "2:6")
+    assert searcher.remaining == len(list(searcher.waiting())) == 3
+    again = searcher.suggest("t0")
+    assert isinstance(again, dict)
+    assert [task["key"] for task in again["trials"]] == members
+    assert searcher.remaining == 3
+
+    _, _, searcher = make(tmp_path, *arguments, "2:4")  # the fifth is asked for no more
+    assert not searcher.interrupted
+
+
+@pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
+def test_a_population_is_bounded(tmp_path: Path, batch_size: int, members: int) -> None:
+    asked = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
+    config = make(tmp_path, *asked)[2].suggest("t0")
+    assert isinstance(config, dict)
+    assert len(config["trials"]) == members
+
+
+@pytest.mark.parametrize(("places", "sizes"), [(1, [3, 8, 8, 2]), (2, [2, 1, 8, 5, 3, 1, 1]), (30, [1] * 21)])
+def test_trials_that_take_turns_are_dealt_out_to_all_places(tmp_path: Path, places: int, sizes: list[int]) -> None:
+    """Three seeds of a recipe by itself, then those of six that can share a base."""
+    arguments = ("--space", "scl_tau", "--set", "encoder.adapter=lora", "--seeds", "3", "--search", "paper")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    trained = sum(trial.recipe.trains for trial in plan.fixed_trials())
+    searcher.places = places
+    ran = [config for config in run_all(searcher, ledger) if Recipe.from_flat(config["trials"][0]["recipe"]).trains]
+    assert [len(config["trials"]) for config in ran] == sizes
+    assert sum(sizes) == trained
+
+
+def test_trials_of_several_workers_do_not_take_turns(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--set", "encoder.adapter=lora", "--seeds", "3", "--workers", "2")
+    _, ledger, searcher = make(tmp_path, *arguments)
+    assert {len(config["trials"]) for config in run_all(searcher, ledger)} == {1}
+
+
+def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
+    plan, ledger, searcher = make(tmp_path, *CLSR, "--search", "optuna", "--trials", "30")
+    sizes = []
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        assert isinstance(config, dict)
+        assert len({population_key(Recipe.from_flat(task["recipe"])) for task in config["trials"]}) == 1
+        finish(searcher, ledger, config, 50.0)
+        sizes.append(len(config["trials"]))
+    assert sum(sizes) == 31
+    assert max(sizes) > 1
+    assert searcher.explorer is not None
+    assert len(searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])) == 31
+    assert searcher.remaining == 0
+    assert plan.explored == 30
+
+
+def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
+    """The rows are points of this space of five, so they are sure to be asked for while they wait or run."""
+    _, ledger, searcher = make(tmp_path, "--space", "clsr_pooling", "--search", "optuna", "--trials", "12")
+    handed = []
+    while isinstance(config := searcher.suggest(f"t{len(handed)}"), dict):
+        handed.append(config)
+    trials = [(Recipe.from_flat(task["recipe"]).hash, task["seed"]) for config in handed for task in config["trials"]]
+    assert len(trials) == len(set(trials)) <= 6
+    for config in handed:
+        finish(searcher, ledger, config, 50.0)
+    assert searcher.remaining == 0
+    assert searcher.explorer is not None
+    assert not searcher.explorer.study.get_trials(states=[TrialState.RUNNING])
+    complete = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
+    assert len(complete) == len(trials) - 1  # all but the base itself
+
+
+def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path) -> None:
+    """The desk knows that it is settled, and nobody would ever say what became of it."""
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    plan, ledger, searcher = make(tmp_path, *arguments)
+    rows = len(plan.fixed_trials())
+    handed = run_all(searcher, ledger, score=lambda task: None, limit=rows)
+    assert searcher.explorer is not None
+    for _ in range(2):
+        searcher.explorer.study.enqueue_trial({"objective.temperature": 0.1})  # a row
+    handed += run_all(searcher, ledger, score=lambda task: None)
+    keys = [task["key"] for config in handed for task in config["trials"]]
+    assert len(keys) == len(set(keys)) == rows + 1
+    assert len(searcher.explored) == 3
+    assert searcher.remaining == 0
+    assert not searcher.explorer.study.get_trials(states=[TrialState.RUNNING])
+    _, _, again = make(tmp_path, *arguments)
+    assert again.suggest("t0") != Searcher.FINISHED  # a new start tries them again
+
+
+def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
+    _, ledger, searcher = make(tmp_path, "--space", "contrastive_all", "--search", "optuna", "--trials", "12")
+    told = 0
+    for number in range(100):
+        config = searcher.suggest(f"t{number}")
+        if config == Searcher.FINISHED:
+            break
+        goals = dev(50.0 + number, None if number == 9 else 70.0 - number)
+        status: dict[str, Any] = {"status": "pruned"} if number == 10 else {"scores": goals}
+        finish(searcher, ledger, config, 1.0, **status)
+        told += 1
+    assert told == 19
+    assert searcher.explorer is not None
+    done = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
+    assert all(len(trial.values) == 2 for trial in done)
+    states = [trial.state for trial in searcher.explorer.study.get_trials()]
+    assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
+    assert len(searcher.explorer.study.best_trials) == len(done)  # each is better than the others in one goal
+
+
+def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_path: Path) -> None:
+    """`--seeds 1:4` after one seed each: recipes far behind get no more, and nothing runs twice."""
+    arguments = ("--space", "scl_lambda", "--seeds", "1:4")
+
+    plan, ledger, searcher = make(tmp_path / "results", *arguments)
+    levels = {trial.recipe.hash: 10.0 * place for place, trial in enumerate(plan.fixed_trials())}
+    *_, second, best = levels
+    levels[best] = levels[second]
+    swing = {best: 4, second: -4}  # the two best take turns, so that no three seeds tell them apart
+
+    def score(task: Any) -> float:
+        key, seed = task["recipe_hash"], task["seed"]
+        return levels[key] + swing.get(key, 0) * (-1) ** seed + int(trial_key(key, seed)[:4], 16) % 3
+
+    assert searcher.remaining == 4 * len({trial.recipe.hash for trial in plan.fixed_trials()})
+    first = run_all(searcher, ledger, score, limit=6)
+    _, ledger, searcher = make(tmp_path / "results", *arguments)  # killed, and run again
+    later = run_all(searcher, ledger, score)
+    ran = [task["key"] for config in [*first, *later] for task in config["trials"] if task["key"] not in config["done"]]
+    assert len(ran) == len(set(ran))
+    seeds = [len([key for key in ran if key.startswith(trial.recipe.hash)]) for trial in plan.fixed_trials()]
+    assert min(seeds) >= 1
+    assert max(seeds) == 4
+    assert min(seeds) < 4
+    assert searcher.remaining == 0
+    _, _, again = make(tmp_path / "results", *arguments)
+    assert again.remaining == 0
+    _, _, longer = make(tmp_path / "results", "--space", "scl_lambda", "--seeds", "5")
+    assert longer.remaining > 0
+
+
+def test_optuna_is_told_once_after_the_least_seeds_and_explored_recipes_race(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_lambda", "--only", "SBERT baseline", "--search", "optuna", "--trials", "4")
+    _, ledger, searcher = make(tmp_path / "results", *arguments, "--seeds", "2:4")
+    ran = run_all(searcher, ledger, lambda task: 50.0 + task["seed"])
+    raced = {task["recipe_hash"] for config in ran for task in config["trials"] if task["seed"] >= 2}
+    assert raced & set(searcher.explored)
+    assert searcher.remaining == 0
+
+
+def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:
+    """It runs only where it can change an answer, and a stopped one would throw its recipe out of the race."""
+    search = ("--search", "optuna", "--trials", "2", "--scheduler", "asha", "--seeds", "1:3")
+    plan, _, _ = make(tmp_path / "results", "--space", "scl_lambda", *search)
+    found = {seed: plan.may_stop(PlannedTrial(plan.base, seed, "optuna 1", row=False)) for seed in range(3)}
+    assert found == {0: True, 1: False, 2: False}
+    assert not plan.may_stop(PlannedTrial(plan.base, 0, "a row", row=True))

@@ -1,0 +1,161 @@
+"""Racing: which seeds run next, from any order of arrivals, and what a study makes of it."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from reports.seed_race import Raced
+from reports.statistics.sequential import Entrant, race_for_best
+from study.cli.options import parse
+from study.search.seed_race import Race
+from trainables.errors import UserError
+
+LEAST, MOST = 1, 5
+
+
+def truth(recipes: int, goals: int, seed: int) -> dict[str, np.ndarray]:
+    """By name (seeds, goals) scores."""
+    chance = np.random.default_rng(seed)
+    values = chance.normal(0, 2, (recipes, 1, goals)) + chance.normal(0, 1, (recipes, MOST, goals))
+    return {f"r{number}": own for number, own in enumerate(values)}
+
+
+def run(
+    scores: dict[str, np.ndarray], order: random.Random, *, places: int, killed: float = 0.0, rows: int = 3
+) -> tuple[Race, list[tuple[str, int]]]:
+    """A race to its end. Trials end in random order; with the chance `killed` all that is not done is forgotten."""
+    done: dict[tuple[str, int], list[float]] = {}
+    begun: list[tuple[str, int]] = []
+
+    def fresh() -> Race:
+        race = Race(LEAST, MOST, next(iter(scores.values())).shape[1], baseline="r0")
+        for number, name in enumerate(scores):
+            race.enter(name, row=number < rows)
+        for (name, seed), values in order.sample(sorted(done.items()), len(done)):
+            race.tell(name, seed, values)
+        return race
+
+    for name, own in scores.items():
+        for seed in range(LEAST):
+            done[name, seed] = list(own[seed])
+    race, running = fresh(), set()
+    for _ in range(10_000):
+        if order.random() < killed:
+            race, running = fresh(), set()
+        wanted = race.wanted(places, running)
+        assert not running & set(wanted)
+        assert not done.keys() & set(wanted)
+        begun += wanted
+        running |= set(wanted)
+        if not running:
+            return race, begun
+        for trial in order.sample(sorted(running), order.randint(1, len(running))):
+            running.discard(trial)
+            done[trial] = list(scores[trial[0]][trial[1]])
+            race.tell(*trial, done[trial])
+    raise AssertionError("the race does not end")
+
+
+@pytest.mark.parametrize("goals", [1, 2])
+@pytest.mark.parametrize("places", [2, 30])
+def test_any_order_and_any_restart_leads_to_the_same_end(goals: int, places: int) -> None:
+    for number in range(2):
+        scores = truth(6, goals, number)
+        straight, _ = run(scores, random.Random(0), places=1)
+        race, begun = run(scores, random.Random(number), places=places, killed=0.2)
+        ends = [
+            {name: {question: (one.state, one.seeds) for question, one in found.courses.items()}
+             for name, found in each.raced().items()}
+            for each in (straight, race)
+        ]  # fmt: skip
+        assert ends[0] == ends[1]
+        assert all(LEAST <= seed < MOST for _, seed in begun)
+        assert all(LEAST <= found.has <= MOST for found in race.raced().values())
+        assert all(found.seeds <= found.has for found in race.raced().values())
+        assert sum(map(race.open, scores)) == 0
+
+
+def test_only_the_seeds_that_were_run_decide() -> None:
+    """So all scores of a finished study give the race that a study would have run."""
+    for number in range(2):
+        scores = truth(12, 1, number)
+        race, _ = run(scores, random.Random(number), places=1, rows=0)
+        whole = race_for_best({name: Entrant(own) for name, own in scores.items()}, LEAST, MOST)
+        assert {name: course.seeds for name, course in whole.items()} == {
+            name: found.has for name, found in race.raced().items()
+        }
+
+
+def test_nothing_is_run_twice_without_a_restart() -> None:
+    _, begun = run(truth(8, 1, 3), random.Random(3), places=4)
+    assert len(begun) == len(set(begun))
+
+
+def test_a_round_is_wanted_at_once_and_idle_places_run_ahead() -> None:
+    race = Race(2, 10)
+    for name, values in {"a": [50.0, 51.0], "b": [50.5, 50.4], "far": [10.0, 10.2]}.items():
+        race.enter(name)
+        for seed, value in enumerate(values):
+            race.tell(name, seed, [value])
+    first = race.wanted(1)
+    assert {seed for _, seed in first} == {2}
+    more = race.wanted(12, first)
+    assert len(first) + len(more) == 12
+    assert max(seed for _, seed in more) > 2
+
+
+def test_far_behind_recipes_stop_and_close_ones_go_on() -> None:
+    chance = np.random.default_rng(0)
+    levels = {f"far {number}": 20.0 + number for number in range(8)} | {"a": 60.0}
+    scores = {name: level + chance.normal(0, 0.5, (MOST, 1)) for name, level in levels.items()}
+    scores["b"] = scores["a"] + chance.normal(0, 0.1, (MOST, 1))
+    race, _ = run(scores, random.Random(0), places=1, rows=0)
+    found = race.raced()
+    assert found["a"].has == found["b"].has == MOST
+    assert all(found[f"far {number}"].has <= 2 for number in range(8))
+    assert all(found[f"far {number}"].lost for number in range(8))
+    assert "cannot be the best" in found["far 0"].why(str)
+
+
+def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
+    race = Race(1, 4)
+    for name in "abc":
+        race.enter(name)
+        race.tell(name, 0, [50.0])
+    for name in "abc":
+        race.tell(name, 1, None if name == "a" else [50.0 + (name == "b")])
+    assert {name for name, _ in race.wanted(10)} == {"b", "c"}
+    assert race.open("a") == 0
+    assert "failed" in race.raced()["a"].why(str)
+
+
+def test_what_no_seed_changes_is_run_once() -> None:
+    race = Race(1, 4)
+    race.enter("fixed", fixed=True)
+    race.tell("fixed", 0, [50.0])
+    for name in "abc":
+        race.enter(name)
+        race.tell(name, 0, [50.0 + ord(name) / 1000])
+    assert "fixed" not in {name for name, _ in race.wanted(50)}
+
+
+def test_why_says_something_of_every_recipe() -> None:
+    race, _ = run(truth(8, 2, 1), random.Random(1), places=2)
+    for found in race.raced().values():
+        assert isinstance(found, Raced)
+        assert "seed" in found.why(str) or "beat it" in found.why(str)
+
+
+@pytest.mark.parametrize(("text", "asked"), [("1", (1, 1)), ("3", (3, 3)), ("1:10", (1, 10)), ("4:4", (4, 4))])
+def test_seeds_are_a_number_or_a_range(text: str, asked: tuple[int, int]) -> None:
+    request = parse(["--space", "scl_lambda", "--seeds", text])
+    assert (request.seeds, request.most_seeds) == asked
+
+
+@pytest.mark.parametrize("text", ["0", "3:1", "x", "1:", "0:3"])
+def test_other_seeds_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="--seeds"):
+        parse(["--space", "scl_lambda", "--seeds", text])

@@ -1,0 +1,111 @@
+"""Every sampler and scheduler keeps its contract, and so does one from outside the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from search_spaces import load_space
+from study.cli.options import parse
+from study.plan import decide, read_request
+from study.search.samplers import SAMPLERS, SamplerEntry
+from study.search.schedulers import SCHEDULERS, SchedulerEntry
+from study.testing import SamplerContract, SchedulerContract
+from trainables.errors import UserError
+from trainables.plugins import load_plugin
+
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+
+PLUGIN = """
+import optuna
+from ray.tune.schedulers import MedianStoppingRule
+
+from study.search.judge import from_tune
+from study.search.samplers import SAMPLERS, SamplerEntry
+from study.search.schedulers import SCHEDULERS, SchedulerEntry
+from study.trial import METRIC, RUNG
+
+SAMPLERS.add(
+    SamplerEntry("halton", lambda seed: optuna.samplers.QMCSampler(qmc_type="halton", scramble=True, seed=seed),
+                 "points that lie evenly", several_goals=False, conditional=False, limits=False)
+)
+SCHEDULERS.add(
+    SchedulerEntry(
+        "tune_median",
+        from_tune(lambda setting: MedianStoppingRule(RUNG, METRIC, "max", grace_period=0)),
+        "above the median",
+    )
+)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("plugin") / "own_search.py"
+    path.write_text(PLUGIN)
+    load_plugin(path)
+    yield path
+    SAMPLERS.remove("halton")
+    SCHEDULERS.remove("tune_median")
+
+
+class TestSamplers(SamplerContract):
+    @pytest.fixture(params=[*SAMPLERS, "halton"])
+    def entry(self, request: pytest.FixtureRequest) -> SamplerEntry:
+        return SAMPLERS[request.param]
+
+
+class TestSchedulers(SchedulerContract):
+    @pytest.fixture(params=[*SCHEDULERS, "tune_median"])
+    def entry(self, request: pytest.FixtureRequest) -> SchedulerEntry:
+        return SCHEDULERS[request.param]
+
+
+def test_the_contracts_can_fail() -> None:
+    import optuna
+
+    unseeded = SamplerEntry("unseeded", lambda seed: optuna.samplers.RandomSampler(), "draws what it likes")
+    with pytest.raises(AssertionError):
+        SamplerContract().test_a_seed_decides_the_draws(unseeded)
+    heedless = SamplerEntry("heedless", "study.search.optuna_samplers:random", "says that it learns from limits")
+    with pytest.raises(AssertionError):
+        SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
+    lazy = SchedulerEntry("lazy", "study.search.schedulers:none", "says that it stops trials, and never does")
+    with pytest.raises(AssertionError):
+        SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "said"),
+    [
+        ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
+        ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
+        ("contrastive_all", ("--sampler", "halton"), "--sampler halton searches for one goal"),
+        ("contrastive_all", ("--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
+        ("clsr_main", ("--sampler", "cmaes"), r"with --set \(optimisation.batch_size, pooling.mode, head.kind\)"),
+        ("scl_tau", ("--sampler", "cmaes"), "--sampler cmaes needs two domains at least, and 'scl_tau' has one"),
+        ("contrastive_all", ("--scheduler", "tune_median"), "--scheduler tune_median judges by one score"),
+    ],
+)
+def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read_request(parse(["--space", space, "--search", "optuna", *options]))
+
+
+def test_a_sampler_says_which_package_it_lacks() -> None:
+    entry = SamplerEntry("far", "study.search.optuna_samplers:random", "needs what is not there", package="not_there")
+    with pytest.raises(UserError, match="--sampler far needs the package not_there; pip install not_there"):
+        entry.check(load_space("scl_tau"))
+
+
+def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
+    from reports.ledger import Ledger
+    from study.search.tune_searcher import StudySearcher
+
+    request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
+    plan = decide(read_request(request), 0)
+    searcher = StudySearcher(plan, Ledger(tmp_path / "ledger"))
+    assert searcher.explorer is not None
+    assert type(searcher.explorer.study.sampler).__name__ == "RandomSampler"

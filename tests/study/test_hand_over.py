@@ -1,0 +1,167 @@
+"""A trial hands its embeddings over, and another process scores them: the same result, to the last bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from trainables.encoders.model_card import README
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+from trainables.trial import Reporter, TrialResult, Unscored
+from trainables.trial.measure import after_scoring, gpus_of
+from trainables.trial.run import run_trial, run_trials
+from trainables.trial.save_and_score import score
+
+SECONDS = ("seconds", "train_seconds", "evaluation_seconds", "evaluating_seconds", "peak_memory_mb", "resumed_seconds")
+
+SCORE = """
+import pickle, sys
+from pathlib import Path
+from trainables.trial.save_and_score import score
+assert "transformers" not in sys.modules
+Path(sys.argv[2]).write_bytes(pickle.dumps(score(pickle.loads(Path(sys.argv[1]).read_bytes()))))
+"""
+
+
+@pytest.fixture
+def recipe() -> Recipe:
+    return Recipe().override(
+        {
+            "encoder.name": "scenes-small",
+            "corpus.nli": "scenes",
+            "corpus.limit": 128,
+            "objective.name": "ntxent",
+            "corpus.layout": "pairs",
+            "objective.positives": None,
+            "objective.negatives": None,
+            "optimisation.batch_size": 16,
+            "evaluation.senteval": "scenes",
+            "evaluation.tasks": ("STS12", "STSBenchmark", "TREC"),
+            "evaluation.protocol": "fast",
+            "evaluation.heat_map": "topics",
+        }
+    )
+
+
+def without_seconds(value: Any) -> Any:
+    """All of a result that must be equal: arrays as their bytes."""
+    if isinstance(value, TrialResult):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        return {name: without_seconds(one) for name, one in value.items() if name not in SECONDS}
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return "\n".join(line for line in value.splitlines() if "seconds" not in line) if isinstance(value, str) else value
+
+
+def in_another_process(unscored: Unscored, folder: Path) -> TrialResult:
+    (folder / "in").write_bytes(pickle.dumps(unscored))
+    files = [str(folder / name) for name in ("in", "out")]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    subprocess.run([sys.executable, "-c", SCORE, *files], check=True, env=environment, cwd=Path(__file__).parents[2])
+    result: TrialResult = pickle.loads((folder / "out").read_bytes())
+    return result
+
+
+def test_another_process_gives_the_same_result(recipe: Recipe, tmp_path: Path):
+    whole = run_trial(recipe, 1, model_folder=tmp_path / "whole")
+    handed = run_trial(recipe, 1, model_folder=tmp_path / "handed", hand_over=True)
+    assert isinstance(whole, TrialResult)
+    assert isinstance(handed, Unscored)
+    assert handed.embeddings.vectors.dtype == np.float32
+    assert not (tmp_path / "handed" / README).exists()  # it says the scores
+    result = in_another_process(handed, tmp_path)
+    assert without_seconds(result) == without_seconds(whole)
+    assert {"heat_map.after", "TREC", "items.STS12"} <= result.predictions.keys()
+    assert result.card is not None
+    assert result.card.splitlines()[:20] == (tmp_path / "whole" / README).read_text().splitlines()[:20]
+    assert "| STSBenchmark |" in result.card
+
+
+def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
+    frozen = recipe.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
+    recipes = [frozen, frozen.override({"objective.temperature": 0.2})]
+    given: dict[str, Any] = {"model_folders": [None, None], "shared": tmp_path / "embeddings"}
+    whole = list(run_trials(recipes, [1, 1], **given))
+    handed = list(run_trials(recipes, [1, 1], **given, hand_over=True))
+    for one, other in zip(whole, handed, strict=True):
+        assert isinstance(other, Unscored)
+        result = score(pickle.loads(pickle.dumps(other)))
+        assert without_seconds(result) == without_seconds(one)
+        assert result.card is None  # no model was saved
+    assert isinstance(whole[0], TrialResult)
+    assert isinstance(whole[1], TrialResult)
+    assert whole[0].scores != whole[1].scores
+
+
+def test_what_is_stopped_is_not_handed_over(recipe: Recipe):
+    result = run_trial(recipe.override({"optimisation.learning_rate": 1e30}), 1, hand_over=True)
+    assert isinstance(result, TrialResult)
+    assert result.stopped is not None
+
+
+def test_read_only_embeddings_are_scored(recipe: Recipe, recwarn: pytest.WarningsRecorder):
+    """As they come out of memory that processes share."""
+    handed = run_trial(recipe.override({"optimisation.epochs": 0}), 1, hand_over=True)
+    assert isinstance(handed, Unscored)
+    expected = without_seconds(score(handed))
+    handed.embeddings.vectors.flags.writeable = False
+    assert without_seconds(score(handed)) == expected
+    assert not [warning for warning in recwarn if "writable" in str(warning.message)]
+
+
+def test_changed_data_is_refused(recipe: Recipe, tmp_path: Path):
+    folder = tmp_path / "downstream" / "TREC"
+    folder.mkdir(parents=True)
+    lines = [f"{label}:x what is {number}" for number in range(40) for label in ("HUM", "DESC")]
+    (folder / "train_5500.label").write_text("\n".join(f"{line} in train" for line in lines) + "\n")
+    (folder / "TREC_10.label").write_text("\n".join(lines) + "\n")
+    own = recipe.override(
+        {"evaluation.senteval": str(tmp_path), "evaluation.tasks": ("TREC",), "optimisation.epochs": 0}
+    )
+    handed = run_trial(own, 1, hand_over=True)
+    assert isinstance(handed, Unscored)
+    assert score(handed).scores["TREC"]["test_accuracy"] is not None
+    (folder / "TREC_10.label").write_text("\n".join(lines[2:]) + "\n")
+    with pytest.raises(UserError, match="not those that were embedded"):
+        score(handed)
+
+
+def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+    handed = run_trial(recipe, 1, hand_over=True, reporter=Reporter())
+    assert isinstance(handed, Unscored)
+    before, after = handed.cost, score(handed).cost
+    assert before["evaluating_seconds"] == 0 < after["evaluating_seconds"]
+    for name in ("seconds", "evaluation_seconds"):
+        assert after[name] == pytest.approx(before[name] + after["evaluating_seconds"])
+    assert after["train_seconds"] == before["train_seconds"]
+    held = after_scoring({"seconds": 10.0, "gpu_seconds": 20.0, "workers": 2}, 1.5, 2)
+    assert held == {"seconds": 11.5, "gpu_seconds": 23.0, "workers": 2}
+    assert after_scoring({"gpu_seconds": 20.0}, 1.5, 0) == {"gpu_seconds": 20.0}
+    assert after_scoring({"peak_memory_mb": 20.0}, 1.5, memory=30.0) == {"peak_memory_mb": 30.0}
+    assert after_scoring({"peak_memory_mb": 20.0}, 1.5, memory=10.0) == {"peak_memory_mb": 20.0}
+    assert after_scoring({"peak_memory_mb": None}, 1.5, memory=30.0) == {"peak_memory_mb": None}
+
+
+def test_a_share_of_a_gpu_counts_as_that_share(monkeypatch: pytest.MonkeyPatch):
+    """As Ray gave it to each worker: `--gpus-per-worker 0.25`."""
+    from study.engine.worker import _workers
+
+    alone: Any = SimpleNamespace(count=1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert gpus_of(_workers(alone, 0.25)) == 0.25
+    assert gpus_of(dataclasses.replace(_workers(alone, 0.25), count=4)) == 1.0
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert gpus_of(_workers(alone, 0.0)) == 0.0

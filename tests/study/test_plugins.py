@@ -1,0 +1,290 @@
+"""Plugins and a person's space file: run before the space is loaded, kept with the results, run again in workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from reports.ledger import PLUGINS, StudyInfo
+from reports.sections import SECTIONS
+from study.check import check_plan
+from study.cli.options import parse
+from study.engine.launch import check_results, prepare_results
+from study.plan import Plan, decide, read_request
+from study.results_folder.versions import digest, versions
+from study.trial import SourceFile, TrialSpec, recipes_of, to_config
+from trainables.errors import UserError, answer_user_errors
+from trainables.objectives import OBJECTIVES
+from trainables.plugins import load_plugin
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGIN = """
+import dataclasses
+from trainables.objectives import OBJECTIVES
+
+OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="{name}"))
+"""
+SPACE = """
+from search_spaces import Row, Space
+from trainables.recipe import Recipe
+LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
+SPACE = Space("mine", "Mine", "nobody", Recipe().override({"objective.name": "first"}), LAPTOP, rows=(Row("a", {}),))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Two plugins with an objective each, and a space that needs the first; what they add is forgotten again."""
+    for name in ("first", "second"):
+        # The folder's name makes each test's sources its own: what ran once in a process is not run again.
+        (tmp_path / f"{name}.py").write_text(f"# {tmp_path}\n" + PLUGIN.format(name=name))
+    (tmp_path / "space.py").write_text(f"# {tmp_path}\n" + SPACE)
+    before = set(OBJECTIVES)
+    yield tmp_path
+    for name in set(OBJECTIVES) - before:
+        OBJECTIVES.remove(name)
+
+
+def plan_of(folder: Path, *plugins: str) -> Plan:
+    arguments = ["--space", str(folder / "space.py"), "--scale", "laptop", "--results", str(folder / "results")]
+    for plugin in plugins:
+        arguments += ["--plugin", str(folder / plugin)]
+    return decide(read_request(parse(arguments)), 0)
+
+
+def test_a_space_may_name_what_a_plugin_adds(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"objective\.name must be"):
+        plan_of(folder)
+    plan = plan_of(folder, "first.py")
+    check_plan(plan)
+    assert [source.what for source in plan.draft.sources] == ["plugin", "space"]
+
+
+def test_a_study_keeps_its_plugins_and_goes_on_with_others(folder: Path) -> None:
+    first = plan_of(folder, "first.py")
+    check_results(first)
+    info = prepare_results(first, "hardware")
+    assert info.plugins == ["first.py"]
+    assert set(info.versions) >= {"plugins", "trainables"}
+    both = plan_of(folder, "first.py", "second.py")
+    check_results(both)
+    assert prepare_results(both, "hardware").plugins == ["first.py", "second.py"]
+    results = folder / "results"
+    for name in ("first.py", "second.py"):
+        assert (results / "plugins" / name).read_text() == (folder / name).read_text()
+    assert StudyInfo.load(results).load_space(results).base.objective.name == "first"
+
+
+def test_plugins_that_cannot_go_together_are_refused_before_a_trial_runs(folder: Path) -> None:
+    prepare_results(plan_of(folder, "first.py"), "hardware")
+    (folder / "results" / "plugins" / "first.py").write_text((folder / "first.py").read_text() + "X = 1\n")
+    (folder / "renamed.py").write_text((folder / "first.py").read_text())
+    with pytest.raises(UserError, match=r"first\.py, line 6: the name .* is taken"):
+        check_results(plan_of(folder, "renamed.py"))
+
+
+def test_two_plugins_of_one_file_name_are_refused(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more" / "first.py").write_text("VALUE = 1\n")
+    with pytest.raises(UserError, match=r"two plugins have the same file name \(first\.py, first\.py\)"):
+        plan_of(folder, "first.py", "more/first.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "does not exist"),
+        ("x = (", r"broken\.py, line 1"),
+        ("\nraise ValueError('no')", "line 2: ValueError: no"),
+    ],
+)
+def test_a_plugin_that_does_not_run_is_one_sentence(folder: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (folder / "broken.py").write_text(text)
+    with pytest.raises(UserError, match=said):
+        plan_of(folder, "broken.py")
+
+
+DIFFICULT = [
+    ("import sys\nsys.exit(0)", "line 2: SystemExit: 0"),
+    ("import sys\n\ndef leave():\n    sys.exit()\n\nleave()", "line 4: SystemExit"),
+    ("class Own(BaseException): pass\nraise Own('no')", "line 2: Own: no"),
+    ("class Own(KeyboardInterrupt): pass\nraise Own('no')", "line 2: Own: no"),
+    ("class Mute(Exception):\n    def __str__(self): raise ValueError\n\nraise Mute", "line 4: Mute"),
+    ("import sys\nclass Mute(Exception):\n    def __str__(self): sys.exit(0)\n\nraise Mute", "line 5: Mute"),
+    ("class Mute(Exception):\n    def __str__(self): return None\n\nraise Mute", "line 4: Mute"),
+    ("X = 1\nY = '\0'", "line 2: source code .* null bytes"),
+    ("raise SyntaxError('no')", "line 1: SyntaxError: no"),
+]
+"""Plugins that end in something else than an ordinary error."""
+
+
+def plan_in(study: Path, plugin: Path) -> int:
+    from study.run import main
+
+    line = ["--space", "scl_tau", "--scale", "laptop", "--dry-run", "--plugin", str(plugin)]
+    return answer_user_errors(lambda: main([*line, "--results", str(study / "results")]))
+
+
+def report_of(study: Path, plugin: Path) -> int:
+    from reports.__main__ import main
+    from reports.testing import make_study
+
+    results = make_study(study / "results")
+    (results.folder / PLUGINS).mkdir()
+    plugin.rename(results.folder / PLUGINS / plugin.name)
+    dataclasses.replace(results.info, plugins=[plugin.name]).save(results.folder)
+    return answer_user_errors(lambda: main([str(results.folder)]))
+
+
+def work_in(study: Path, plugin: Path) -> int:
+    spec = TrialSpec(
+        {}, "", 0, "row", {"CPU": 1}, 1, 1, None, "", (SourceFile("plugin", str(plugin), plugin.read_text()),)
+    )
+    return answer_user_errors(lambda: len(recipes_of([spec])))
+
+
+@pytest.mark.parametrize("process", [plan_in, report_of, work_in])
+@pytest.mark.parametrize(("text", "said"), DIFFICULT)
+def test_no_plugin_ends_a_process_without_a_word(
+    tmp_path: Path, text: str, said: str, process: Callable[[Path, Path], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin = tmp_path / "difficult.py"
+    plugin.write_text(text + "\n")
+    assert process(tmp_path, plugin) == 2
+    assert re.fullmatch(rf"error: .*difficult\.py, {said}.*\n", capsys.readouterr().err)
+
+
+SECTION = """
+import sys
+from reports.sections import SECTIONS, Section
+
+def leave(results, pictures):
+    sys.exit(0)
+
+SECTIONS.add(Section("leaving", "Leaving", leave))
+"""
+
+
+def test_nor_does_what_it_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = tmp_path / "difficult.py"
+    plugin.write_text(f"# {tmp_path}{SECTION}")
+    try:
+        assert report_of(tmp_path, plugin) == 2
+    finally:
+        SECTIONS.remove("leaving")
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"error: .*difficult\.py, line 6: SystemExit: 0\n", said)
+
+
+def test_a_command_that_ends_by_itself_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    from reports.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        answer_user_errors(lambda: main(["--help"]))
+    assert ended.value.code == 0
+    assert "usage:" in capsys.readouterr().out
+
+
+def test_ctrl_c_while_a_plugin_runs_stays_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    with pytest.raises(KeyboardInterrupt):
+        load_plugin(tmp_path / "slow.py")
+
+
+@pytest.mark.parametrize(("text", "said"), DIFFICULT[:7])
+def test_an_objective_that_raises_so_fails_its_trial_alone(
+    monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    """What a plugin adds is run later, in the midst of a training: the crew tells of it and goes on."""
+    from study.engine import worker
+
+    told = []
+    desk = SimpleNamespace(finish=SimpleNamespace(remote=lambda *content: told.append(content)))
+    me = SimpleNamespace(rank=0, count=1, crew="crew", desk=desk)
+    monkeypatch.setattr(worker, "specs_of", lambda task: exec(text, {}))  # the first that is called for a trial
+    monkeypatch.setattr(worker.ray, "get", lambda reference: reference)
+    monkeypatch.setattr(worker.torch, "set_num_threads", lambda count: None)
+    worker.perform({"number": 1, "trials": [{"per_worker": {"CPU": 1}}]}, me)
+    ((_, _, reason, details, _),) = told
+    assert reason.startswith(said.partition(": ")[2].partition(":")[0])
+    assert "Traceback" in details
+
+
+WORKER = """
+import json, sys
+from study.trial import recipes_of, specs_of
+trials = specs_of(json.load(sys.stdin))
+print(recipes_of(trials)[0].objective.name, recipes_of(trials)[0].hash)
+"""
+
+
+def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> None:
+    """In a process of its own, which knows nothing but what the spec carries."""
+    own = SourceFile("space", str(folder / "space.py"), PLUGIN.format(name="of_the_space") + SPACE)
+    sources = (*plan_of(folder, "first.py").draft.plugins, own)
+    (folder / "first.py").unlink()  # a worker's machine may not have it
+
+    def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
+        recipe = {"objective.name": name}
+        spec = TrialSpec(recipe, "", 0, "row", {"CPU": 1}, 1, 1, None, "", sources)
+        return subprocess.run(
+            [sys.executable, "-c", WORKER],
+            input=json.dumps(to_config("key", [spec])),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    for name in ("first", "of_the_space"):
+        done = worker(sources, name)
+        assert done.stdout.split()[:1] == [name], done.stderr
+    assert "objective.name must be" in worker((), "first").stderr
+
+
+CODE = '''"""A module."""
+LIMIT = 3
+"""How many."""
+
+
+def double(x: int) -> int:
+    """Twice x."""
+    return 2 * x  # a comment
+'''
+
+
+def test_the_digest_is_of_the_code_alone() -> None:
+    comments = CODE.replace("a comment", "another").replace("Twice x.", "Two times x.").replace("How many.", "Most.")
+    assert digest([CODE]) == digest([comments]) == digest([CODE.replace("\n\n\n", "\n\n").replace("# a comment", "")])
+    for old, new in (("2 * x", "3 * x"), ("LIMIT = 3", "LIMIT = 4"), ("double", "twice"), ("int:", "float:")):
+        assert digest([CODE]) != digest([CODE.replace(old, new, 1)])
+
+
+def test_a_records_versions_tell_plugins_apart() -> None:
+    one, other = SourceFile("plugin", "a.py", "X = 1\n"), SourceFile("plugin", "a.py", "X = 2\n")
+    commented = SourceFile("plugin", "a.py", "X = 1  # one\n")
+    assert versions([one])["plugins"] == versions([commented])["plugins"] != versions([other])["plugins"]
+    assert "plugins" not in versions([SourceFile("space", "s.py", "X = 1\n")])
+    assert versions([one])["trainables"] == versions()["trainables"]
+
+
+def test_a_space_files_own_entries_are_added_once(folder: Path) -> None:
+    """It is read for planning, and its copy for the report."""
+    own = f"# {folder}\n" + PLUGIN.format(name="first") + SPACE
+    (folder / "space.py").write_text(own)
+    plan = plan_of(folder)
+    check_plan(plan)
+    prepare_results(plan, "hardware")
+    results = folder / "results"
+    assert (results / "space.py").read_text() == own
+    assert StudyInfo.load(results).load_space(results).base.objective.name == "first"
+    plan.draft.sources[0].run()

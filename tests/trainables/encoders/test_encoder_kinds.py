@@ -1,0 +1,308 @@
+"""The contract of encoders over every kind, pooling and adapter; and kinds, poolings, projections from outside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import SENTENCES
+from trainables.encoders import ENCODERS, check_encoder, check_trainable, finished_kind, load_encoder, trainable
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
+from trainables.encoders.lora import LoraEncoder
+from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.projection import PROJECTIONS
+from trainables.encoders.projection_heads import build_projection
+from trainables.errors import UserError
+from trainables.plugins import load_plugin
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig, Recipe
+from trainables.testing.encoders import EncoderContract, TrainableEncoderContract
+
+WORDS = sorted({word for sentence in EncoderContract.sentences for word in sentence.split()})
+
+
+@pytest.fixture
+def word_vectors(tmp_path: Path) -> Path:
+    """A file with a vector for every word of the contract's sentences."""
+    draw = np.random.default_rng(0).normal(size=(len(WORDS), 6))
+    lines = [" ".join([word, *map(str, row)]) for word, row in zip(WORDS, draw, strict=True)]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines))
+    return tmp_path / "vectors.txt"
+
+
+class TestTransformer(TrainableEncoderContract):
+    protocol = TokenEncoder
+
+    @pytest.fixture(params=list(POOLINGS))
+    def encoder(self, request: pytest.FixtureRequest) -> BaseEncoder:
+        return load_encoder(EncoderConfig(name=SCENES_ENCODER), PoolingConfig(request.param), device="cpu")
+
+
+class TestWordVectors(EncoderContract):
+    @pytest.fixture
+    def encoder(self, word_vectors: Path) -> BaseEncoder:
+        return load_encoder(EncoderConfig("word_vectors", str(word_vectors)), device="cpu")
+
+
+class TestPipeline(EncoderContract):
+    @pytest.fixture
+    def encoder(self, make_encoder: Any, tmp_path: Path) -> BaseEncoder:
+        make_encoder("mean_without_cls").save(tmp_path / "finished")
+        return load_encoder(EncoderConfig("pipeline", str(tmp_path / "finished")), device="cpu")
+
+
+class TestAdapter(TrainableEncoderContract):
+    @pytest.fixture(params=["transformer", "pipeline", "word_vectors"])
+    def encoder(
+        self, request: pytest.FixtureRequest, make_encoder: Any, word_vectors: Path, tmp_path: Path
+    ) -> AdaptedEncoder:
+        name = {"transformer": SCENES_ENCODER, "word_vectors": str(word_vectors)}.get(request.param)
+        if name is None:
+            make_encoder("mean").save(tmp_path / "finished")
+            name = str(tmp_path / "finished")
+        base = load_encoder(EncoderConfig(request.param, name), PoolingConfig("mean"), device="cpu")
+        torch.manual_seed(0)
+        return AdaptedEncoder(base, tmp_path / "embeddings")
+
+
+class TestLora(TrainableEncoderContract):
+    protocol = TokenEncoder
+
+    @pytest.fixture
+    def encoder(self, make_encoder: Any) -> LoraEncoder:
+        torch.manual_seed(0)
+        encoder = LoraEncoder(make_encoder("mean"), EncoderConfig(name=SCENES_ENCODER, adapter="lora"))
+        for parameter in encoder.parameters():
+            torch.nn.init.normal_(parameter, std=0.05)
+        return encoder
+
+
+def test_every_kind_is_held_to_the_contract():
+    """An entry without a class above is added untested."""
+    assert list(ENCODERS) == ["transformer", "word_vectors", "pipeline"]
+
+
+def test_what_cannot_be_trained_is_refused(word_vectors: Path, tmp_path: Path):
+    vectors = load_encoder(EncoderConfig("word_vectors", str(word_vectors)), device="cpu")
+    with pytest.raises(UserError, match="class WordVectors can only be evaluated; train an adapter on it"):
+        trainable(vectors)
+    adapted = AdaptedEncoder(vectors, tmp_path / "embeddings")
+    assert trainable(adapted) is adapted
+    with pytest.raises(UserError, match="class AdaptedEncoder has no tokens of its own"):
+        on_tokens(adapted)
+
+
+def test_the_kind_of_a_finished_model(make_encoder: Any, word_vectors: Path, tmp_path: Path):
+    make_encoder("mean").save(tmp_path / "finished")
+    make_encoder("mean").backbone.save_pretrained(tmp_path / "plain")
+    assert finished_kind(str(word_vectors)) == "word_vectors"
+    assert finished_kind(str(tmp_path / "finished")) == "pipeline"
+    assert finished_kind(str(tmp_path / "plain")) is None
+    assert finished_kind(SCENES_ENCODER) is None
+
+
+class TestCombinations:
+    @pytest.mark.parametrize(
+        ("overrides", "sentence"),
+        [
+            ({"pooling.padding": "count", "pooling.mode": "cls"}, "is for pooling.mode 'mean_without_cls'"),
+            ({"pooling.padding": "count", "encoder.adapter": "mlp"}, "encoder.adapter 'mlp' freezes"),
+            ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
+            ({"encoder.kind": "pipeline"}, "or take encoder.kind 'transformer'"),
+        ],
+    )
+    def test_refused(self, overrides: dict[str, Any], sentence: str):
+        recipe = Recipe().override(overrides)
+        with pytest.raises(UserError, match=sentence) as caught:
+            check_trainable(recipe)
+        assert "\n" not in str(caught.value)
+        check_trainable(recipe.override({"optimisation.epochs": 0}))
+
+
+KIND = '''
+import numpy as np
+import torch
+from torch import nn
+
+from trainables.encoders.fingerprint import digest
+from trainables.encoders.kinds import ENCODERS, EncoderKind
+from trainables.encoders.passes import full_passes
+
+
+class Letters(nn.Module):
+    """A sentence as the mean of its letters' vectors."""
+
+    unsavable = "letters are no module of sentence-transformers"
+    dim = 5
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(256, self.dim)
+
+    @property
+    def device(self):
+        return self.table.weight.device
+
+    def tokenize(self, sentences):
+        return [list(sentence.encode()) for sentence in sentences]
+
+    def passes(self, lengths, most=None):
+        return full_passes(lengths, most or sum(lengths))
+
+    def embed(self, tokens):
+        return torch.stack([self.table(torch.tensor(row, device=self.device)).mean(0) for row in tokens])
+
+    @torch.inference_mode()
+    def encode(self, sentences, *, progress=False):
+        if not sentences:
+            return np.empty((0, self.dim), dtype=np.float32)
+        return self.embed(self.tokenize(sentences)).cpu().numpy()
+
+    def fingerprint(self):
+        return digest(type(self), {}, self.state_dict().items())
+
+    def save(self, folder):
+        from trainables.errors import UserError
+
+        raise UserError(self.unsavable)
+
+
+def load_letters(request):
+    torch.manual_seed(0)
+    return Letters()
+
+
+def missing(config):
+    return None if config.name == "latin" else (f"no alphabet {config.name!r}", "name 'latin'")
+
+
+ENCODERS.add(EncoderKind("letters", load_letters, missing, trainable=True, pools=False, layers=False))
+'''
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A kind of encoder from one file outside the repository."""
+    path = tmp_path_factory.mktemp("outside") / "letters.py"
+    path.write_text(KIND)
+    load_plugin(path)
+    yield
+    ENCODERS.remove("letters")
+
+
+@pytest.mark.usefixtures("letters")
+class TestAStrangersKind(TrainableEncoderContract):
+    @pytest.fixture
+    def encoder(self, letters: None) -> TrainableEncoder:
+        return trainable(load_encoder(EncoderConfig("letters", "latin")))
+
+    def test_it_is_checked(self):
+        check_encoder(EncoderConfig("letters", "latin"))
+        with pytest.raises(UserError, match="no alphabet 'greek'; name 'latin'"):
+            check_encoder(EncoderConfig("letters", "greek"))
+        with pytest.raises(UserError, match=r"encoder\.layers is 1, but a letters keeps all its layers"):
+            check_encoder(EncoderConfig("letters", "latin", layers=1))
+        check_trainable(Recipe().override({"encoder.kind": "letters"}))
+        for further in ({"objective.mlm": 0.1}, {"corpus.layout": "spans"}):
+            with pytest.raises(UserError, match="needs the token ids of a transformer"):
+                check_trainable(Recipe().override({"encoder.kind": "letters", **further}))
+        with pytest.raises(UserError, match=r"'letters' has a pooling of its own; set pooling\.padding to 'ignore'"):
+            check_trainable(Recipe().override({"encoder.kind": "letters", "pooling.padding": "count"}))
+
+    def test_an_adapter_fits_on_it(self, encoder: TrainableEncoder, tmp_path: Path):
+        adapted = AdaptedEncoder(encoder, tmp_path / "embeddings")
+        assert adapted.encode(SENTENCES).shape == (len(SENTENCES), 5)
+        assert adapted.unsavable == "letters are no module of sentence-transformers"
+
+    def test_it_is_trained_and_evaluated(self, tmp_path: Path):
+        from trainables.corpora import scenes
+        from trainables.trial import check_recipes
+        from trainables.trial.run import run_trial
+
+        scenes.write(tmp_path / "corpus", size=0.1)
+        recipe = Recipe().override(
+            {
+                "encoder.kind": "letters",
+                "encoder.name": "latin",
+                "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+                "corpus.limit": 160,
+                "optimisation.batch_size": 16,
+                "optimisation.learning_rate": 1e-2,
+                "evaluation.senteval": str(tmp_path / "corpus" / "senteval"),
+                "evaluation.tasks": ("STSBenchmark",),
+                "evaluation.protocol": "fast",
+            }
+        )
+        untrained = recipe.override({"optimisation.epochs": 0})
+        check_recipes([recipe, untrained])
+        result = run_trial(recipe, 1, model_folder=tmp_path / "model")
+        assert result.training["steps"] == 10
+        assert result.scores["STSBenchmark"] != run_trial(untrained, 1).scores["STSBenchmark"]
+        assert not (tmp_path / "model").exists()
+
+
+POOLING = """
+from trainables.encoders.pooling import POOLINGS, Pooling
+from trainables.encoders.projection import PROJECTIONS, Projection
+
+
+def second(states, mask):
+    return states[-1][:, 1]
+
+
+def bare(dim, out):
+    from torch import nn
+
+    return nn.Linear(dim, out, bias=False)
+
+
+POOLINGS.add(Pooling("second", second))
+PROJECTIONS.add(Projection("bare", bare))
+"""
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Iterator[None]:
+    """A pooling and a projection from one file outside the repository."""
+    (tmp_path / "second.py").write_text(POOLING + f"# {tmp_path}")
+    load_plugin(tmp_path / "second.py")
+    yield
+    POOLINGS.remove("second")
+    PROJECTIONS.remove("bare")
+
+
+@pytest.mark.usefixtures("second")
+def test_a_strangers_pooling_and_projection(tmp_path: Path):
+    """Trained and evaluated like any other; not saved as something else."""
+    recipe = Recipe().override({"pooling.mode": "second", "head.kind": "bare", "encoder.name": SCENES_ENCODER})
+    check_trainable(recipe)
+    encoder = on_tokens(load_encoder(recipe.encoder, recipe.pooling, device="cpu"))
+    encoder.train(False)
+    embedded = encoder.embed(encoder.tokenize(SENTENCES))
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), embedded.detach().numpy())
+    assert build_projection(HeadConfig("bare", 3), encoder.dim)(embedded).shape == (len(SENTENCES), 3)
+    assert encoder.unsavable == "the pooling 'second' cannot be written as modules of sentence-transformers"
+    with pytest.raises(UserError, match="the model cannot be saved: the pooling 'second'"):
+        encoder.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    adapted = AdaptedEncoder(encoder, tmp_path / "embeddings")
+    assert adapted.unsavable == encoder.unsavable
+
+
+def test_checks_and_registries_load_nothing_heavy():
+    code = (
+        "import sys; from trainables.encoders import check_encoder, check_trainable; "
+        "from trainables.encoders.model_card import model_card; from trainables.recipe import *; "
+        "check_encoder(Recipe().override({'encoder.name': SCENES_ENCODER}).encoder); check_trainable(Recipe()); "
+        "heavy = {'torch', 'transformers', 'sentence_transformers', 'pandas', 'huggingface_hub'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert answer.stdout == "[]\n", answer.stderr

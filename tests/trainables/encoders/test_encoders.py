@@ -1,0 +1,490 @@
+"""Encoders: pooling without padding, saved folders that reload equal, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from tests.conftest import SENTENCES
+from trainables.encoders import check_encoder, load_encoder
+from trainables.encoders.own_modules import left_out
+from trainables.encoders.passes import full_passes, length_buckets
+from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.projection import PROJECTIONS
+from trainables.encoders.projection_heads import build_projection
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.encoders.word_vectors import WordVectors
+from trainables.errors import UserError
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig, Recipe
+
+# Each pooling for one sentence alone, from the states of all layers, (layers + 1) x (tokens, dim).
+ALONE = {
+    "mean": lambda states: states[-1].mean(0),
+    "mean_without_cls": lambda states: states[-1][1:].mean(0),
+    "cls": lambda states: states[-1][0],
+    "max": lambda states: states[-1].max(0).values,
+    "last": lambda states: states[-1][-1],
+    "first_last_mean": lambda states: (states[1].mean(0) + states[-1].mean(0)) / 2,
+}
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> Path:
+    """A saved model, to be copied and damaged."""
+    folder = tmp_path_factory.mktemp("models") / "mean"
+    make_encoder("mean").save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("mode", POOLINGS)
+class TestEveryPooling:
+    def test_a_batch_equals_sentence_by_sentence_without_padding(self, mode: str, make_encoder: Any):
+        encoder = make_encoder(mode)
+        tokens = encoder.tokenize(SENTENCES)
+        assert len({len(ids) for ids in tokens}) > 2
+        with torch.no_grad():
+            together = encoder.embed(tokens)
+            for ids, embedding in zip(tokens, together, strict=True):
+                output = encoder.backbone(input_ids=torch.tensor([ids]), output_hidden_states=True)
+                alone = ALONE[mode](tuple(state[0] for state in output.hidden_states))
+                torch.testing.assert_close(embedding, alone, atol=2e-6, rtol=0)
+
+    def test_embed_and_encode_agree_and_keep_the_order(self, mode: str, make_encoder: Any):
+        encoder = make_encoder(mode)
+        encoded = encoder.encode(SENTENCES)
+        assert encoded.dtype == np.float32
+        assert encoded.shape == (len(SENTENCES), encoder.dim)
+        np.testing.assert_array_equal(encoded, encoder.embed(encoder.tokenize(SENTENCES)).detach().numpy())
+        reverse = encoder.encode(SENTENCES[::-1])[::-1]
+        np.testing.assert_allclose(encoded, reverse, atol=2e-6)
+
+    def test_gradients_reach_the_first_layer(self, mode: str, make_encoder: Any):
+        encoder = make_encoder(mode)
+        encoder.embed(encoder.tokenize(SENTENCES))[:, 0].sum().backward()
+        gradient = encoder.backbone.embeddings.word_embeddings.weight.grad
+        assert torch.isfinite(gradient).all()
+        assert gradient.abs().sum() > 0
+
+    def test_the_saved_folder_reloads_as_a_sentence_transformer(self, mode: str, make_encoder: Any, folder: Path):
+        from sentence_transformers import SentenceTransformer
+
+        encoder = make_encoder(mode)
+        encoder.save(folder)
+        theirs = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        sentences = [*SENTENCES, ""]
+        np.testing.assert_allclose(theirs.encode(sentences), encoder.encode(sentences), atol=1e-6)
+        assert [p.name for p in folder.parent.iterdir()] == [folder.name]  # no scratch left
+        suffixes = {p.suffix for p in folder.rglob("*") if p.is_file()}
+        assert ".safetensors" in suffixes
+        assert suffixes <= {".safetensors", ".json", ".txt"}, "no pickle, no code"
+
+    def test_the_saved_folder_is_an_encoder_and_a_pipeline(self, mode: str, make_encoder: Any, folder: Path):
+        encoder = make_encoder(mode)
+        encoder.save(folder)
+        config = EncoderConfig(name=str(folder))
+        check_encoder(config)
+        wanted = encoder.encode(SENTENCES)
+        back = load_encoder(config, PoolingConfig(mode), device="cpu")  # type: ignore[arg-type]
+        np.testing.assert_allclose(back.encode(SENTENCES), wanted, atol=1e-6)
+        recipe = Recipe().override({"encoder.name": str(folder), "pooling.mode": mode})
+        assert left_out(recipe) == []
+        assert left_out(recipe.override({"encoder.kind": "pipeline", "pooling.mode": "mean"})) == []
+        own = load_encoder(config, device="cpu")
+        assert own.dim == encoder.dim
+        np.testing.assert_allclose(own.encode(SENTENCES), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["mean_without_cls", "first_last_mean"])
+@pytest.mark.parametrize("family", ["distilbert", "roberta"])
+def test_other_families_are_cut_saved_and_reloaded(family: str, mode: Any, make_encoder: Any, tmp_path: Path):
+    import transformers
+    from sentence_transformers import SentenceTransformer
+
+    tokenizer = make_encoder().tokenizer
+    tokenizer.model_max_length = 30
+    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": 32}
+    backbone = {
+        "distilbert": lambda: transformers.DistilBertModel(
+            transformers.DistilBertConfig(**sizes, dim=32, n_layers=3, n_heads=2, hidden_dim=64)
+        ),
+        "roberta": lambda: transformers.RobertaModel(
+            transformers.RobertaConfig(
+                **sizes,
+                hidden_size=32,
+                num_hidden_layers=3,
+                num_attention_heads=2,
+                intermediate_size=64,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+        ),
+    }[family]()
+    backbone.save_pretrained(tmp_path / "hub")
+    tokenizer.save_pretrained(tmp_path / "hub")
+    encoder = load_encoder(EncoderConfig(name=str(tmp_path / "hub"), layers=2), PoolingConfig(mode), device="cpu")
+    assert encoder.max_length == 30  # RoBERTa's two spare positions are not used
+    encoder.save(tmp_path / "saved")
+    sentences = [*SENTENCES, "the woman " * 50]
+    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(sentences)
+    np.testing.assert_allclose(theirs, encoder.encode(sentences), atol=1e-6)
+
+
+class TestTransformer:
+    def test_the_built_in_encoder_starts_from_the_same_weights_whatever_the_seed(self, make_encoder: Any):
+        torch.manual_seed(1)
+        before = torch.get_rng_state()
+        first = make_encoder().state_dict()
+        assert torch.equal(torch.get_rng_state(), before)
+        torch.manual_seed(2)
+        second = make_encoder().state_dict()
+        assert all(torch.equal(first[name], second[name]) for name in first)
+
+    def test_encode_leaves_the_mode_and_draws_nothing(self, make_encoder: Any):
+        encoder = make_encoder().train()
+        state = torch.get_rng_state()
+        first = encoder.encode(SENTENCES)
+        assert encoder.training
+        np.testing.assert_array_equal(first, encoder.encode(SENTENCES))  # no dropout
+        assert torch.equal(torch.get_rng_state(), state)
+
+    def test_no_sentences(self, make_encoder: Any):
+        encoder = make_encoder()
+        assert encoder.encode([]).shape == (0, encoder.dim)
+
+    def test_long_sentences_are_cut(self, make_encoder: Any):
+        lengths = [len(ids) for ids in make_encoder(max_length=6).tokenize(SENTENCES)]
+        assert max(lengths) == 6
+        assert max(len(ids) for ids in make_encoder().tokenize(["dog " * 1000])) == 128
+
+    def test_max_length_never_passes_what_the_model_can_hold(self):
+        config = EncoderConfig(name=SCENES_ENCODER, max_length=4000)
+        assert load_encoder(config, PoolingConfig("mean"), device="cpu").max_length == 128
+
+    def test_layers_cuts(self, make_encoder: Any, folder: Path):
+        whole, cut = make_encoder("first_last_mean"), make_encoder("first_last_mean", layers=1)
+        with torch.no_grad():
+            output = whole.backbone(input_ids=torch.tensor(whole.tokenize(SENTENCES[:1])), output_hidden_states=True)
+        np.testing.assert_allclose(cut.encode(SENTENCES[:1])[0], output.hidden_states[1][0].mean(0).numpy(), atol=2e-6)
+        cut.save(folder)
+        back = load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("first_last_mean"), device="cpu")
+        assert back.backbone.config.num_hidden_layers == 1
+        np.testing.assert_allclose(back.encode(SENTENCES), cut.encode(SENTENCES), atol=1e-6)
+
+    def test_more_layers_than_there_are(self):
+        config = EncoderConfig(name=SCENES_ENCODER, layers=3)
+        with pytest.raises(UserError, match=r"encoder\.layers is 3, but 'scenes-small' has 2 layers"):
+            load_encoder(config, PoolingConfig("mean"))
+
+    def test_bf16_is_close_and_float32_outside(self, make_encoder: Any):
+        exact = make_encoder("mean").encode(SENTENCES)
+        trained, evaluated = (
+            make_encoder("mean", **{f"{what}_precision": "bf16"}) for what in ("training", "evaluation")
+        )
+        low = trained.embed(trained.tokenize(SENTENCES))
+        assert low.dtype == torch.float32
+        assert 0 < np.abs(low.detach().numpy() - exact).max() < 0.1
+        np.testing.assert_array_equal(trained.encode(SENTENCES), exact)  # scores are in evaluation precision
+        np.testing.assert_array_equal(evaluated.encode(SENTENCES), low.detach().numpy())
+        high = evaluated.embed(evaluated.tokenize(SENTENCES))
+        np.testing.assert_array_equal(high.detach().numpy(), exact)
+
+    def test_saving_replaces_what_was_there(self, make_encoder: Any, folder: Path):
+        folder.mkdir(parents=True)
+        (folder / "stale.txt").write_text("old")
+        make_encoder("mean").save(folder)
+        assert not (folder / "stale.txt").exists()
+        assert (folder / "modules.json").is_file()
+
+    def test_released_inference_averages_padding_in(self, make_encoder: Any):
+        """Liao's released code: an embedding depends on the batch around it. Training is apart."""
+        encoder: TransformerEncoder = make_encoder("mean_without_cls", padding="count")
+        plain = make_encoder("mean_without_cls", padding="ignore").encode(SENTENCES)
+        alone = np.concatenate([encoder.encode([sentence]) for sentence in SENTENCES])
+        together = encoder.encode(SENTENCES)
+        np.testing.assert_allclose(alone, plain, atol=2e-6)  # without padding both readings agree
+        longest = int(np.argmax([len(ids) for ids in encoder.tokenize(SENTENCES)]))
+        different = np.abs(together - plain).max(axis=1) > 1e-3
+        assert different.tolist() == [i != longest for i in range(len(SENTENCES))]
+        with torch.no_grad():
+            for module in encoder.train().modules():
+                if isinstance(module, torch.nn.Dropout):
+                    module.p = 0.0
+            training = encoder.embed(encoder.tokenize(SENTENCES))
+        np.testing.assert_allclose(training.numpy(), plain, atol=2e-6)
+
+
+class TestLengthBuckets:
+    @given(st.lists(st.integers(1, 200), max_size=80), st.integers(8, 2000))
+    def test_properties(self, lengths: list[int], budget: int):
+        buckets = length_buckets(lengths, budget)
+        assert sorted(i for bucket in buckets for i in bucket) == list(range(len(lengths)))
+        flat = [lengths[i] for bucket in buckets for i in bucket]
+        assert flat == sorted(flat, reverse=True)
+        for bucket in buckets:
+            longest = max(lengths[i] for i in bucket)
+            assert len(bucket) == 1 or len(bucket) * longest <= budget
+
+    @given(st.lists(st.integers(1, 128), min_size=1, max_size=300))
+    def test_little_padding(self, lengths: list[int]):
+        """A pass that is not small pads by no more than a third."""
+        budget = 4096
+        for bucket in length_buckets(lengths, budget):
+            members = [lengths[i] for i in bucket]
+            long_enough = [n for n in members if n >= 0.75 * members[0]]
+            small = members[0] * len(long_enough) < budget // 8
+            assert small or members[-1] >= 0.75 * members[0]
+
+
+class TestFullPasses:
+    @given(st.lists(st.integers(1, 200), max_size=80), st.integers(1, 2000))
+    def test_properties(self, lengths: list[int], most: int):
+        passes = full_passes(lengths, most)
+        assert [lengths[i] for one in passes for i in one] == sorted(lengths, reverse=True)
+        assert sorted(i for one in passes for i in one) == list(range(len(lengths)))
+        sums = [sum(lengths[i] for i in one) for one in passes]
+        assert all(len(one) == 1 or total <= most for one, total in zip(passes, sums, strict=True))
+        for total, following in zip(sums, passes[1:], strict=False):  # each is as full as it can be
+            assert total + lengths[following[0]] > most
+
+    @given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(60, 500))
+    def test_the_sentences_of_a_pass_are_one_pass(self, lengths: list[int], most: int):
+        """So that passes done one by one draw the random numbers that all at once would draw."""
+        for one in full_passes(lengths, most):
+            assert full_passes([lengths[i] for i in one], most) == [list(range(len(one)))]
+
+
+class TestHeads:
+    @pytest.mark.parametrize("kind", PROJECTIONS)
+    @pytest.mark.parametrize("dim", [None, 3])
+    def test_size(self, kind: Any, dim: int | None):
+        head = build_projection(HeadConfig(kind, dim), 6)
+        out = 6 if dim is None or kind == "none" else 3
+        assert head(torch.randn(4, 6)).shape == (4, out)
+
+    def test_none_changes_nothing(self):
+        x = torch.randn(4, 6)
+        assert build_projection(HeadConfig("none"), 6)(x) is x
+
+    def test_linear_has_no_bend_and_mlp_has_one(self):
+        x, y = torch.randn(2, 50, 6)
+        for kind, linear in (("linear", True), ("mlp", False)):
+            head = build_projection(HeadConfig(kind), 6)  # type: ignore[arg-type]
+            gap = head(x + y) - head(x) - head(y) + head(torch.zeros_like(x))
+            assert (gap.abs().max().item() < 1e-5) == linear
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("name", ["./nothing", "/nothing/there", "~/nothing"])
+    def test_a_missing_folder(self, name: str):
+        with pytest.raises(UserError) as caught:
+            check_encoder(EncoderConfig(name=name))
+        assert str(caught.value) == f"no encoder at {name!r}; name a model folder, a hub id, or 'scenes-small'"
+
+    def test_a_folder_that_is_no_model(self, tmp_path: Path):
+        with pytest.raises(UserError, match=r"is no encoder; a model folder holds config\.json"):
+            check_encoder(EncoderConfig(name=str(tmp_path)))
+
+    @pytest.mark.usefixtures("no_network")
+    def test_the_hub_without_a_network(self):
+        with pytest.raises(UserError) as caught:
+            check_encoder(EncoderConfig(name="nobody/no-such-model"))
+        sentence = str(caught.value)
+        assert "the encoder 'nobody/no-such-model' is not in the local cache and the hub cannot be reached" in sentence
+        assert "name a model's folder instead" in sentence
+        assert "--scale" not in sentence, "it may be laptop already"
+        assert "\n" not in sentence
+
+    def test_too_many_layers_of_a_model_in_the_local_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        for name in ("config.json", "model.safetensors"):
+            (tmp_path / name).write_text('{"model_type": "bert", "num_hidden_layers": 4}')
+        monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: str(tmp_path / file))
+        check_encoder(EncoderConfig(name="somebody/model", layers=4))
+        with pytest.raises(UserError, match=r"encoder\.layers is 5, but 'somebody/model' has 4 layers; ask for fewer"):
+            check_encoder(EncoderConfig(name="somebody/model", layers=5))
+
+    def test_neither_folder_nor_hub_id(self):
+        with pytest.raises(UserError, match="is neither a folder nor a hub id"):
+            check_encoder(EncoderConfig(name="what is this?"))
+
+    def test_the_built_in_encoder_is_always_there(self):
+        check_encoder(EncoderConfig(name=SCENES_ENCODER))
+
+    @pytest.mark.parametrize(
+        ("damage", "sentence"),
+        [
+            (lambda f: (f / "model.safetensors").write_bytes(b"not tensors"), "cannot be loaded"),
+            (lambda f: (f / "model.safetensors").write_bytes(bytes(100)), "cannot be loaded"),
+            (lambda f: (f / "model.safetensors").unlink(), "cannot be loaded: .*model.safetensors"),
+            (lambda f: (f / "config.json").write_text("{"), "cannot be loaded: .*config.json"),
+            (lambda f: (f / "config.json").write_text('{"model_type": "zork"}'), "cannot be loaded: .*zork"),
+            (lambda f: [p.unlink() for p in f.glob("tokenizer*")], "has no tokenizer files"),
+            (lambda f: (f / "tokenizer.json").write_text("{"), "cannot be loaded"),
+        ],
+        ids=["garbage", "zeros", "no weights", "half config", "unknown kind", "no tokenizer", "half tokenizer"],
+    )
+    def test_a_damaged_folder(self, damage: Any, sentence: str, model_folder: Path, tmp_path: Path):
+        folder = shutil.copytree(model_folder, tmp_path / "model")
+        damage(folder)
+        with pytest.raises(UserError, match=sentence) as caught:
+            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+        assert "\n" not in str(caught.value)
+
+    def test_code_in_a_folder_is_never_run_and_nothing_is_asked(
+        self, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        folder = shutil.copytree(model_folder, tmp_path / "model")
+        config = json.loads((folder / "config.json").read_text())
+        config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}}
+        (folder / "config.json").write_text(json.dumps(config))
+        (folder / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+        monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked on the console"))
+        with pytest.raises(UserError, match="cannot be loaded"):
+            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+        assert not (tmp_path / "ran").exists()
+
+    def test_pickled_weights_are_not_unpickled(self, model_folder: Path, tmp_path: Path):
+        folder = shutil.copytree(model_folder, tmp_path / "model")
+        (folder / "model.safetensors").unlink()
+
+        class Bomb:
+            def __reduce__(self) -> Any:
+                return (Path.touch, (tmp_path / "ran",))
+
+        torch.save({"embeddings.word_embeddings.weight": Bomb()}, folder / "pytorch_model.bin")
+        with pytest.raises(UserError, match="cannot be loaded"):
+            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+        assert not (tmp_path / "ran").exists()
+
+    def test_weights_in_a_pickle_are_not_read(self, model_folder: Path, tmp_path: Path):
+        """Also where they hold nothing but tensors: whoever reads them trusts whoever made them."""
+        folder = shutil.copytree(model_folder, tmp_path / "model")
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+        (folder / "model.safetensors").unlink()
+        with pytest.raises(UserError, match="cannot be loaded"):
+            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+
+    def test_nor_those_of_another_module(self, model_folder: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.base.modules import Dense, Transformer
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        first = Transformer(str(model_folder))
+        dim = first.get_embedding_dimension()
+        SentenceTransformer(modules=[first, Pooling(dim), Dense(dim, 4)], device="cpu").save(str(tmp_path / "model"))
+        assert load_encoder(EncoderConfig(name=str(tmp_path / "model"))).dim == 4
+        dense = tmp_path / "model" / "2_Dense"
+        torch.save(load_file(dense / "model.safetensors"), dense / "pytorch_model.bin")
+        (dense / "model.safetensors").unlink()
+        with pytest.raises(UserError, match="its weights are a pickle, which can run code"):
+            load_encoder(EncoderConfig(name=str(tmp_path / "model")))
+
+    @pytest.mark.parametrize(
+        ("token", "sentence"), [("pad_token", "no padding token"), ("cls_token", r"needs a \[CLS\] token")]
+    )
+    def test_a_tokenizer_without_a_token_that_is_needed(
+        self, token: str, sentence: str, model_folder: Path, tmp_path: Path
+    ):
+        folder = shutil.copytree(model_folder, tmp_path / "model")
+        config = json.loads((folder / "tokenizer_config.json").read_text())
+        config[token] = None
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        with pytest.raises(UserError, match=sentence):
+            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean_without_cls"))
+
+
+GLOVE = "the 1 2 3\ncat -0.5 0 1e-3\n"
+
+
+class TestWordVectors:
+    def load(self, path: Path) -> WordVectors:
+        config = EncoderConfig("word_vectors", str(path))
+        check_encoder(config)
+        return load_encoder(config)
+
+    def test_text(self, tmp_path: Path):
+        (tmp_path / "v.txt").write_text(GLOVE)
+        vectors = self.load(tmp_path / "v.txt")
+        assert vectors.dim == 3
+        embedded = vectors.encode(["The cat , the unknown", "nothing known", ""])
+        assert embedded.dtype == np.float32
+        np.testing.assert_allclose(embedded[0], [0.5, 4 / 3, 6.001 / 3], rtol=1e-6)
+        assert not embedded[1:].any()
+
+    @pytest.mark.parametrize("more", ["2 3\n" + GLOVE, GLOVE + ". . . 4 5 6\n", GLOVE + "\x85 4 5 6\n"])
+    def test_text_in_the_forms_that_exist(self, more: str, tmp_path: Path):
+        (tmp_path / "v.txt").write_text(more, encoding="utf-8")
+        vectors = self.load(tmp_path / "v.txt")
+        np.testing.assert_allclose(vectors.encode(["cat"])[0], [-0.5, 0, 1e-3])
+
+    @pytest.mark.parametrize(
+        ("text", "sentence"),
+        [
+            ("", "is empty"),
+            ("the 1 2\ncat 1\n", r"line 2: 1 numbers after the word 'cat', not 2"),
+            ("the 1 2\ncat 1 2 3\n", r"line 2: 3 numbers after the word 'cat', not 2"),
+            ("the 1 2\n\ncat 1 2\n", r"line 2: 0 numbers after the word '', not 2"),
+            ("the 1 2\ncat 1 x\n", r"line 2: after the word 'cat' only numbers may follow"),
+            ("hello world and more\n", r"line 1: 0 numbers after the word .* not at least one"),
+        ],
+    )
+    def test_broken_text(self, text: str, sentence: str, tmp_path: Path):
+        (tmp_path / "v.txt").write_text(text)
+        with pytest.raises(UserError, match=sentence):
+            self.load(tmp_path / "v.txt")
+
+    @pytest.mark.parametrize("words", ["words.txt", "words.json", "words.parquet", "index.parquet"])
+    def test_a_matrix_with_its_words_beside(self, words: str, tmp_path: Path):
+        matrix = np.arange(6, dtype=np.float64).reshape(3, 2)
+        np.save(tmp_path / "v.npy", matrix)
+        names = ["the", "\x85", "cat"]
+        place = tmp_path / words
+        if place.suffix == ".txt":
+            place.write_text("\n".join(names) + "\n", encoding="utf-8")
+        elif place.suffix == ".json":
+            place.write_text(json.dumps(names))
+        else:
+            import pandas as pd
+
+            by_index = pd.DataFrame({"row": [2, 0, 1]}, index=["cat", "the", "\x85"])
+            (by_index if words.startswith("index") else pd.DataFrame({"word": names})).to_parquet(place)
+        (tmp_path / "a.json").write_text("{")  # something else that lies there
+        (tmp_path / "b.txt").write_bytes(b"\xff\xfe")
+        vectors = self.load(tmp_path / "v.npy")
+        np.testing.assert_allclose(vectors.encode(["the", "cat"]), matrix[[0, 2]])
+
+    def test_a_matrix_without_words(self, tmp_path: Path):
+        np.save(tmp_path / "v.npy", np.ones((3, 2)))
+        with pytest.raises(UserError, match=r"has 3 rows, but no .* beside it lists 3 words"):
+            self.load(tmp_path / "v.npy")
+
+    @pytest.mark.parametrize(
+        ("write", "sentence"),
+        [
+            (lambda p: p.write_bytes(b"junk"), "is no matrix of numbers"),
+            (lambda p: p.write_bytes(b""), "is no matrix of numbers"),
+            (lambda p: np.save(p, np.array([object()]), allow_pickle=True), "is no matrix of numbers"),
+            (lambda p: np.save(p, np.array(["a"])), "is no matrix of numbers"),
+            (lambda p: np.save(p, np.ones(3)), r"shape \(3,\), not a matrix"),
+        ],
+        ids=["junk", "empty", "pickle", "text", "flat"],
+    )
+    def test_a_broken_matrix(self, write: Any, sentence: str, tmp_path: Path):
+        write(tmp_path / "v.npy")
+        with pytest.raises(UserError, match=sentence):
+            self.load(tmp_path / "v.npy")
+
+    @pytest.mark.parametrize("name", ["nothing.txt", "nothing.npy", "."])
+    def test_missing(self, name: str):
+        config = EncoderConfig("word_vectors", name)
+        for ask in (check_encoder, load_encoder):
+            with pytest.raises(UserError, match="no word vectors at"):
+                ask(config)

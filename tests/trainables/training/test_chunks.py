@@ -1,0 +1,516 @@
+"""The gradient cache: a batch in passes gives the loss and the gradients of the batch in one piece."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from reports.ledger import Record
+from reports.results import Results
+from reports.sections import measured_counts
+from search_spaces import spaces
+from tests.chunked import (
+    BANK,
+    CASES,
+    FULL,
+    GROUPS,
+    WHOLE,
+    WORKER_CASES,
+    Passing,
+    batch_of,
+    model_of,
+    steps,
+    worker_batches,
+)
+from tests.conftest import ROWS, pairs_of
+from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.corpora.samplers import RowSampler
+from trainables.encoders import passes as encoder_passes
+from trainables.errors import UserError
+from trainables.fidelity import resolve
+from trainables.objectives import kernel
+from trainables.recipe import Recipe, parse_assignment
+from trainables.training import chunks
+from trainables.training.checkpoint import Progress
+from trainables.training.chunks import TIGHT, Chunks
+from trainables.training.distributed import Workers
+from trainables.training.dropout_streams import RandomState
+from trainables.training.gradients import GradientSum
+from trainables.training.loop import Interrupted, Watcher, train
+from trainables.training.model import MemoryBank
+from trainables.trial.build import build_model
+from trainables.trial.measure import measured
+
+EXACT = {"rtol": 1e-9, "atol": 1e-11}
+
+
+@pytest.fixture(autouse=True)
+def float64() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    TIGHT.clear()
+    yield
+    torch.set_default_dtype(before)
+    TIGHT.clear()
+
+
+def same(one: dict[str, Any], other: dict[str, Any], **close: float) -> None:
+    """In loss, counts, gradients, memory bank and the random numbers that come next."""
+    close = close or EXACT
+    assert len(one["steps"]) == len(other["steps"])
+    for ours, theirs in zip(one["steps"], other["steps"], strict=True):
+        torch.testing.assert_close(ours["loss"], theirs["loss"], **close)
+        torch.testing.assert_close(ours["gradients"], theirs["gradients"], **close)
+        assert ours["counts"] == theirs["counts"]
+    torch.testing.assert_close(one["bank"], other["bank"], **close)
+    assert torch.equal(one["next"], other["next"])
+
+
+class TestKey:
+    @pytest.mark.parametrize(("text", "value"), [("auto", "auto"), ("none", None), ("512", 512)])
+    def test_values(self, text: str, value: Any):
+        assert parse_assignment(f"optimisation.chunk={text}") == ("optimisation.chunk", value)
+        assert Recipe().override({"optimisation.chunk": value}).optimisation.chunk == value
+
+    @pytest.mark.parametrize("value", [0, -3, "most", 2.5])
+    def test_refused(self, value: Any):
+        with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
+            Recipe().override({"optimisation.chunk": value})
+        with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
+            Recipe().override(dict([parse_assignment(f"optimisation.chunk={value}")]))
+
+    def test_the_default_keeps_the_hash(self):
+        assert Recipe().override({"optimisation.chunk": "auto"}).hash == Recipe().hash
+        assert Recipe().override({"optimisation.chunk": 64}).hash != Recipe().hash
+
+
+class TestEquality:
+    """With dropout, in float64."""
+
+    @pytest.mark.parametrize("most", [1, 13, 40, 130])
+    @pytest.mark.parametrize("case", range(len(CASES)))
+    def test_every_objective(self, case: int, most: int):
+        """Against the plain step over the same passes; 1: every sentence by itself."""
+        plain, cached = model_of(CASES[case]), model_of(CASES[case])
+        plain.encoder.own = most  # type: ignore[union-attr]
+        batches = [batch_of(40), batch_of(37)]
+        wanted = steps(plain, None, batches=batches)
+        found = steps(cached, most, batches=batches)
+        same(found, wanted)
+        assert any((g != 0).any() for g in found["steps"][0]["gradients"].values())
+        assert max(cached.encoder.sizes) <= max(most, 13)  # type: ignore[union-attr]
+        assert len(cached.encoder.sizes) == 2 * len(plain.encoder.sizes)  # type: ignore[union-attr]
+
+    def test_the_last_pass_has_one_sentence(self):
+        lengths = sorted((len(ids) for ids in batch_of().tokens), reverse=True)
+        most = sum(lengths[:-1])
+        passes = Passing().passes(lengths, most)
+        assert [len(one) for one in passes] == [len(lengths) - 1, 1]
+        plain, cached = model_of(BANK), model_of(BANK)
+        plain.encoder.own = most  # type: ignore[union-attr]
+        same(steps(cached, most), steps(plain, None))
+
+    def test_a_batch_that_fits_is_not_embedded_twice(self):
+        model = model_of(GROUPS)
+        steps(model, WHOLE)
+        assert model.encoder.sizes == [sum(map(len, batch_of().tokens))]  # type: ignore[union-attr]
+
+    def test_without_the_old_random_numbers_they_differ(self, monkeypatch: pytest.MonkeyPatch):
+        """The negative control."""
+        plain, cached = model_of(GROUPS), model_of(GROUPS)
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        wanted = steps(plain, None)
+        monkeypatch.setattr(RandomState, "restore", lambda self: None)
+        found = steps(cached, 40)
+        torch.testing.assert_close(found["steps"][0]["loss"], wanted["steps"][0]["loss"], **EXACT)
+        with pytest.raises(AssertionError):
+            torch.testing.assert_close(
+                found["steps"][0]["gradients"], wanted["steps"][0]["gradients"], rtol=1e-2, atol=1e-2
+            )
+
+    def test_the_bank_over_many_steps(self):
+        plain, cached = model_of(BANK), model_of(BANK)
+        plain.encoder.own = 50  # type: ignore[union-attr]
+        batches = [batch_of(count) for count in (20, 16, 33, 12, 40)]
+        wanted, found = steps(plain, None, batches=batches), steps(cached, 50, batches=batches)
+        same(found, wanted)
+        assert (found["bank"]["vectors"] != 0).any()
+
+    @pytest.mark.parametrize(
+        "case", [n for n, changes in enumerate(CASES) if changes["objective.name"] not in ("ce", "mlm")]
+    )
+    def test_some_anchors_at_a_time(self, case: int, monkeypatch: pytest.MonkeyPatch):
+        """Value and gradients are those of all anchors at once, who are not divided evenly. Cross-entropy alone grows
+        with the pairs, not with their square."""
+        whole, parted, plain = (model_of(CASES[case]) for _ in range(3))
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        wanted = steps(whole, 40)
+        parts: list[slice] = []
+        once = kernel.checkpoint
+        monkeypatch.setattr(kernel, "checkpoint", lambda of, part, **more: parts.append(part) or once(of, part, **more))
+        monkeypatch.setattr(kernel, "NUMBERS_AT_ONCE", 100)
+        same(steps(parted, 40), wanted)
+        same(steps(plain, None), wanted)
+        assert len(parts) > 2
+
+    def test_counted_padding(self):
+        changes = {"objective.name": "scl", "objective.fidelity": "released"}
+        plain, cached = model_of(changes), model_of(changes)
+        assert plain.count_padding
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        same(steps(cached, 40), steps(plain, None))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"objective.name": "scl", "objective.negatives": 3},
+        {**BANK, "objective.mlm": 0.3},
+        {"corpus.layout": "sentences", "objective.name": "mlm", "objective.mlm": 1.0},
+    ],
+)
+def test_a_transformer(changes: dict[str, Any], packed: bool, make_encoder: Any, monkeypatch: pytest.MonkeyPatch):
+    """With dropout, and masked language modelling; fp32."""
+    torch.set_default_dtype(torch.float32)
+    found = []
+    for chunk, own in ((None, 60), (60, 4096), (None, 4096)):
+        monkeypatch.setitem(encoder_passes.TOKENS_PER_PASS, "cpu", own)
+        torch.manual_seed(1)
+        encoder = make_encoder(masked_lm=changes.get("objective.mlm", 0) > 0)
+        encoder._passes.packed = packed
+        if encoder.mlm_head is not None:
+            encoder.mlm_head._passes.packed = packed
+        torch.manual_seed(2)
+        model = build_model(resolve(Recipe().override(changes)), encoder)
+        model.train()
+        found.append(steps(model, chunk, batches=[batch_of(40, 200), batch_of(9, 200)]))
+    same(found[1], found[0], rtol=1e-4, atol=1e-6)
+    with pytest.raises(AssertionError):  # other passes draw other numbers
+        torch.testing.assert_close(found[2]["steps"][0]["gradients"], found[0]["steps"][0]["gradients"])
+
+
+class Full(Passing):
+    """Out of memory in a pass of more than `room` tokens with gradient, or when so many are held for a backward pass;
+    after the random numbers of that pass were drawn."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room, self.held = room, 0
+
+    def embed(self, tokens: Any) -> torch.Tensor:
+        embedded = super().embed(tokens)
+        if torch.is_grad_enabled() and sum(map(len, tokens)) > self.room:
+            raise torch.OutOfMemoryError(f"no room for {sum(map(len, tokens))} tokens")
+        return embedded
+
+
+class LateFull(Passing):
+    """Out of memory once, in the backward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost = False
+
+    def embed(self, tokens: Any) -> torch.Tensor:
+        embedded = super().embed(tokens)
+        if torch.is_grad_enabled() and not self.lost:
+            embedded.register_hook(self.lose)
+        return embedded
+
+    def lose(self, gradient: torch.Tensor) -> None:
+        if not self.lost:
+            self.lost = True
+            raise torch.OutOfMemoryError("no room for a gradient")
+
+
+class TestAuto:
+    @pytest.fixture(autouse=True)
+    def plenty(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of memory, as far as a CPU can tell beforehand."""
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: 2**50)
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1)
+
+    @pytest.mark.parametrize("changes", [GROUPS, BANK, {"objective.name": "scl", "objective.negatives": 2}])
+    def test_a_step_that_does_not_fit_is_done_again(self, changes: dict[str, Any], capsys: Any):
+        """With the encoder's own passes the result is the plain step's: gradients, bank and draws are as if nothing had
+        happened."""
+        plain, full = model_of(changes), model_of(changes, Full(90))
+        plain.encoder.own = full.encoder.own = 80  # type: ignore[union-attr]
+        batches = [batch_of(8), batch_of(36), batch_of(40), batch_of(8)]
+        found = steps(full, "auto", batches=batches)
+        same(found, steps(plain, None, batches=batches))
+        assert found["chunk"] == "passes"
+        lines = capsys.readouterr().err.splitlines()
+        assert lines == [
+            "a step ran out of memory and is done again: from now on by a gradient cache, with the encoder's own passes"
+        ]
+
+    def test_passes_are_halved_until_they_fit(self, capsys: Any):
+        """The plain step over the passes that were found gives the same."""
+        plain, full = model_of(BANK), model_of(BANK, Full(35))
+        found = steps(full, "auto", batches=[batch_of(40), batch_of(36)])
+        tokens = sum(map(len, batch_of(40).tokens))
+        tried = [int(line.split()[-2]) for line in capsys.readouterr().err.splitlines()]
+        assert tried[0] == tokens // 2
+        assert tried[-1] == found["chunk"] <= 35 < tried[-2]
+        plain.encoder.own = found["chunk"]  # type: ignore[union-attr]
+        same(found, steps(plain, None, batches=[batch_of(40), batch_of(36)]))
+
+    def test_down_to_one_sentence_and_no_further(self):
+        longest = max(map(len, batch_of().tokens))
+        found = steps(model_of(GROUPS, Full(longest)), "auto")
+        assert found["chunk"] >= 1
+        with pytest.raises(
+            UserError, match=r"memory is full; lower .* one sentence at a time, the longest of 13 tokens"
+        ):
+            steps(model_of(GROUPS, Full(longest - 1)), "auto")
+
+    def test_a_number_is_halved_and_none_is_not(self):
+        """What was asked for is where it begins."""
+        plain, full = model_of(BANK), model_of(BANK, Full(50))
+        found = steps(full, 90, batches=[batch_of(40), batch_of(36)])
+        assert found["chunk"] == 44  # half of its largest pass, which has 88 tokens
+        plain.encoder.own = 44  # type: ignore[union-attr]
+        same(found, steps(plain, None, batches=[batch_of(40), batch_of(36)]))
+        with pytest.raises(torch.OutOfMemoryError):
+            steps(model_of(GROUPS, Full(50)), None)
+
+    @pytest.mark.parametrize("forgotten", ["restore", "load_state_dict"])
+    def test_what_a_lost_attempt_drew_and_stored_must_be_put_back(
+        self, forgotten: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        """The negative control: a step that fails in its backward pass, after dropout and with the bank filled."""
+        wanted = self.after_a_loss()
+        if forgotten == "restore":
+            monkeypatch.setattr(RandomState, "restore", lambda self: None)
+        else:
+            monkeypatch.setattr(MemoryBank, "load_state_dict", lambda self, state: None)
+        with pytest.raises(AssertionError):
+            same(self.after_a_loss(), wanted)
+
+    def after_a_loss(self) -> dict[str, Any]:
+        """A step's values, where its first attempt has failed, over passes that draw what the plain step draws."""
+        model = model_of(BANK, LateFull())
+        model.encoder.own = 40  # type: ignore[union-attr]
+        return steps(model, "auto", batches=[batch_of(40)])
+
+    def test_a_backward_pass_that_does_not_fit(self):
+        plain = model_of(BANK)
+        plain.encoder.own = 40  # type: ignore[union-attr]
+        found = self.after_a_loss()
+        assert found["chunk"] == "passes"
+        same(found, steps(plain, None, batches=[batch_of(40)]))
+
+    def test_the_next_trial_of_that_kind_knows(self, capsys: Any):
+        """It begins with the encoder's own passes, which give what the plain step would give."""
+        first, again = model_of(GROUPS, Full(90)), model_of(GROUPS, Full(90))
+        first.encoder.own = again.encoder.own = 80  # type: ignore[union-attr]
+        assert steps(first, "auto")["chunk"] == "passes"
+        assert "out of memory" in capsys.readouterr().err
+        assert steps(again, "auto")["chunk"] == "passes"
+        assert capsys.readouterr().err == ""
+        assert max(again.encoder.sizes) <= 80  # type: ignore[union-attr]
+        other = steps(model_of({**GROUPS, "head.kind": "linear"}, Full(WHOLE)), "auto")
+        assert other["chunk"] is None, "another kind of trial starts with the plain step"
+
+    @pytest.mark.parametrize(
+        ("tokens", "chunk"), [(10 * 274, None), (2.1 * 274, None), (1.9 * 274, "passes"), (140, 70), (None, None)]
+    )
+    def test_a_cpu_looks_ahead(self, tokens: float | None, chunk: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any):
+        """By what a pass holds; half of the free memory, here room for so many tokens, may be taken."""
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: None if tokens is None else 1000 * tokens)
+        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
+        assert sum(map(len, batch_of().tokens)) == 274
+        model, plain = model_of(GROUPS), model_of(GROUPS)
+        model.encoder.own = 120  # type: ignore[union-attr]
+        plain.encoder.own = chunk if isinstance(chunk, int) else 120  # type: ignore[union-attr]
+        found = steps(model, "auto")
+        assert found["chunk"] == chunk
+        same(found, steps(plain, None))
+        assert ("half of the free memory" in capsys.readouterr().err) == (chunk is not None)
+
+    @pytest.mark.parametrize(("spare", "chunk"), [(8, None), (-8, 273)])
+    def test_what_is_to_come_is_left_free(self, spare: int, chunk: Any, monkeypatch: pytest.MonkeyPatch):
+        """Gradients and the optimiser's numbers; of a batch in one pass, too."""
+        model = model_of(GROUPS)
+        assert len(model.encoder.passes([len(ids) for ids in batch_of().tokens])) == 1
+        trained = sum(p.numel() for p in model.parameters())
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: 2 * 1000 * 274 + 12 * trained + spare)
+        assert steps(model, "auto", batches=[batch_of()])["chunk"] == chunk
+
+    @pytest.mark.parametrize(("weight", "chunk"), [(0.0, None), (0.5, "passes")])
+    def test_guessing_holds_the_anchors_again(self, weight: float, chunk: Any, monkeypatch: pytest.MonkeyPatch):
+        model = model_of(GROUPS)
+        model.encoder.own = 120  # type: ignore[union-attr]
+        model.mlm_weight = weight
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: 2.2 * 1000 * 274)
+        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
+        made = Chunks(model, "auto", 8, Workers(), GradientSum([], Workers()))
+        made._look_ahead(batch_of())
+        assert made.chunk == chunk
+
+    def test_what_was_looked_at_is_not_forgotten(self, monkeypatch: pytest.MonkeyPatch):
+        """A long sentence first, then a batch of more but short ones: neither is measured again."""
+        asked: list[int] = []
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: asked.append(1) or 1)
+        made = Chunks(model_of(GROUPS), "auto", 8, Workers(), GradientSum([], Workers()))
+        long, many = (dataclasses.replace(batch_of(), tokens=[[1] * size] * 36) for size in (13, 9))
+        many = dataclasses.replace(many, tokens=many.tokens * 2)
+        for batch in (long, many, long, many):
+            made._look_ahead(batch)
+        assert len(asked) == 2
+
+    def test_a_later_batch_may_need_less_yet(self, monkeypatch: pytest.MonkeyPatch):
+        """What is decided holds for batches as large as those before."""
+        model = model_of(GROUPS)
+        model.encoder.own = 120  # type: ignore[union-attr]
+        free = [1.9 * 1000 * 274]
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: free[0])
+        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
+        made = Chunks(model, "auto", 8, Workers(), GradientSum([], Workers()))
+        made._look_ahead(batch_of())
+        assert made.chunk == "passes"
+        free[0] = 140_000.0
+        made._look_ahead(batch_of())
+        assert made.chunk == "passes", "no larger than the one before"
+        made._look_ahead(batch_of(80))
+        assert made.chunk == 70
+
+
+class TestTraining:
+    RECIPE = Recipe().override(
+        {
+            "encoder.name": "scenes-small",
+            "optimisation.batch_size": 8,
+            "optimisation.epochs": 3,
+            "optimisation.learning_rate": 1e-3,
+            "optimisation.clip_norm": 1.0,
+            "objective.bank": 7,
+        }
+    )
+
+    def train(
+        self, encoder: Any, chunk: Any, watcher: Watcher | None = None, resume: Path | None = None
+    ) -> tuple[Any, Progress]:
+        recipe = resolve(self.RECIPE.override({"optimisation.chunk": chunk}))
+        model = model_of(recipe.flat(), encoder)
+        sampler = RowSampler(pairs_of(ROWS), 8)
+        progress = train(model, sampler, recipe.optimisation, 3, watcher or Watcher(), Workers(), resume)
+        return model, progress
+
+    def test_a_whole_training(self):
+        """Parameters, sums and streams after six steps with clipping and a bank."""
+        plain, chunked = Passing(), Passing()
+        plain.own = 20
+        model, progress = self.train(plain, None)
+        same_model, same_progress = self.train(chunked, 20)
+        torch.testing.assert_close(same_model.state_dict(), model.state_dict(), rtol=1e-7, atol=1e-9)
+        assert same_progress.sums == pytest.approx(progress.sums)
+        assert same_progress.streams == progress.streams == 1
+        assert measured(progress, 0.0)["chunk"] is None
+        assert measured(same_progress, 0.0)["chunk"] == 20
+
+    def test_resumed_equals_unbroken(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """Also where the resumed part would have found room for a larger chunk."""
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1)
+        model, progress = self.train(Full(16), "auto")
+        assert isinstance(progress.chunk, int)
+
+        class Leaving(Watcher):
+            def wants_checkpoint(self, step: int) -> bool:
+                return step == 3
+
+            def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
+                save(tmp_path)
+                return False
+
+        TIGHT.clear()
+        with pytest.raises(Interrupted):
+            self.train(Full(16), "auto", Leaving())
+        TIGHT.clear()
+        resumed, same_progress = self.train(Full(WHOLE), "auto", resume=tmp_path)
+        assert same_progress.chunk == progress.chunk
+        for name, value in model.state_dict().items():
+            assert torch.equal(resumed.state_dict()[name], value), name
+
+
+@pytest.fixture
+def told(gloo_answers: dict[int, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What two gloo workers found."""
+    return [answer["chunked"] for answer in gloo_answers[2]]
+
+
+@pytest.mark.xdist_group("gloo")
+class TestWorkers:
+    def test_two_cached_equal_one_plain(self, told: list[dict[str, Any]]):
+        """Uneven shares, and a batch of which one worker has no sentence; without dropout, whose stream is a worker's
+        own."""
+        for name, changes in WORKER_CASES.items():
+            wanted = steps(model_of(changes, Passing(0.0)), None, batches=worker_batches())
+            for answer in told:
+                found = answer[name]
+                assert found["chunk"] == 9
+                for ours, theirs in zip(found["steps"], wanted["steps"], strict=True):
+                    torch.testing.assert_close(ours["loss"], theirs["loss"], **EXACT)
+                    torch.testing.assert_close(ours["gradients"], theirs["gradients"], **EXACT)
+                    assert ours["counts"] == theirs["counts"]
+                torch.testing.assert_close(found["bank"], wanted["bank"], **EXACT)
+
+    def test_dropout_is_replayed_on_each_worker(self, told: list[dict[str, Any]]):
+        """Two cached against two plain ones over the same passes."""
+        for answer in told:
+            same(answer["dropout cached"], answer["dropout plain"])
+            assert torch.equal(answer["dropout cached"]["next"], answer["dropout plain"]["next"])
+
+    @pytest.mark.parametrize("where", FULL)
+    def test_where_one_runs_out_of_memory_all_do_the_step_again(self, where: str, told: list[dict[str, Any]]):
+        """Two against two plain ones over the passes that were found; both came to the same ones."""
+        for answer in told:
+            found = answer[f"full {where}"]
+            assert found["chunk"] == told[0][f"full {where}"]["chunk"]
+            assert isinstance(found["chunk"], int)
+            assert found["chunk"] < 68
+            same(found, answer[f"full {where} plain"])
+
+    def test_where_one_has_no_room_for_a_sentence_all_say_so(self, told: list[dict[str, Any]]):
+        for answer in told:
+            assert "does not fit even one sentence at a time" in answer["full on all"]
+
+    def test_they_decide_alike_and_beforehand(self, told: list[dict[str, Any]]):
+        assert [answer["auto"]["chunk"] for answer in told] == ["passes", "passes"]
+        assert [answer["auto plenty"]["chunk"] for answer in told] == [None, None]
+        for answer in told:
+            same(answer["auto"], answer["auto plenty"])
+
+
+def test_the_report_names_smaller_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where they are not what was asked for: `auto` asks for the whole batch, a number for itself."""
+    undraw(monkeypatch, PLOTS)
+    torch.set_default_dtype(torch.float32)
+    make_results(tmp_path, spaces()["scl_lambda"])
+    first, second, third, *_ = Results.load(tmp_path).labels
+    labels = Results.load(tmp_path).labels
+    assert "smaller passes" not in measured_counts.write(Results.load(tmp_path), tmp_path)
+    used = {first: ("auto", 512), second: (512, 512), third: (512, 128)}
+
+    def change(record: Record) -> Record:
+        asked, chunk = used.get(record.recipe_hash, ("auto", None))
+        recipe = {**record.recipe, "optimisation.chunk": asked}
+        return dataclasses.replace(record, recipe=recipe, training={**record.training, "chunk": chunk})
+
+    found = Results.load(tmp_path)
+    object.__setattr__(found, "records", [change(record) for record in found.records])
+    said = measured_counts.write(found, tmp_path).splitlines()[-1]
+    assert f"`{labels[first]}` in passes of at most 512 tokens" in said
+    assert f"`{labels[third]}` in passes of at most 128 tokens" in said
+    assert labels[second] not in said.replace(labels[first], "").replace(labels[third], "")

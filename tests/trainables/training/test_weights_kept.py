@@ -1,0 +1,433 @@
+"""Which weights a training keeps: best and mean against brute force over all steps' weights; to the last bit after a
+resume."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from reports.ledger import Record
+from reports.results import Results
+from reports.sections import measured_counts
+from reports.trials_csv import write_trials_csv
+from search_spaces import spaces
+from tests.conftest import ROWS, pairs_of
+from tests.reports.test_sections import rewrite
+from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.corpora.samplers import RowSampler
+from trainables.errors import UserError
+from trainables.fidelity import resolve
+from trainables.recipe import Recipe
+from trainables.training.checkpoint import Progress
+from trainables.training.distributed import Workers
+from trainables.training.loop import Interrupted, Watcher, train
+from trainables.training.model import StudyModel
+from trainables.training.rungs import parse_rungs
+from trainables.trial import Reporter, TrialResult, check_recipes, population_key
+from trainables.trial.build import build_model
+from trainables.trial.evaluation import Evaluator
+from trainables.trial.run import run_trial
+from trainables.trial.rungs import Rungs
+
+STEPS = 12
+LAST = Recipe().override(
+    {
+        "encoder.name": "scenes-small",
+        "optimisation.batch_size": 5,
+        "optimisation.epochs": 4,
+        "optimisation.learning_rate": 1e-3,
+        "objective.negatives": 3,
+        "objective.bank": 7,
+        "head.kind": "mlp",
+    }
+)
+BEST = LAST.override({"optimisation.keep": "best", "optimisation.keep_every": 3})
+AVERAGE = LAST.override({"optimisation.keep": "average", "optimisation.keep_share": 0.5})
+
+EIGHTHS = parse_rungs("8")
+
+
+class Scores(Watcher):
+    """Gives scores by step, and draws what it likes; may end the training at a checkpoint or at a rung."""
+
+    def __init__(self, scores: Mapping[int, float | None], stop: int = 0, folder: Path | None = None) -> None:
+        self.scores, self.stop, self.folder = scores, stop, folder
+        self.rung_plan = EIGHTHS if stop > 0 and folder is None else None
+        self.losses: list[float] = []
+        self.asked: list[int] = []
+        self.encoder: Any = None
+        self.saved = 0
+
+    def step(self, step: int, scalars: dict[str, float]) -> None:
+        self.losses.append(scalars["loss"])
+
+    def wants_checkpoint(self, step: int) -> bool:
+        return self.folder is not None and step == self.stop - 1
+
+    def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
+        assert self.folder is not None
+        assert step in (self.stop, self.stop - 1), "a step after the wish, or where its step was scored at once"
+        self.saved = step
+        save(self.folder)
+        return False
+
+    def rung(self, number: int, progress: Progress) -> bool:
+        return number != self.stop
+
+    def score(self) -> float | None:
+        """Of the step that was settled last: the loop settles a step before it asks."""
+        assert self.encoder.training
+        self.encoder.encode(["a man is sleeping", "two dogs run"])
+        torch.rand(3)
+        self.asked.append(len(self.losses))
+        return self.scores[len(self.losses)]
+
+
+@dataclasses.dataclass
+class Run:
+    """What a training left, and the encoder's tensors after each step."""
+
+    model: StudyModel
+    progress: Progress
+    steps: list[dict[str, Tensor]]
+
+    @property
+    def encoder(self) -> dict[str, Tensor]:
+        return tensors(self.model.encoder)
+
+    @property
+    def around(self) -> dict[str, Tensor]:
+        """Head, objective and memory bank."""
+        return {name: t for name, t in tensors(self.model).items() if not name.startswith("encoder.")}
+
+
+def tensors(module: Any) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+
+
+def equal(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> bool:
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.fixture
+def study(make_encoder: Any) -> Iterator[Callable[..., Run]]:
+    """`study(recipe, watcher)` trains a fresh model for twelve steps, with dropout."""
+    steps: list[dict[str, Tensor]] = []
+    models: list[StudyModel] = []
+
+    def count(encoder: Any) -> None:
+        """A buffer that every step changes, and a layer that none does."""
+        encoder.register_buffer("counted", torch.zeros(()))
+        embed = encoder.embed
+
+        def counting(tokens: Any) -> Tensor:
+            encoder.counted.add_(1)
+            embedded: Tensor = embed(tokens)
+            return embedded
+
+        encoder.embed = counting
+        encoder.backbone.encoder.layer[0].requires_grad_(False)
+
+    def run(recipe: Recipe, watcher: Scores, resume: Path | None = None) -> Run:
+        steps.clear()
+        torch.manual_seed(3)
+        model = build_model(resolve(recipe), make_encoder(recipe.pooling.mode))
+        count(model.encoder)
+        models[:] = [model]
+        watcher.encoder = model.encoder
+        progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, watcher, Workers(), resume)
+        return Run(model, progress, list(steps))
+
+    hook = register_optimizer_step_post_hook(lambda *_: steps.append(tensors(models[0].encoder)))
+    yield run
+    hook.remove()
+
+
+class TestBest:
+    @pytest.mark.parametrize(
+        ("every", "scores", "kept"),
+        [
+            (3, {3: 10.0, 6: 30.0, 9: 20.0, 12: 25.0}, 6),
+            (3, {3: -5.0, 6: -9.0, 9: -5.0, 12: -5.0}, 3),  # of equal ones the first
+            (5, {5: 10.0, 10: 11.0, 12: 12.0}, 12),  # the last step is scored too
+            (12, {12: -1.0}, 12),
+            (125, {12: 0.0}, 12),
+        ],
+    )
+    def test_is_the_first_of_the_highest_score(self, every: int, scores: dict[int, float], kept: int, study: Any):
+        watcher = Scores(scores)
+        run = study(BEST.override({"optimisation.keep_every": every}), watcher)
+        assert watcher.asked == list(scores)
+        assert len(run.steps) == STEPS
+        assert equal(run.encoder, run.steps[kept - 1])
+        assert [equal(run.encoder, one) for one in run.steps].count(True) == 1, "every step changes the weights"
+        assert run.progress.kept == {"keep": "best", "step": kept, "score": scores[kept], "scored": len(scores)}
+
+    def test_without_data_is_refused(self, study: Any):
+        with pytest.raises(UserError, match=r"^optimisation\.keep=best needs a development score"):
+            study(BEST, Scores({3: None}))
+
+    def test_a_rung_that_ends_the_training_leaves_its_step(self, study: Any):
+        watcher = Scores({3: 9.0, 6: 1.0}, stop=4)
+        run = study(BEST, watcher)
+        assert len(run.steps) == 6 == run.progress.step
+        assert equal(run.encoder, run.steps[-1])
+
+
+class TestAverage:
+    @pytest.mark.parametrize(("share", "over"), [(0.0, 1), (0.1, 1), (0.25, 3), (0.5, 6), (1.0, STEPS)])
+    def test_is_the_mean_over_the_last_steps(self, share: float, over: int, study: Any):
+        run = study(AVERAGE.override({"optimisation.keep_share": share}), Scores({}))
+        assert run.progress.kept == {"keep": "average", "from_step": STEPS - over + 1, "steps": over}
+        for name, value in run.encoder.items():
+            stored = [one[name] for one in run.steps[STEPS - over :]]
+            mean = torch.stack(stored).double().mean(0).to(value.dtype) if name != "counted" else stored[-1]
+            torch.testing.assert_close(value, mean, rtol=2e-7, atol=1e-12, msg=name)
+        assert equal(run.encoder, run.steps[-1]) == (over == 1)
+
+    def test_a_frozen_layer_stays_as_it_is_to_the_last_bit(self, study: Any, make_encoder: Any):
+        frozen = {name: value for name, value in study(AVERAGE, Scores({})).encoder.items() if ".layer.0." in name}
+        fresh = tensors(make_encoder(AVERAGE.pooling.mode))
+        assert len(frozen) > 10
+        assert all(torch.equal(value, fresh[name]) for name, value in frozen.items())
+
+    def test_many_steps_of_large_weights_lose_nothing(self):
+        """A running sum in float32 would be off in the fourth digit."""
+        from trainables.training.weights_kept import Average
+
+        encoder = torch.nn.Linear(1, 1)
+        keeping: Any = Average(encoder, 20_000, 1.0)  # type: ignore[arg-type]
+        with torch.no_grad():
+            for step in range(1, 20_001):
+                encoder.weight.fill_(1000 + step % 2 * 0.1)
+                keeping.after(step, Progress())
+        keeping.put_back()
+        assert encoder.weight.item() == pytest.approx(1000.05, abs=1e-4)
+
+
+SCORES = {3: 10.0, 6: 30.0, 9: 20.0, 12: 25.0}
+
+
+@pytest.mark.parametrize("recipe", [BEST, AVERAGE], ids=["best", "average"])
+class TestBoth:
+    def test_the_steps_are_those_of_a_training_that_keeps_the_last(self, recipe: Recipe, study: Any):
+        """Although scores are computed, without dropout, and something is drawn at random."""
+        plain, watched = Scores({}), Scores(SCORES)
+        last, kept = study(LAST, plain), study(recipe, watched)
+        assert last.progress.kept is None
+        assert watched.losses == plain.losses
+        assert all(equal(ours, theirs) for ours, theirs in zip(kept.steps, last.steps, strict=True))
+        assert equal(kept.around, last.around), "what does not outlive training is that of the last step"
+        assert equal(last.encoder, last.steps[-1])
+        assert not equal(kept.encoder, last.encoder)
+        assert kept.progress.sums == last.progress.sums
+
+    @pytest.mark.parametrize("step", [2, 6, 7, 8, 9, STEPS])
+    def test_resumed_equals_unbroken(self, recipe: Recipe, step: int, study: Any, tmp_path: Path):
+        """To the last bit: before anything is kept, at the step that is, after it, and after the last step."""
+        whole, first, second = study(recipe, Scores(SCORES)), Scores(SCORES, step, tmp_path), Scores(SCORES)
+        with pytest.raises(Interrupted):
+            study(recipe, first)
+        second.losses = [0.0] * first.saved
+        resumed = study(recipe, second, resume=tmp_path)
+        assert equal(resumed.encoder, whole.encoder)
+        assert equal(resumed.around, whole.around)
+        assert resumed.progress.kept == whole.progress.kept
+        assert sorted(file.suffix for file in tmp_path.iterdir()) == [".json", ".safetensors"]
+
+
+# --- whole trials
+
+
+@pytest.fixture(scope="module")
+def trial() -> Recipe:
+    """Eight steps on the scenes corpus."""
+    return Recipe().override(
+        {
+            "encoder.name": "scenes-small",
+            "encoder.layers": 1,
+            "corpus.nli": "scenes",
+            "corpus.limit": 128,
+            "optimisation.batch_size": 16,
+            "optimisation.learning_rate": 5e-3,
+            "optimisation.warmup": 0.0,
+            "optimisation.schedule": "constant",
+            "optimisation.keep_every": 2,
+            "evaluation.senteval": "scenes",
+            "evaluation.tasks": ("STSBenchmark",),
+            "evaluation.protocol": "fast",
+        }
+    )
+
+
+def dev(result: Any) -> float:
+    assert isinstance(result, TrialResult)
+    return float(result.scores["STSBenchmark"]["dev_spearman_cosine"])
+
+
+def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
+    trial: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Brute force: the same training is ended after each scored step by its schedule, which is constant."""
+    alone = {step: dev(run_trial(trial.override({"optimisation.max_steps": step}), 1)) for step in range(2, 9, 2)}
+    losses: dict[str, list[float]] = {}
+
+    class Losses(Reporter):
+        def __init__(self, keep: str) -> None:
+            self.seen = losses.setdefault(keep, [])
+
+        def step(self, step: int, scalars: Mapping[str, float]) -> None:
+            self.seen.append(scalars["loss"])
+
+    run_trial(trial, 1, reporter=Losses("last"))
+    best = trial.override({"optimisation.keep": "best"})
+    result = run_trial(best, 1, model_folder=tmp_path / "model", reporter=Losses("best"))
+    assert isinstance(result, TrialResult)
+    step = max(alone, key=lambda step: alone[step])
+    kept = result.training["kept"]
+    assert (kept["keep"], kept["step"], kept["scored"]) == ("best", step, 4)
+    assert kept["score"] == pytest.approx(alone[step], abs=1e-6)
+    assert dev(result) == pytest.approx(alone[step], abs=1e-6)
+    assert len({round(score, 3) for score in alone.values()}) > 1
+    assert losses["best"] == losses["last"]
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert f"| kept.step | {step} |" in card
+    again = trial.override({"encoder.name": str(tmp_path / "model"), "encoder.layers": None, "optimisation.epochs": 0})
+    assert dev(run_trial(again, 1)) == pytest.approx(dev(result), abs=1e-3)
+
+
+def test_a_trial_that_averages_says_over_which_steps(trial: Recipe):
+    result = run_trial(trial.override({"optimisation.keep": "average"}), 1)
+    assert isinstance(result, TrialResult)
+    assert result.training["kept"] == {"keep": "average", "from_step": 7, "steps": 2}
+    assert "kept" not in vars(run_trial(trial, 1))["training"]
+
+
+def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe):
+    class Stopping(Reporter):
+        rung_plan = EIGHTHS
+
+        def rung(self, number: int, scores: Mapping[str, float]) -> bool:
+            return number < 4
+
+    result = run_trial(trial.override({"optimisation.keep": "best"}), 1, reporter=Stopping())
+    assert isinstance(result, TrialResult)
+    assert result.stopped == "stopped at rung 4"
+    assert "kept" not in result.training
+
+
+def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path):
+    class Leaving(Reporter):
+        asked = 0
+
+        def wants_checkpoint(self) -> bool:
+            self.asked += 1
+            return self.asked == 4
+
+        def checkpoint(self, folder: Path) -> bool:
+            shutil.copytree(folder, tmp_path / "kept")
+            return False
+
+    best = trial.override({"optimisation.keep": "best"})
+    whole = run_trial(best, 2)
+    with pytest.raises(Interrupted):
+        run_trial(best, 2, reporter=Leaving())
+    resumed = run_trial(best, 2, resume=tmp_path / "kept")
+    assert isinstance(resumed, TrialResult)
+    assert isinstance(whole, TrialResult)
+    assert resumed.training["kept"] == whole.training["kept"]
+    assert dev(resumed) == dev(whole)
+    np.testing.assert_array_equal(resumed.predictions["STSBenchmark"], whole.predictions["STSBenchmark"])
+
+
+class TestRefusals:
+    def test_the_task_must_be_there(self, trial: Recipe):
+        best = trial.override({"optimisation.keep": "best", "evaluation.tasks": ("CR", "STS12")})
+        with pytest.raises(UserError) as refused:
+            check_recipes([trial, best])
+        assert str(refused.value) == (
+            "optimisation.keep=best chooses weights by the development score of STSBenchmark, which is not among "
+            "evaluation.tasks (CR, STS12); add it with --set evaluation.tasks=CR,STS12,STSBenchmark, or take another "
+            "optimisation.keep"
+        )
+
+    def test_its_files_must_be_there(self, trial: Recipe, tmp_path: Path):
+        from trainables.corpora import scenes
+
+        (tmp_path / "downstream").mkdir()
+        (tmp_path / "downstream" / "CR").symlink_to(scenes.ensure() / "senteval" / "downstream" / "CR")
+        there = trial.override({"evaluation.senteval": str(tmp_path), "evaluation.tasks": ("CR", "STSBenchmark")})
+        check_recipes([there])
+        with pytest.raises(UserError, match=r"^optimisation\.keep=best .* of STSBenchmark: .* holds no task"):
+            check_recipes([there.override({"optimisation.keep": "best"})])
+
+    @pytest.mark.parametrize("changes", [{"optimisation.epochs": 0}, {"optimisation.keep": "average"}])
+    def test_nothing_is_asked_of_a_trial_that_needs_no_score(self, trial: Recipe, changes: dict[str, Any]):
+        check_recipes([trial.override({"optimisation.keep": "best", "evaluation.tasks": ("CR",), **changes})])
+
+    def test_bad_numbers(self):
+        for key, value in (("keep_every", 0), ("keep_share", 1.1), ("keep_share", -0.1), ("keep", "first")):
+            with pytest.raises(UserError, match=rf"^optimisation\.{key} must "):
+                Recipe().override({f"optimisation.{key}": value})
+
+
+def test_it_trains_alone():
+    adapted = Recipe().override(
+        {"encoder.adapter": "mlp", "corpus.layout": "pairs", "objective.name": "ntxent", "optimisation.keep_every": 7}
+    )
+    assert population_key(adapted) is not None
+    for keep in ("best", "average"):
+        assert population_key(adapted.override({"optimisation.keep": keep})) is None
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ((("best", 250), ("best", 375)), "best of 4: step 250, 375"),
+        ((("average", 76), ("average", 76)), "mean of steps 76 to 100"),
+    ],
+)
+def test_the_report_says_what_was_kept(
+    kept: Sequence[tuple[str, int]], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    undraw(monkeypatch, PLOTS)
+    make_results(tmp_path, spaces()["scl_lambda"], seeds=(1, 2))
+    before = measured_counts.write(Results.load(tmp_path), tmp_path)
+    assert "weights kept" not in before
+    [label, *_] = [label for label in Results.load(tmp_path).asked_rows if "SCL" in label]
+    row = Results.load(tmp_path).info.row_hashes[label]
+
+    def change(record: Record) -> Record:
+        if record.recipe_hash != row:
+            return record
+        keep, step = kept[record.seed - 1]
+        more = {"step": step, "score": 80.5, "scored": 4} if keep == "best" else {"from_step": step, "steps": 25}
+        return dataclasses.replace(record, training={**record.training, "kept": {"keep": keep, **more}})
+
+    rewrite(tmp_path, change)
+    lines = measured_counts.write(Results.load(tmp_path), tmp_path).splitlines()
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    write_trials_csv(tmp_path / "trials.csv", Results.load(tmp_path).records, {})
+    assert f"training.kept.{'scored' if kept[0][0] == 'best' else 'steps'}" in (tmp_path / "trials.csv").read_text()
+    column = head.index("weights kept")
+    said_of = {cells[0]: cells[column] for cells in rows}
+    assert said_of.pop(label) == said
+    assert len(said_of) > 3
+    assert set(said_of.values()) == {"last"}
+
+
+def test_rungs_score_what_they_are_given(trial: Recipe, make_encoder: Any):
+    """The score that weights are chosen by is the one that a report calls development score."""
+    encoder = make_encoder(trial.pooling.mode, layers=1)
+    rungs = Rungs(encoder, Evaluator(trial.evaluation, Workers()), Workers(), Reporter())
+    untrained = run_trial(trial.override({"optimisation.epochs": 0}), 1)
+    assert rungs.score() == pytest.approx(dev(untrained), abs=1e-6)

@@ -1,0 +1,215 @@
+"""Between two trials of one process: what the first one must not leave to the second.
+
+    between = Between()                       # before the first trial
+    with between.trial():
+        result = run_trial(recipe, seed)
+    if between.grown().memory > 2**30: ...    # end this process and start a new one
+
+What a process may keep, since no trial can change it, is in `trainables.process_cache`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import random
+import resource
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.modules import module
+from torch.optim import optimizer
+
+from trainables.process_cache import KEPT
+from trainables.trial.peak import give_back
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a process has more than after its first trial, which imports and reads what the others use, too."""
+
+    memory: int
+    """Bytes, but for what is kept on purpose (`trainables.process_cache`)."""
+    cuda: int
+    """Bytes of tensors on the GPU; they belong to nobody any more."""
+    threads: int
+    """Of Python. They cannot be ended from outside."""
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Something that holds for the whole process, or the whole thread."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+
+
+class Between:
+    """Remembers what the process was like before its first trial, and makes it so again after each."""
+
+    def __init__(self) -> None:
+        self._settings = [setting.read() for setting in SETTINGS]
+        self._random = random.getstate(), np.random.get_state(), torch.get_rng_state()
+        self._after_first: Growth | None = None
+
+    @contextlib.contextmanager
+    def trial(self) -> Iterator[None]:
+        """One trial. Whatever happens in it, the process is as before when it ends, also while an error is still held
+        by somebody: its traceback, which may hold all tensors of a trial, loses its local variables."""
+        try:
+            yield
+        except BaseException as error:
+            _forget_locals(error)
+            raise
+        finally:
+            self.leave_clean()
+
+    def leave_clean(self) -> None:
+        """Put settings, hooks and random streams back, and free all memory that nobody holds."""
+        for setting, before in zip(SETTINGS, self._settings, strict=True):
+            if setting.read() != before:
+                setting.write(before)
+        python, numpy, pytorch = self._random
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(pytorch)
+        torch.cuda.manual_seed_all(torch.initial_seed())  # as a GPU's stream starts; waits for a GPU that is not in use
+        while torch.autocast_decrement_nesting() >= 0:  # inside an autocast its copies of weights would be kept
+            pass
+        torch.autocast_increment_nesting()
+        torch.clear_autocast_cache()
+        gc.collect()
+        give_back()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+        if self._after_first is None:
+            gc.freeze()  # mostly modules, half a million objects: they stay, so nobody need look through them again
+            self._after_first = _state()
+
+    def grown(self) -> Growth:
+        """How much more the process has than after its first trial. Ask after `leave_clean`."""
+        now, first = _state(), self._after_first
+        if first is None:
+            return Growth(0, 0, 0)
+        return Growth(now.memory - first.memory, now.cuda - first.cuda, now.threads - first.threads)
+
+
+def _state() -> Growth:
+    cuda = torch.cuda.memory_allocated() if torch.cuda.is_initialized() else 0
+    return Growth(_resident() - KEPT.bytes, cuda, threading.active_count())
+
+
+def _resident() -> int:
+    """Bytes of memory of this process; where the system does not say, the most that it ever had."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _forget_locals(error: BaseException) -> None:
+    """Of all functions that the error, and those before it, came through."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            traceback.clear_frames(one.__traceback__)
+            waiting += [one.__cause__, one.__context__]
+
+
+def _hooks() -> dict[str, Any]:
+    """Hooks that are called for all modules and optimisers."""
+    owners = {"module": module, "optimizer": optimizer}
+    found = {(owner, name): value for owner in owners for name, value in vars(owners[owner]).items()}
+    return {
+        f"{owner} {name}": dict(value) if isinstance(value, dict) else value
+        for (owner, name), value in found.items()
+        if name.startswith("_global_")
+    }
+
+
+def _set_hooks(hooks: dict[str, Any]) -> None:
+    for place, value in hooks.items():
+        owner, name = place.split()
+        where = module if owner == "module" else optimizer
+        if isinstance(value, dict):
+            own = getattr(where, name)
+            own.clear()
+            own.update(value)
+        else:
+            setattr(where, name, value)
+
+
+def _flag(owner: object, name: str) -> _Setting:
+    return _Setting(lambda: getattr(owner, name), lambda value: setattr(owner, name, value))
+
+
+def _autocast(device: str) -> tuple[_Setting, _Setting]:
+    return (
+        _Setting(lambda: torch.is_autocast_enabled(device), lambda value: torch.set_autocast_enabled(device, value)),
+        _Setting(lambda: torch.get_autocast_dtype(device), lambda value: torch.set_autocast_dtype(device, value)),
+    )
+
+
+def _deterministic() -> tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def _precision() -> tuple[_Setting, ...]:
+    """How float32 is multiplied. torch has an old and, since 2.9, a new way to say it, and refuses to read the old one
+    where the new one was used last; so both are written, and the new one is read."""
+    backends: Any = torch.backends
+    if not hasattr(backends, "fp32_precision"):
+        old = _Setting(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision)
+        return old, _flag(backends.cudnn, "allow_tf32")
+    cudnn, mkldnn, matmul = backends.cudnn, backends.mkldnn, backends.cuda.matmul
+    places = (backends, matmul, cudnn, cudnn.conv, cudnn.rnn, mkldnn, mkldnn.matmul, mkldnn.conv, mkldnn.rnn)
+
+    def write(precisions: tuple[str, ...]) -> None:
+        before = {id(place): precision for place, precision in zip(places, precisions, strict=True)}
+        torch.set_float32_matmul_precision("high" if before[id(matmul)] == "tf32" else "highest")
+        cudnn.allow_tf32 = before[id(cudnn.conv)] == "tf32"
+        for place, precision in zip(places, precisions, strict=True):
+            place.fp32_precision = precision
+
+    return (_Setting(lambda: tuple(place.fp32_precision for place in places), write),)
+
+
+SETTINGS = (
+    _Setting(torch.get_default_dtype, torch.set_default_dtype),
+    _Setting(
+        torch.get_default_device, lambda device: torch.set_default_device(None if device.type == "cpu" else device)
+    ),
+    _Setting(torch.get_num_threads, torch.set_num_threads),
+    _Setting(torch.is_grad_enabled, torch.set_grad_enabled),
+    *_autocast("cpu"),
+    *_autocast("cuda"),
+    _Setting(torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
+    _Setting(_deterministic, lambda both: torch.use_deterministic_algorithms(both[0], warn_only=both[1])),
+    _Setting(lambda: float(torch.tensor(1e-40, device="cpu") / 2) == 0, torch.set_flush_denormal),
+    _Setting(
+        lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+        lambda both: torch.set_anomaly_enabled(*both),
+    ),
+    *_precision(),
+    *(_flag(torch.backends.cudnn, name) for name in ("enabled", "benchmark", "deterministic")),
+    _flag(torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction"),
+    _Setting(torch.backends.cuda.flash_sdp_enabled, torch.backends.cuda.enable_flash_sdp),
+    _Setting(torch.backends.cuda.mem_efficient_sdp_enabled, torch.backends.cuda.enable_mem_efficient_sdp),
+    _Setting(torch.backends.cuda.math_sdp_enabled, torch.backends.cuda.enable_math_sdp),
+    _Setting(torch.backends.cuda.cudnn_sdp_enabled, torch.backends.cuda.enable_cudnn_sdp),
+    _Setting(_hooks, _set_hooks),
+    _Setting(np.geterr, lambda errors: np.seterr(**errors)),
+    _Setting(gc.isenabled, lambda enabled: gc.enable() if enabled else gc.disable()),
+    _Setting(os.getcwd, os.chdir),
+)
+"""All that a part of a trial, a plugin's for one, could set for the whole process and forget."""
