@@ -267,7 +267,7 @@ def own_version() -> str:
     try:
         return version(PACKAGE)
     except PackageNotFoundError:
-        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+        project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
         return str(project["project"]["version"])
 
 

@@ -23,7 +23,7 @@ from study.engine.autoscaler import NodeKind, find_kinds
 from trainables.errors import UserError
 from trainables.machine import processor
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("study", "reports", "search_spaces", "trainables")
 JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """What Ray tells a job's process about the job: JSON."""
