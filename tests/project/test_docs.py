@@ -46,6 +46,7 @@ def run_here(words: list[str]) -> int:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_the_tutorials_commands_run(
     cluster: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_kept: None
 ) -> None:

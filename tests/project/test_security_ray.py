@@ -121,6 +121,7 @@ def test_the_dashboard_and_its_jobs_ask_for_it(cluster: dict[str, str], tmp_path
     assert answer(f"{dashboard}/api/version", token) == 200
 
 
+@pytest.mark.slow
 def test_a_ray_of_its_own_is_its_users_alone(tmp_path: Path) -> None:
     session = Path(f"/tmp/ray-alone-{os.getpid()}")  # short, as paths of sockets must be
     environment = without_token(dict(os.environ), tmp_path, RAY_TMPDIR=str(session), PYTHONPATH=str(ROOT))

@@ -79,6 +79,7 @@ class TestChance:
         found = Counter(item.verdict for study in range(20) for item in judged(one.study(study)))
         assert found == {"undecided: one seed": 20 * len(CLAIMS)}
 
+    @pytest.mark.slow
     def test_studies_without_effect_have_false_verdicts_as_rarely_as_said(self):
         """At most 5 % of them have any, of nine claims each; noise pooled over rows, sign by sign, gave far more."""
         none = dataclasses.replace(NONE, seeds=3)

@@ -18,6 +18,9 @@ from trainables.plugins import load_plugin
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
+SLOW = {"gp": [pytest.mark.slow]}
+"""It fits a Gaussian process before each draw: half a minute for what the others do in three seconds."""
+
 PLUGIN = """
 import optuna
 from ray.tune.schedulers import MedianStoppingRule
@@ -52,7 +55,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 class TestSamplers(SamplerContract):
-    @pytest.fixture(params=[*SAMPLERS, "halton"])
+    @pytest.fixture(params=[*(pytest.param(name, marks=SLOW.get(name, [])) for name in SAMPLERS), "halton"])
     def entry(self, request: pytest.FixtureRequest) -> SamplerEntry:
         return SAMPLERS[request.param]
 

@@ -33,6 +33,7 @@ from trainables.trial.run import run_trial
 BASE = Recipe().override(
     {
         "encoder.name": "scenes-small",
+        "encoder.layers": 1,
         "corpus.nli": "scenes",
         "corpus.documents": "scenes",
         "corpus.limit": 120,

@@ -153,6 +153,7 @@ class TestWhatAPersonNames:
         with pytest.raises(UserError, match="cannot be read: access is denied; set AWS_ACCESS_KEY_ID"):
             open_place(s3, DEFAULT)
 
+    @pytest.mark.slow  # six seconds of attempts that pyarrow makes by itself
     def test_nobody_answers(self):
         with pytest.raises(UserError, match=r"cannot be read: .*connect"):
             open_place("s3://bucket/x?endpoint_override=127.0.0.1:1&scheme=http", DEFAULT)

@@ -20,7 +20,10 @@ def sound(found: Found) -> None:
     assert found.equal.value <= 0.12
 
 
-@pytest.mark.parametrize(("name", "studies"), [("unequal spreads, nulls", STUDIES), ("200 items, 18 rows, nulls", 25)])
+@pytest.mark.parametrize(
+    ("name", "studies"),
+    [("unequal spreads, nulls", STUDIES), pytest.param("200 items, 18 rows, nulls", 25, marks=pytest.mark.slow)],
+)
 def test_nulls_get_verdicts_by_the_old_method_only(name, studies):
     found = calibrate(KINDS[name], studies)
     sound(found)
@@ -67,7 +70,7 @@ def test_folds_need_their_correction():
 @pytest.mark.parametrize(
     "name",
     [
-        "17 rows scatter 4.3 items' errors, 2 seeds",
+        pytest.param("17 rows scatter 4.3 items' errors, 2 seeds", marks=pytest.mark.slow),
         "4 rows scatter 4.3 items' errors, 3 seeds",
         "one of 4 rows scatters, 3 seeds",
     ],

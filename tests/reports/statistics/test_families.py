@@ -112,6 +112,7 @@ def drawn(seed: int, levels: Sequence[float], spreads: Sequence[float] | float =
     return [Sample(own, tuple(range(seeds))) for own in values.T]
 
 
+@pytest.mark.slow
 def test_few_of_many_equal_rows_may_be_the_best_beside_one_far_above():
     """Three standard deviations above 39 of five seeds each: with a bar for each mean by itself all 40 were left."""
     left = []
@@ -158,11 +159,11 @@ def test_rows_far_below_do_not_raise_the_bar_for_the_rest():
     ("truths", "spreads", "seeds"),
     [
         ((0.0,) * 5, (1.0,) * 5, 3),
-        ((0.0,) * 9, (1.0,) * 9, 5),
+        pytest.param((0.0,) * 9, (1.0,) * 9, 5, marks=pytest.mark.slow),
         ((0.0,) * 5, (2.29, 0.1, 0.15, 0.2, 0.15), 5),
-        ((0.0,) * 9, (0.2, *(2.0,) * 8), 2),
+        pytest.param((0.0,) * 9, (0.2, *(2.0,) * 8), 2, marks=pytest.mark.slow),
         (tuple(np.arange(6.0)), (1.0,) * 6, 5),
-        ((0.0,) * 4 + (-6.0,) * 4, (1.0,) * 8, 5),
+        pytest.param((0.0,) * 4 + (-6.0,) * 4, (1.0,) * 8, 5, marks=pytest.mark.slow),
     ],
     ids=["nulls", "9 nulls", "unequal spreads", "8 scatter", "a ladder", "half far below"],
 )

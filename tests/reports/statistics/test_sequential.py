@@ -20,6 +20,8 @@ from reports.statistics.sequential import (
 )
 
 STUDIES = 60
+QUICK = (("together", 0.0), ("unequal", 1.0))
+"""Kinds of noise, and whether rows really differ, that `make test` simulates; `make test-long` all of them."""
 
 
 def at_most(level: float, studies: int = STUDIES) -> float:
@@ -34,7 +36,7 @@ def test_the_winner_of_all_seeds_is_rarely_lost(noise: str) -> None:
     assert np.mean(lost) <= at_most(LOST)
 
 
-@pytest.mark.parametrize(("least", "stated"), [(1, LOST_AT_WORST), (2, LOST)])
+@pytest.mark.parametrize(("least", "stated"), [(1, LOST_AT_WORST), pytest.param(2, LOST, marks=pytest.mark.slow)])
 def test_a_wild_winner_among_calm_recipes_is_lost_as_often_as_is_said(least: int, stated: float) -> None:
     """Among twelve alike; from one seed on it is more often than LOST, so the range is said."""
     lost = [_is_lost(noise_of(WILD, np.random.default_rng(number), (12, 10)), least) for number in range(150)]
@@ -66,8 +68,14 @@ def test_a_race_is_cheap_where_recipes_differ() -> None:
     assert np.mean(shares) < 0.4
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("real", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("noise", "real"),
+    [
+        pytest.param(noise, real, marks=[pytest.mark.slow] if (noise, real) not in QUICK else [])
+        for noise in NOISES
+        for real in (0.0, 1.0)
+    ],
+)
 def test_verdicts_after_a_race_keep_their_level(noise: str, real: float) -> None:
     """Rows that are alike on test sets, whether or not development scores made them stop."""
     wrong = [false_verdict(np.random.default_rng(number), noise, 1.0 - 0.3 * real, real) for number in range(STUDIES)]

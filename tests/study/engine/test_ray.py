@@ -165,7 +165,8 @@ def test_declutrs_spans_with_masked_language_modelling(cluster: dict[str, str], 
     assert row in (results / "report.md").read_text()
 
 
-@pytest.mark.parametrize("sent", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [True, False])
 def test_ray_job_submit_with_token_authentication(sent: bool, cluster: dict[str, str], tmp_path: Path) -> None:
     """The README's line, to its end: from a bare checkout that is sent along, and on a cluster that was started in the
     checkout, as a person would first try it. Here with CLSR's space, whose two seeds train as one population."""

@@ -206,6 +206,7 @@ class TestARoundedRow:
         assert positions[0, :8].tolist() == [2, 3, 4, 2, 3, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_compiled_layers_equal_plain_ones_and_are_compiled_for_sizes_not_for_lengths(make_encoder: Any):
     encoder, plain = make_encoder(), make_encoder()
     for layer in encoder.backbone.encoder.layer:

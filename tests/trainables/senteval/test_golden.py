@@ -83,12 +83,6 @@ def test_averaged_word_vectors_give_the_golden_scores() -> None:
     check(score(EncoderConfig(kind="word_vectors", name=str(vectors)), list(expected)), expected)
 
 
-def test_a_transformer_gives_the_golden_scores() -> None:
-    """One task by cosines, whose tolerance is the tightest; word vectors have the classifiers on the same data."""
-    expected = golden("minilm")
-    check(minilm(["STS16"]), expected)
-
-
 @pytest.mark.slow
 def test_a_transformer_gives_all_golden_scores() -> None:
     expected = golden("minilm")

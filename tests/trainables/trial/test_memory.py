@@ -32,6 +32,7 @@ linux = pytest.mark.skipif(
 
 
 @linux
+@pytest.mark.slow
 def test_trials_of_minilms_shape_leave_nothing_and_take_the_same(tmp_path: Path) -> None:
     """In a process of its own, whose first trial imports and reads what the others use, too."""
     count = len(BATCHES) + 1

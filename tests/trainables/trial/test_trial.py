@@ -47,6 +47,7 @@ def recipe(corpus: Path) -> Recipe:
     return Recipe().override(
         {
             "encoder.name": "scenes-small",
+            "encoder.layers": 1,
             "corpus.nli": str(corpus / "nli" / "train.jsonl"),
             "corpus.limit": 16 * STEPS,
             "objective.positives": 2,

@@ -89,6 +89,7 @@ def of_fresh_processes(recipes: Sequence[Recipe]) -> list[str]:
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('"')]
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_a_fresh_process_first_or_last(between: Between, tmp_path: Path):
     adapted = FEW.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     vectors = tmp_path / "vectors.txt"
