@@ -24,7 +24,7 @@ def test_every_benchmark_is_listed_with_a_sentence() -> None:
 @pytest.mark.parametrize("name", benchmarks())
 def test_every_benchmark_answers_help(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--help"])
-    with pytest.raises(SystemExit, match="^0$"):
+    with pytest.raises(SystemExit, match=r"^0$"):
         main()
     assert "usage" in capsys.readouterr().out
 
