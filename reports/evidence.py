@@ -21,7 +21,7 @@ from reports.looks import look, share
 from reports.markdown import count
 from reports.more_seeds import in_words, more_seeds
 from reports.quantity import Quantity, quantity
-from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
+from reports.statistics import Comparison, Field, Sample, best_set, compare, holm, rank_intervals
 from reports.statistics.collapse import collapsed
 from reports.statistics.families import can_be_judged
 from reports.statistics.influence import mcnemar
@@ -441,8 +441,8 @@ class Evidence:
         if sum(map(can_be_judged, judged)) < 2:
             return {}, {}
         wary = self._looks(*judged)
-        common = self.common(figure)
-        best, ranks = best_set(judged, wary, common), rank_intervals(judged, wary, common)
+        field = Field.of(judged, self.common(figure))
+        best, ranks = best_set(field, wary), rank_intervals(field, wary)
         return dict(zip(group, best, strict=True)), dict(zip(group, ranks, strict=True))
 
     def _published(self, figure: Quantity, label: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 from reports.ledger import Record, mean_measured
 from trainables.recipe import Value
@@ -20,6 +21,8 @@ CLOSE = 0.01
 
 Figures = tuple[tuple[str, str, float], ...]
 """A trial's numbers: task, name, value."""
+Trials = Mapping[int, tuple[Figures, Any, tuple[Any, str]]]
+"""By seed what a recipe's trials measured, their loss, and after how long and when they ended."""
 
 
 def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
@@ -50,14 +53,20 @@ def same_trials(first: Sequence[Record], second: Sequence[Record]) -> bool:
 
     Not so where a trial is a copy of the other's: with another loss, or ended in the same second after the same time.
     """
-    theirs = {record.seed: record for record in second}
-    shared = [(record, theirs[record.seed]) for record in first if record.seed in theirs]
+    return _same(_by_seed(first), _by_seed(second))
+
+
+def _by_seed(records: Sequence[Record]) -> Trials:
+    return {
+        one.seed: (figures(one), one.training.get("loss"), (one.cost.get("seconds"), one.finished_at))
+        for one in records
+    }
+
+
+def _same(first: Trials, second: Trials) -> bool:
+    shared = [(trial, second[seed]) for seed, trial in first.items() if seed in second]
     return bool(shared) and all(
-        figures(a)
-        and figures(a) == figures(b)
-        and a.training.get("loss") == b.training.get("loss")
-        and not (a.cost.get("seconds") == b.cost.get("seconds") is not None and a.finished_at == b.finished_at)
-        for a, b in shared
+        a[0] and a[:2] == b[:2] and not (a[2] == b[2] and a[2][0] is not None) for a, b in shared
     )
 
 
@@ -66,23 +75,27 @@ def shared_trials(recipes: Mapping[str, Sequence[Record]]) -> tuple[list[frozens
 
     The first are one recipe in effect: `same_trials`. Of the others at least one holds a copied trial.
     """
-    found: dict[tuple[int, Figures], list[Record]] = {}
-    for records in recipes.values():
+    found: dict[tuple[int, Figures], list[str]] = {}
+    for recipe, records in recipes.items():
         for record in records:
-            if figures(record):
-                found.setdefault((record.seed, figures(record)), []).append(record)
-    pairs = {frozenset((a.recipe_hash, b.recipe_hash)) for those in found.values() for a, b in combinations(those, 2)}
-    alike = {pair for pair in pairs if same_trials(*(recipes[recipe] for recipe in sorted(pair)))}
-    return joined(alike), joined(pairs - alike)
+            if told := figures(record):
+                found.setdefault((record.seed, told), []).append(recipe)
+    trials = {recipe: _by_seed(recipes[recipe]) for those in found.values() if len(those) > 1 for recipe in those}
+    pairs = {pair for those in found.values() for pair in combinations(sorted(those), 2)}
+    alike = {(one, other) for one, other in pairs if _same(trials[one], trials[other])}
+    return joined(map(frozenset, alike)), joined(map(frozenset, pairs - alike))
 
 
 def joined(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Groups that share a member as one."""
-    found: list[frozenset[str]] = []
-    for group in sorted(groups, key=sorted):
-        touching = [other for other in found if other & group]
-        found = [other for other in found if not other & group] + [group.union(*touching)]
-    return found
+    """Groups that share a member as one, in the order in which they are complete."""
+    ordered = sorted(groups, key=sorted)
+    of: dict[str, frozenset[str]] = {}
+    for group in ordered:
+        if not group <= of.get(next(iter(group)), frozenset()):
+            whole = group.union(*(of.get(member, ()) for member in group))
+            of |= dict.fromkeys(whole, whole)
+    ends = {of[next(iter(group))]: place for place, group in enumerate(ordered)}
+    return sorted(ends, key=lambda whole: ends[whole])
 
 
 def figures(record: Record) -> Figures:
