@@ -20,7 +20,7 @@ def seeds(results: Results) -> list[Flag]:
     alike = {}
     for recipe, records in results.recipes.items():
         if recipe not in results.fixed:
-            told = [(record.seed, found) for record in records if (found := figures(record))]
+            told = [(record.seed, numbers) for record in records if (numbers := figures(record))]
             same = [(one, other) for (one, a), (other, b) in combinations(told, 2) if a == b]
             if same:
                 alike[recipe] = same
