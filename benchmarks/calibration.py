@@ -27,7 +27,7 @@ from reports.looks import share
 from reports.statistics.collapse import collapsed
 from reports.statistics.comparison import Comparison, compare, interaction, items_part
 from reports.statistics.equivalence import tost
-from reports.statistics.families import best_set, holm, rank_intervals
+from reports.statistics.families import Field, best_set, holm, rank_intervals
 from reports.statistics.influence import accuracy_effects, correlation_effects, group_effects
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import pooled_spread, power
@@ -216,9 +216,9 @@ def _judge(kind: Kind, study: Study, found: Found) -> None:
     found.large.add([p <= ALPHA for p in chances])
     found.large_at_first.add([p <= ALPHA * share(1) for p in chances])
     found.old.add([_any_false(_old_verdicts(samples), truths)])
-    common = common_spread(samples)
-    found.best_kept.add([best_set(samples, common=common)[int(truths.argmax())] is True])
-    ranks = rank_intervals(samples, common=common)
+    field = Field.of(samples, common_spread(samples))
+    found.best_kept.add([best_set(field)[int(truths.argmax())] is True])
+    ranks = rank_intervals(field)
     places = [(1 + int((truths > truth).sum()), int((truths >= truth).sum())) for truth in truths]
     kept = [interval and interval[0] <= a and b <= interval[1] for interval, (a, b) in zip(ranks, places, strict=True)]
     found.ranks_kept.add([all(kept)])

@@ -1,5 +1,7 @@
 """What the paper says in words, held against our figures: by direction, by size, and by what was really tested.
 
+Facts, without words: `reports/sections/claims.py` says them.
+
 All claims of a report are judged together: the chance that any of their verdicts is false is at most 5 % (Holm).
 """
 
@@ -11,10 +13,10 @@ from typing import Literal
 
 from reports.evidence import SURE, Evidence
 from reports.guards import Flag
-from reports.more_seeds import in_words
+from reports.more_seeds import SeedsWanted
 from reports.quantity import Quantity, quantity
 from reports.results import Results
-from reports.same_recipe import CAPS, differing, not_varied, one_in_effect
+from reports.same_recipe import CAPS, NotVaried, OneRecipe, differing, not_varied, one_in_effect
 from reports.statistics import Comparison, holm
 from reports.statistics.equivalence import p_above, p_below, tost
 from search_spaces.space import Claim
@@ -34,6 +36,8 @@ Verdict = Literal[
 Status = Literal["compared", "one seed", "missing", "no input", "flagged", "one recipe"]
 """`no input`: a row lacks an input, such as word vectors. `flagged`: a flag forbids a verdict. `one recipe`: the two
 rows are one recipe in effect, so that nothing was tested."""
+Lack = Literal["every row", "a row", "an input", "trials", "scores"]
+"""`every row` or `a row` of it was not asked for; rows lack an input, or trials; its tasks have no scores."""
 Direction = Literal["as claimed", "against", "undecided", ""]
 Size = Literal["as stated", "smaller", "larger", "undecided", ""]
 
@@ -48,7 +52,7 @@ class Compared:
     comparison: Comparison | None
     """None where a row is missing."""
     published: float | None
-    why: str = ""
+    why: OneRecipe | None = None
     """Why the rows are one recipe in effect."""
     flags: tuple[Flag, ...] = ()
     """What forbids a verdict."""
@@ -107,8 +111,12 @@ class Judged:
     more_seeds: float | None = None
     """Of an undecided claim: so many more seeds of its rows would settle its direction at power 80 %, if all
     differences are as measured. Infinity where no number would; None where it is not known, or decided."""
-    not_varied: str = ""
-    """What the claim's rows should differ in and do not, as far as they have run; empty where there is nothing."""
+    not_varied: NotVaried | None = None
+    """What the claim's rows should differ in and do not, as far as they have run."""
+    without: tuple[str, ...] = ()
+    """Its rows that have no finished trial."""
+    lacks: Lack | None = None
+    """Of a claim that was not run, what it lacks most."""
 
     @property
     def deciding(self) -> Compared | None:
@@ -149,12 +157,8 @@ class Judged:
 
 
 def judged(results: Results) -> tuple[Judged, ...]:
-    """Every claim of the study's space, in its order; judged once for the same results."""
-    kept = vars(results)
-    if "judged" not in kept:
-        kept["judged"] = judge(Evidence.of(results), results.space.claims)
-    found: tuple[Judged, ...] = kept["judged"]
-    return found
+    """Every claim of the study's space, in its order."""
+    return judge(Evidence.of(results), results.space.claims)
 
 
 def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
@@ -170,23 +174,37 @@ def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
         _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place])
         for place, (claim, items, both) in enumerate(zip(claims, compared, chances, strict=True))
     ]
-    return tuple(
-        replace(_with_seeds(evidence, item, len(claims)), not_varied=_unvaried(evidence, item)) for item in found
-    )
+    return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in found)
 
 
-def settled_by_seeds(found: Sequence[Judged]) -> tuple[int | None, str, tuple[str, ...]]:
-    """How many more seeds would settle undecided claims, in words, and the texts of these claims."""
-    more = {item.claim.text: item.more_seeds for item in found if item.verdict in ("undecided", "undecided: one seed")}
-    return in_words(more, "claim")
+def open_claims(found: Sequence[Judged]) -> SeedsWanted:
+    """How many more seeds the undecided claims need, by their texts."""
+    undecided = [item for item in found if item.verdict in ("undecided", "undecided: one seed")]
+    return SeedsWanted({item.claim.text: item.more_seeds for item in undecided})
 
 
-def _unvaried(evidence: Evidence, item: Judged) -> str:
+def _with_rows(evidence: Evidence, item: Judged) -> Judged:
+    """With what became of its rows."""
+    results, labels = evidence.results, item.claim.labels
+    without = tuple(label for label in sorted(labels) if not results.of_row(label))
+    lacks = _lacks(item, set(results.asked_rows), without) if item.verdict == "not run" else None
+    return replace(item, not_varied=_unvaried(evidence, item), without=without, lacks=lacks)
+
+
+def _lacks(item: Judged, asked: set[str], without: Sequence[str]) -> Lack:
+    if not item.claim.labels & asked:
+        return "every row"
+    if not item.claim.labels <= asked:
+        return "a row"
+    return "an input" if item.left_out else "trials" if without else "scores"
+
+
+def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
     """Of a claim about limits: what its rows differ in nowhere."""
     results = evidence.results
     recipes = {label: results.recipe(label) for label in sorted(item.claim.labels)}
     if not all(differing(recipes[one], recipes[other]) <= CAPS.keys() for one, other in item.claim.comparisons):
-        return ""
+        return None
     return not_varied([(recipe, results.of_row(label)) for label, recipe in recipes.items()])
 
 
@@ -226,7 +244,7 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Qua
     flags = evidence.between(first, second, figure)
     # A copied trial brings along what its training measured, so its limits say nothing.
     copied = any(flag.guard == "copies" and flag.crossed_by == "any" for flag in flags)
-    same = "" if copied else one_in_effect(evidence.results.recipes[first], evidence.results.recipes[second])
+    same = None if copied else one_in_effect(evidence.results.recipes[first], evidence.results.recipes[second])
     if same:
         return replace(found, status="one recipe", why=same)
     if flags:

@@ -13,14 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reports.claim_verdicts import judged
-from reports.evidence import SURE, Evidence
+from reports.boards import verdict
+from reports.evidence import Evidence
+from reports.findings import Findings
 from reports.guards import GUARDS
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, code, number, signed, table, text
+from reports.markdown import DASH, bullets, code, count, number, table, text
 from reports.quantity import Quantity
 from reports.results import Results
 from reports.statistics import Comparison, compare, holm
+from reports.wording import interval, probability
 from trainables.registry import load
 
 SETTINGS = ("space", "scale", "search", "trials", "seeds", "across")
@@ -173,24 +175,13 @@ def _compared(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity)
 
 def _means(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> list[str]:
     found = [one.sample(one.results.info.row_hashes[label] or "", figure) for one in evidence]
-    return [
-        DASH if sample is None else f"{number(sample.mean)} ({sample.count} seed{'s' * (sample.count > 1)})"
-        for sample in found
-    ]
+    return [DASH if sample is None else f"{number(sample.mean)} ({count(sample.count, 'seed')})" for sample in found]
 
 
 def _words(item: Comparison | None, p: float | None, doubts: list[str]) -> list[str]:
-    assert item is not None
-    interval = "" if item.low is None else f" [{signed(item.low)}, {signed(item.high)}]"
-    if doubts:
-        verdict = f"no verdict ({', '.join(doubts)})"
-    elif item.one_seed:
-        verdict = "undecided: one seed"
-    elif p is None or p >= SURE:
-        verdict = "undecided"
-    else:
-        verdict = "higher" if item.gain > 0 else "lower"
-    return [f"{signed(item.gain)}{interval}", number(p, 3), verdict]
+    found = verdict(item, p, bool(doubts))
+    said = f"{found} ({', '.join(doubts)})" if doubts else {"above": "higher", "below": "lower"}.get(found, found)
+    return [interval(item), probability(p), said]
 
 
 def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[str]:
@@ -207,7 +198,7 @@ def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[
 def _claims(first: Results, second: Results, names: tuple[str, str]) -> str:
     """Those of both spaces whose verdicts are not the same."""
     mine, other = (
-        {(item.claim.text, item.claim.table, item.claim.column): item.verdict for item in judged(results)}
+        {(item.claim.text, item.claim.table, item.claim.column): item.verdict for item in Findings.of(results).claims}
         for results in (first, second)
     )
     both = [claim for claim in mine if claim in other]

@@ -1,29 +1,26 @@
-"""What a results folder proves: each recipe's figures as samples, each row against the baseline, the best set.
+"""What a results folder holds as evidence: each recipe's figures as samples, and any two recipes compared.
 
-evidence = Evidence.of(results)
-for board in evidence.boards:          # one for each figure that sums the study up
-    for standing in board.standings:
-        print(standing.name, standing.sample.mean, standing.gain, standing.verdict)
+    evidence = Evidence.of(results)
+    evidence.compare(first_hash, second_hash, figure)
+
+`reports/boards.py` sets the rows against the baseline by it, `reports/claim_verdicts.py` judges the paper's claims.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
 from reports.looks import look, share
-from reports.markdown import count
-from reports.more_seeds import in_words, more_seeds
-from reports.quantity import Quantity, quantity
-from reports.statistics import Comparison, Sample, best_set, compare, holm, rank_intervals
+from reports.more_seeds import more_seeds
+from reports.quantity import Quantity
+from reports.statistics import Comparison, Sample, compare, holm
 from reports.statistics.collapse import collapsed
-from reports.statistics.families import can_be_judged
 from reports.statistics.influence import mcnemar
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import Spread, pooled_spread
@@ -39,72 +36,9 @@ if TYPE_CHECKING:
 SURE = 0.05
 """A verdict may be wrong this often, over a whole board or all claims of a report."""
 
-Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
-"""Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two;
-`missing`: the row or the baseline is not measured."""
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A recipe on a board."""
-
-    recipe_hash: str
-    name: str
-    """The row's label."""
-    sample: Sample | None
-    """None where the figure is missing."""
-    gain: Comparison | None
-    """Over the baseline; None for the baseline itself and where either is missing."""
-    p_holm: float | None
-    """Over all gains of the board that may get a verdict; None for the others."""
-    verdict: Verdict
-    blocked_by: tuple[Flag, ...]
-    """The flags between it and the baseline that forbid a verdict."""
-    flags: tuple[Flag, ...]
-    """Every flag that touches the recipe in this figure."""
-    wins: int | None
-    ties: int | None
-    losses: int | None
-    """Over the quantity's tasks, against the baseline: by the p of each task at 5 %, Holm over its tasks. None where
-    there is no gain, or one seed."""
-    in_best_set: bool | None
-    """None where it cannot be said: one seed, or a flag that forbids a verdict."""
-    ranks: tuple[int, int] | None
-    """The best and the worst rank that the data allow at 95 %, all rows at once."""
-    copy_of: str = ""
-    """The label of the row that this one is a copy of and is counted with; empty for the row that counts."""
-    collapsed: int = 0
-    """Under so many seeds more its training collapsed; the sample, and all that follows from it, is without them."""
-    lost: tuple[tuple[str, float], ...] = ()
-    """The tasks that it loses, each with its gain."""
-    published: float | None = None
-    """The paper's gain over its baseline, in points; its figure where the space has no baseline."""
-
-
-@dataclass(frozen=True)
-class Board:
-    """Every row of the study that has a figure which sums the study up, best first."""
-
-    quantity: Quantity
-    baseline: str | None
-    """The label; None where the baseline is not measured, so that there are no gains."""
-    standings: tuple[Standing, ...]
-    seeds_needed: int | None
-    """So many more seeds of each row than the study's own would settle the open gains that are as large as measured, at
-    power 80 %; 0 where the study only has to be finished, None where nothing is open, or no number of seeds would."""
-    settles: str = ""
-    """In words: what those seeds would settle, or why none would."""
-    settled: tuple[str, ...] = ()
-    """The labels of the rows whose gains those seeds would settle."""
-
-    @property
-    def counted(self) -> tuple[Standing, ...]:
-        """Without copies: each recipe once."""
-        return tuple(item for item in self.standings if not item.copy_of)
-
 
 class Evidence:
-    """The samples and boards of a study, computed once."""
+    """The samples of a study and their comparisons, each computed once."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -117,16 +51,28 @@ class Evidence:
     @classmethod
     def of(cls, results: Results) -> Evidence:
         """The one evidence of these results, kept with them."""
-        kept = vars(results)
-        if "evidence" not in kept:
-            kept["evidence"] = cls(results)
-        found: Evidence = kept["evidence"]
-        return found
+        return results.made(cls)
 
     @cached_property
     def flags(self) -> Flags:
         """What every guard found."""
         return find_flags(self.results)
+
+    @cached_property
+    def rows(self) -> dict[str, str]:
+        """By label the recipes of the rows that can be run."""
+        hashes = self.results.info.row_hashes
+        return {label: key for label in self.results.asked_rows if (key := hashes[label])}
+
+    @property
+    def figures(self) -> list[Quantity]:
+        """What sums the study up."""
+        return self.results.figures
+
+    @cached_property
+    def shown(self) -> list[Quantity]:
+        """Those figures that at least one row has."""
+        return [figure for figure in self.figures if any(self.sample(key, figure) for key in self.rows.values())]
 
     # Samples
 
@@ -203,7 +149,7 @@ class Evidence:
     @property
     def ungrouped(self) -> list[str]:
         """The tasks of the boards whose items count as independent, since what they share is not known."""
-        parts = [part for board in self.boards for part in sorted(board.quantity.weights)]
+        parts = [part for figure in self.shown for part in sorted(figure.weights)]
         return list(dict.fromkeys(task for task, number in parts if not self._items_known(task, number)[1]))
 
     # Comparisons
@@ -224,14 +170,14 @@ class Evidence:
                     second,
                     common=self.common(figure),
                     paired=same_seeds(first, second) and self._seeds_move_together(figure),
-                    looks=self._looks(first, second),
+                    looks=self.looks(first, second),
                     between_rows=second_hash != base,
                 )
                 exact = self._exact_p(first_hash, second_hash, figure)
                 self._compared[key] = found if exact is None else replace(found, p=min(1.0, found.looks * exact))
         return self._compared[key]
 
-    def _looks(self, *samples: Sample, further: int = 0) -> float:
+    def looks(self, *samples: Sample, further: int = 0) -> float:
         """By how much chance counts more at this look, or at a further one, and where the samples' numbers of seeds
         hang on scores."""
         info = self.results.info
@@ -259,10 +205,8 @@ class Evidence:
     def _seeds_move_together(self, figure: Quantity) -> bool:
         """Whether rows are compared seed by seed in this figure; decided once, for all of them."""
         if figure.key not in self._paired:
-            row_hashes = self.results.info.row_hashes
-            hashes = dict.fromkeys(filter(None, (row_hashes[label] for label in self.results.asked_rows)))
-            base = row_hashes.get(self.results.space.baseline or "")
-            order = sorted(dict.fromkeys(map(self.results.once, hashes)), key=lambda key: key != base)
+            base = self.results.info.row_hashes.get(self.results.space.baseline or "")
+            order = sorted(dict.fromkeys(map(self.results.once, self.rows.values())), key=lambda key: key != base)
             samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
             self._paired[figure.key] = len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
         return self._paired[figure.key]
@@ -286,111 +230,6 @@ class Evidence:
         sure = [p is not None and p < SURE for p in adjusted]
         return {task: (item.gain, decided) for (task, item), decided in zip(there.items(), sure, strict=True)}
 
-    def pairs(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Every two of these rows by every figure of the boards and every task of these, for JSON.
-
-        `figures` names the columns; `pairs` holds `[first, second, cells]` with the labels' numbers, and a cell is
-        `[gain, low, high, why]`, first minus second: None where unknown, and `why` says what forbids a verdict.
-        """
-        figures = [board.quantity for board in self.boards]
-        figures += {name: part for figure in figures for name, part in figure.by_task().items()}.values()
-        hashes = [self.results.info.row_hashes.get(label) or "" for label in labels]
-        found = [
-            [first, second, [self._cell(hashes[first], hashes[second], figure) for figure in figures]]
-            for first in range(len(labels))
-            for second in range(first + 1, len(labels))
-        ]
-        return {"labels": list(labels), "figures": [figure.name for figure in figures], "pairs": found}
-
-    def _cell(self, first: str, second: str, figure: Quantity) -> list[float | str | None] | None:
-        item = self.compare(first, second, figure)
-        if item is None:
-            return None
-        flags = self.between(first, second, figure)
-        why = "one seed" if item.one_seed else ", ".join(dict.fromkeys(flag.guard for flag in flags))
-        ends = [None if end is None else round(end, 2) for end in (item.low, item.high)]
-        return [round(item.gain, 2), *ends, why]
-
-    # Boards
-
-    @property
-    def figures(self) -> list[Quantity]:
-        """What sums the study up."""
-        return self.results.figures
-
-    @cached_property
-    def boards(self) -> tuple[Board, ...]:
-        """One for each figure that at least one row has. Explored recipes are not on it: they were chosen by score."""
-        boards = [self._board(figure) for figure in self.figures]
-        return tuple(board for board in boards if any(standing.sample for standing in board.standings))
-
-    def _board(self, figure: Quantity) -> Board:
-        hashes = {label: key for label in self.results.asked_rows if (key := self.results.info.row_hashes[label])}
-        baseline = self.results.space.baseline
-        base = hashes.get(baseline or "")
-        gains = {
-            label: None if base is None or key == base else self.compare(key, base, figure)
-            for label, key in hashes.items()
-        }
-        blocked = {label: () if base is None else self.between(key, base, figure) for label, key in hashes.items()}
-        chances = [gain.p if gain and not blocked[label] else None for label, gain in gains.items()]
-        once = {label: self.results.once(key) for label, key in hashes.items()}
-        counted: dict[str, str] = {}  # of copies the baseline, or else the first row
-        for label in sorted(once, key=lambda label: label != baseline):
-            counted.setdefault(once[label], label)
-        adjusted = dict(zip(gains, holm(chances, [*once.values()]), strict=True))
-        best, ranks = self._places({label: hashes[label] for label in hashes if counted[once[label]] == label}, figure)
-        standings = []
-        for label, key in hashes.items():
-            gain, first = gains[label], counted[once[label]]
-            tasks = None if gain is None or base is None or blocked[label] else self.outcomes(key, base, figure)
-            decided = [(task, change) for task, (change, sure) in (tasks or {}).items() if sure]
-            lost = tuple((task, change) for task, change in decided if change < 0)
-            standings.append(
-                Standing(
-                    recipe_hash=key,
-                    name=label,
-                    sample=self.sample(key, figure),
-                    gain=gain,
-                    p_holm=adjusted[label],
-                    verdict="baseline" if key == base else _verdict(gain, adjusted[label], bool(blocked[label])),
-                    blocked_by=blocked[label] if gain else (),
-                    flags=self.flags.of_recipe(key, figure.parts),
-                    wins=None if tasks is None else len(decided) - len(lost),
-                    ties=None if tasks is None else len(tasks) - len(decided),
-                    losses=None if tasks is None else len(lost),
-                    in_best_set=best.get(first),
-                    ranks=ranks.get(first),
-                    copy_of="" if first == label else first,
-                    collapsed=len(self.collapses.get(key, ())),
-                    lost=lost,
-                    published=self._published(figure, label),
-                )
-            )
-        standings.sort(key=lambda item: -math.inf if item.sample is None else item.sample.mean, reverse=True)
-        named = baseline if base and self.sample(base, figure) else None
-        return Board(figure, named, tuple(standings), *self._seeds_needed(standings, figure, base))
-
-    def _seeds_needed(
-        self, standings: Sequence[Standing], figure: Quantity, base: str | None
-    ) -> tuple[int | None, str, tuple[str, ...]]:
-        """How many more seeds, in words, and for which rows; none are spent on proving that a row is worse."""
-        counted = [standing for standing in standings if not standing.copy_of]
-        open_ones = [standing for standing in counted if standing.verdict.startswith("undecided")]
-        if base is None or not open_ones:
-            return None, "", ()
-        judged = sum(standing.verdict not in ("baseline", "missing", "no verdict") for standing in counted)
-        more = {
-            standing.name: self.more_seeds(standing.recipe_hash, base, figure, 0.0, SURE / judged)
-            for standing in open_ones
-        }
-        lower = [item.name for item in open_ones if item.gain and item.gain.gain <= 0 and more[item.name] is not None]
-        seeds, words, names = in_words({name: needed for name, needed in more.items() if name not in lower}, "gain")
-        if not lower:
-            return seeds, words, names
-        loss = f"{count(len(lower), 'row')} measured no higher than the baseline, and a loss is not worth proving."
-        return seeds, f"{words.rstrip('.')}; {loss}" if words else loss, names
-
     def more_seeds(
         self, first_hash: str, second_hash: str, figure: Quantity, bound: float, alpha: float
     ) -> float | None:
@@ -402,7 +241,7 @@ class Evidence:
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        later = alpha / self._looks(first, second, further=1)
+        later = alpha / self.looks(first, second, further=1)
         more = more_seeds(first, second, bound, later, *self._scatter(figure))
         if more is None or more == math.inf:
             return more
@@ -422,51 +261,6 @@ class Evidence:
             self._spreads[figure.key] = pooled_spread(found), common_spread(found)
         return self._spreads[figure.key]
 
-    def _places(
-        self, hashes: dict[str, str], figure: Quantity
-    ) -> tuple[dict[str, bool | None], dict[str, tuple[int, int] | None]]:
-        """The best set and the ranks, among the most rows that may all be compared with each other; of as many, among
-        those that may be compared with the baseline."""
-        samples = {label: sample for label, key in hashes.items() if (sample := self.sample(key, figure))}
-        free = {
-            (one, other)
-            for one in samples
-            for other in samples
-            if one == other or not self.between(hashes[one], hashes[other], figure)
-        }
-        base = self.results.space.baseline
-        groups = (_all_free(start, samples, free) for start in samples)
-        group = max(groups, key=lambda group: (len(group), base in group), default=[])
-        judged = [samples[label] for label in group]
-        if sum(map(can_be_judged, judged)) < 2:
-            return {}, {}
-        wary = self._looks(*judged)
-        common = self.common(figure)
-        best, ranks = best_set(judged, wary, common), rank_intervals(judged, wary, common)
-        return dict(zip(group, best, strict=True)), dict(zip(group, ranks, strict=True))
-
-    def _published(self, figure: Quantity, label: str) -> float | None:
-        """From the first of the paper's tables that prints this figure of the row."""
-        results = self.results
-        printed = results.published if results.space.baseline is None else results.published_gain
-        found = (
-            printed(table, label, column.name)
-            for table in results.space.tables
-            if label in {row for _, row in table.rows}
-            for column in table.columns
-            if quantity(table, column).key == figure.key
-        )
-        return next((value for value in found if value is not None), None)
-
-
-def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> list[str]:
-    """Rows that may all be compared with each other, from one on, in their order."""
-    group = [start]
-    for label in labels:
-        if label != start and all((label, other) in free for other in group):
-            group.append(label)
-    return group
-
 
 def chance_of(figure: Quantity) -> float:
     """What guessing scores in the figure, in points; 0 for a correlation, and where it is not known."""
@@ -476,15 +270,3 @@ def chance_of(figure: Quantity) -> float:
         for (task, number), weight in figure.weights.items()
         if number.endswith("accuracy")
     )
-
-
-def _verdict(gain: Comparison | None, p_holm: float | None, blocked: bool) -> Verdict:
-    if gain is None:
-        return "missing"
-    if blocked:
-        return "no verdict"
-    if gain.one_seed:
-        return "undecided: one seed"
-    if p_holm is None or p_holm >= SURE:
-        return "undecided"
-    return "above" if gain.gain > 0 else "below"

@@ -23,7 +23,7 @@ from reports.ledger import LEDGER, MODELS, Record
 from reports.ledger.names import to_write
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
 from reports.results import Results
-from reports.sections.words import CHOSEN, interval
+from reports.wording import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, meant
 from trainables.fidelity import resolve

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from reports.ledger import LOOKS, read_whole, write_json
 from reports.ledger.names import to_write
-from reports.statistics import CONFIDENCE
 from trainables.errors import UserError
 from trainables.typed_json import matching
 
@@ -73,19 +72,3 @@ def record(results: Results, folder: Path) -> None:
         write_json(to_write(folder, f"{LOOKS}/{this}.json"), Taken(now))
     except (OSError, UserError) as error:
         print(f"note: this look at the study could not be recorded ({error})", file=sys.stderr)
-
-
-def in_words(results: Results) -> str:
-    """What the look spends, for the report; empty where it holds no verdict."""
-    if not trials(results):
-        return ""
-    number, sure = look(results), 100 * CONFIDENCE
-    spent = (100 - sure) * share(number)
-    digits = max(1, -math.floor(math.log10(spent)))  # a late look spends little: never "100 %"
-    return (
-        f"**Look {number} at this study.** In one table of rows, or among the claims, the chance that any verdict at "
-        f"any look is wrong is at most {100 - sure:.0f} %; each table has its own {100 - sure:.0f} %. This look uses "
-        f"{spent:.2g} of these percent, so what is headed {sure:.0f} % is at this look "
-        f"{round(100 - spent, digits):g} %. "
-        "Writing the report again from the same trials is no look; the live page's verdicts are not counted."
-    )

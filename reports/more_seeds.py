@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from reports.markdown import count
 from reports.statistics import Sample
 from reports.statistics.power import MOST_SEEDS, Spread, seeds_needed
 from reports.statistics.sample import pairable
@@ -40,49 +40,44 @@ def more_seeds(
     return max(1, needed - min(trained))
 
 
-def in_words(more: Mapping[str, float | None], noun: str) -> tuple[int | None, str, tuple[str, ...]]:
-    """Of open gains or claims, by name how many more seeds than the study's own each needs: one number for them, what
-    it would settle in words, and the names of what it would settle.
+@dataclass(frozen=True)
+class SeedsWanted:
+    """Of open gains or claims, how many more seeds than the study's own each needs. No more than `MOST` are proposed:
+    what needs more is left open."""
 
-    0 where the study only has to be finished. No more than MOST seeds are proposed: what needs more is left open, and
-    counted.
-    """
-    if not more:
-        return None, "", ()
-    if all(needed is None for needed in more.values()):
-        seeds = FIRST_SEEDS
-        shown = (
-            f"how far scores move from seed to seed is unknown; {count(seeds, 'more seed')} of each row would show it"
-        )
-        return seeds, f"No {noun} can be decided with one seed: {shown}.", ()
-    within = {name: int(needed) for name, needed in more.items() if needed is not None and needed <= MOST}
-    limited = sum(needed == math.inf for needed in more.values())
-    far = sum(needed is not None and MOST < needed < math.inf for needed in more.values())
-    unknown = sum(needed is None for needed in more.values())
-    said = []
-    if within:
-        which = _which(len(within), len(more), noun)
-        doing = "finishing the study" if max(within.values()) == 0 else _more(max(within.values()))
-        said.append(f"{doing} would settle {which}, if as large as measured (power 80 %)")
-    if limited:
-        which = _which(limited, len(more), noun).replace("all ", "any of the ")
-        said.append(
-            f"no number of seeds would settle {which}, if as small as measured: the test items are too few, and only "
-            "a larger test set would help"
-        )
-    if far:
-        said.append(f"{_which(far, len(more), noun)} would need more than {MOST} more seeds, if as small as measured")
-    if unknown:
-        said.append(f"what {_which(unknown, len(more), noun)} would need is unknown, since seeds are missing")
-    return max(within.values(), default=None), f"{'; '.join(said)}.", tuple(within)
+    needed: Mapping[str, float | None] = field(default_factory=dict)
+    """By name, as `more_seeds` gives it; 0 where the study only has to be finished."""
+    losses: tuple[str, ...] = ()
+    """Rows that are open, too, and measured no higher than the baseline: a loss is not worth proving."""
 
+    @property
+    def seeds(self) -> int | None:
+        """One number for all that so many would settle; None where nothing is open, or no number would."""
+        if self.needed and self.all_unknown:
+            return FIRST_SEEDS
+        return max((int(self.needed[name] or 0) for name in self.settled), default=None)
 
-def _more(seeds: int) -> str:
-    return f"{count(seeds, 'more seed')} of each row"
+    @property
+    def settled(self) -> tuple[str, ...]:
+        """The names of what those seeds would settle."""
+        return tuple(name for name, needed in self.needed.items() if needed is not None and needed <= MOST)
 
+    @property
+    def never(self) -> tuple[str, ...]:
+        """What no number of seeds would settle, since the test items are too few."""
+        return tuple(name for name, needed in self.needed.items() if needed == math.inf)
 
-def _which(some: int, every: int, noun: str) -> str:
-    """`the open gain`, `2 of 3 open gains`, `all 3 open gains`."""
-    if every == 1:
-        return f"the open {noun}"
-    return f"all {every} open {noun}s" if some == every else f"{some} of {every} open {noun}s"
+    @property
+    def far(self) -> tuple[str, ...]:
+        """What would need more than are proposed."""
+        return tuple(name for name, needed in self.needed.items() if needed is not None and MOST < needed < math.inf)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Of which it is not known how far seeds scatter."""
+        return tuple(name for name, needed in self.needed.items() if needed is None)
+
+    @property
+    def all_unknown(self) -> bool:
+        """Whether all that is open has one seed."""
+        return len(self.unknown) == len(self.needed)

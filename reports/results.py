@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
 from reports.looks import taken
@@ -24,6 +24,7 @@ from trainables.errors import UserError
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, Recipe, Value, keys
 
+Made = TypeVar("Made")
 FEW = 3
 """So many records that cannot be used are named."""
 
@@ -65,6 +66,17 @@ class Results:
                 + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
             )
         return cls(folder, info, space, records, set_aside, taken(folder))
+
+    def made(self, make: Callable[[Results], Made]) -> Made:
+        """What `make` makes of these results; made once for all who ask."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        found: Made = self._made[make]
+        return found
+
+    @cached_property
+    def _made(self) -> dict[Callable[[Results], Any], Any]:
+        return {}
 
     # Records
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, Literal
 
 from reports.ledger import Record, mean_measured
 from trainables.recipe import Value
@@ -12,7 +14,6 @@ CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "n
 """Keys of a recipe that are upper limits, and what training measured of them."""
 MEASURED = (*CAPS.values(), "anchors", "pairs", "sentences", "tokens", "steps")
 """What tells two trainings apart that differ in limits only."""
-SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
 FEWEST = 4
 """Of so many numbers at least, trials that agree to the last digit in all are no accident."""
 CLOSE = 0.01
@@ -20,29 +21,48 @@ CLOSE = 0.01
 
 Figures = tuple[tuple[str, str, float], ...]
 """A trial's numbers: task, name, value."""
+Trials = Mapping[int, tuple[Figures, Any, tuple[Any, str]]]
+"""By seed what a recipe's trials measured, their loss, and after how long and when they ended."""
 
 
-def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> str:
-    """Why two recipes, given by their records, are one in effect; empty where they are not, or it is unknown.
+@dataclass(frozen=True)
+class OneRecipe:
+    """That two recipes are one in effect."""
+
+    by: Literal["name", "scores", "limits"]
+    """One recipe under two names; every score is the same; the limits that they differ in made no difference."""
+    measured: tuple[tuple[str, float, float], ...] = ()
+    """Of `limits`: the limit's key, and what training measured of each of the two."""
+
+
+@dataclass(frozen=True)
+class NotVaried:
+    """Limits that rows set differently while training measured the same of all of them."""
+
+    alike: tuple[tuple[str, float], ...]
+    """The limits' keys, and what was measured."""
+    others: tuple[str, ...]
+    """Limits that they set differently in effect."""
+
+
+def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> OneRecipe | None:
+    """Why two recipes, given by their records, are one in effect; None where they are not, or it is unknown.
 
     They are where both differ in limits alone and no limit bound: what training measured is the same. They are, too,
     where they did the same under every seed that both have. A copied trial is another matter: `same_trials`.
     """
     if first[0].recipe_hash == second[0].recipe_hash:
-        return "it is one recipe under two names"
+        return OneRecipe("name")
     if same_trials(first, second):
-        return "every score is the same under every seed"
+        return OneRecipe("scores")
     if not differing(first[0].recipe, second[0].recipe) <= CAPS.keys():
-        return ""
+        return None
     measured = [[mean_measured(records, name) for name in MEASURED] for records in (first, second)]
-    caps = [mean for means in measured for mean in means[: len(CAPS)]]
-    if None in caps or not all(map(_close, *measured)):
-        return ""
-    named = zip(MEASURED[: len(CAPS)], SHORT.values(), strict=True)
-    said = ", ".join(
-        f"{short} {mean_measured(first, name):.2f} and {mean_measured(second, name):.2f}" for name, short in named
-    )
-    return f"the limits on positives and negatives made no difference (measured {said})"
+    limits = list(zip(CAPS, *(means[: len(CAPS)] for means in measured), strict=True))
+    known = tuple((key, one, other) for key, one, other in limits if one is not None and other is not None)
+    if len(known) < len(limits) or not all(map(_close, *measured)):
+        return None
+    return OneRecipe("limits", known)
 
 
 def same_trials(first: Sequence[Record], second: Sequence[Record]) -> bool:
@@ -50,14 +70,20 @@ def same_trials(first: Sequence[Record], second: Sequence[Record]) -> bool:
 
     Not so where a trial is a copy of the other's: with another loss, or ended in the same second after the same time.
     """
-    theirs = {record.seed: record for record in second}
-    shared = [(record, theirs[record.seed]) for record in first if record.seed in theirs]
+    return _same(_by_seed(first), _by_seed(second))
+
+
+def _by_seed(records: Sequence[Record]) -> Trials:
+    return {
+        one.seed: (figures(one), one.training.get("loss"), (one.cost.get("seconds"), one.finished_at))
+        for one in records
+    }
+
+
+def _same(first: Trials, second: Trials) -> bool:
+    shared = [(trial, second[seed]) for seed, trial in first.items() if seed in second]
     return bool(shared) and all(
-        figures(a)
-        and figures(a) == figures(b)
-        and a.training.get("loss") == b.training.get("loss")
-        and not (a.cost.get("seconds") == b.cost.get("seconds") is not None and a.finished_at == b.finished_at)
-        for a, b in shared
+        a[0] and a[:2] == b[:2] and not (a[2] == b[2] and a[2][0] is not None) for a, b in shared
     )
 
 
@@ -66,23 +92,27 @@ def shared_trials(recipes: Mapping[str, Sequence[Record]]) -> tuple[list[frozens
 
     The first are one recipe in effect: `same_trials`. Of the others at least one holds a copied trial.
     """
-    found: dict[tuple[int, Figures], list[Record]] = {}
-    for records in recipes.values():
+    found: dict[tuple[int, Figures], list[str]] = {}
+    for recipe, records in recipes.items():
         for record in records:
-            if figures(record):
-                found.setdefault((record.seed, figures(record)), []).append(record)
-    pairs = {frozenset((a.recipe_hash, b.recipe_hash)) for those in found.values() for a, b in combinations(those, 2)}
-    alike = {pair for pair in pairs if same_trials(*(recipes[recipe] for recipe in sorted(pair)))}
-    return joined(alike), joined(pairs - alike)
+            if told := figures(record):
+                found.setdefault((record.seed, told), []).append(recipe)
+    trials = {recipe: _by_seed(recipes[recipe]) for those in found.values() if len(those) > 1 for recipe in those}
+    pairs = {pair for those in found.values() for pair in combinations(sorted(those), 2)}
+    alike = {(one, other) for one, other in pairs if _same(trials[one], trials[other])}
+    return joined(map(frozenset, alike)), joined(map(frozenset, pairs - alike))
 
 
 def joined(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Groups that share a member as one."""
-    found: list[frozenset[str]] = []
-    for group in sorted(groups, key=sorted):
-        touching = [other for other in found if other & group]
-        found = [other for other in found if not other & group] + [group.union(*touching)]
-    return found
+    """Groups that share a member as one, in the order in which they are complete."""
+    ordered = sorted(groups, key=sorted)
+    of: dict[str, frozenset[str]] = {}
+    for group in ordered:
+        if not group <= of.get(next(iter(group)), frozenset()):
+            whole = group.union(*(of.get(member, ()) for member in group))
+            of |= dict.fromkeys(whole, whole)
+    ends = {of[next(iter(group))]: place for place, group in enumerate(ordered)}
+    return sorted(ends, key=lambda whole: ends[whole])
 
 
 def figures(record: Record) -> Figures:
@@ -101,10 +131,10 @@ def differing(first: Mapping[str, Value], second: Mapping[str, Value]) -> set[st
     return {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
 
 
-def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> str:
+def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> NotVaried | None:
     """Which limits these rows set differently while training measured the same of all of them.
 
-    Each row: its flat recipe, and its records, none where it has not run. Empty where there is no such limit, where
+    Each row: its flat recipe, and its records, none where it has not run. None where there is no such limit, where
     all limits are such ones (then the rows are one recipe in effect), and where fewer than two rows have measured it.
     """
     set_apart = [key for key in CAPS if len({str(recipe.get(key)) for recipe, _ in rows}) > 1]
@@ -114,11 +144,8 @@ def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> 
         if len(means) > 1 and all(_close(means[0], mean) for mean in means):
             alike[key] = means[0]
     if not alike or len(alike) == len(set_apart):
-        return ""
-    said = ", ".join(
-        f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in alike.items()
-    )
-    return f"{said}; only {' and '.join(SHORT[key] for key in set_apart if key not in alike)} differs"
+        return None
+    return NotVaried(tuple(alike.items()), tuple(key for key in set_apart if key not in alike))
 
 
 def _close(first: float | None, second: float | None) -> bool:

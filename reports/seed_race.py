@@ -1,17 +1,16 @@
-"""A race over seeds, in words: which recipes need more seeds, which do not, and why.
+"""A race over seeds: which recipes need more seeds, which do not, and by which question.
 
 A study asks while it runs, and a report asks again from the ledger; both get the same answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from reports.markdown import count, number
 from reports.statistics.sequential import Course, Entrant, race_against, race_for_best
 from search_spaces.goals import upward_values
 
@@ -50,19 +49,6 @@ class Raced:
     def gap(self) -> float:
         """How many points the closest rival is ahead of it, by the question that it is nearest to winning."""
         return min((course.gap for course in self.courses.values() if course.state == "going"), default=0.0)
-
-    def why(self, called: Callable[[str], str]) -> str:
-        """A sentence: why it goes on, or what it stopped for. `called` names recipes by their hash."""
-        if self.fixed:
-            return "no seed changes it"
-        if not self.courses:
-            return "it lacks seeds that every recipe has"
-        told = [
-            _sentence(question, course, self.most, called)
-            for question, course in self.courses.items()
-            if course.seeds == self.seeds or course.state == "going"
-        ]
-        return "; ".join(dict.fromkeys(told))
 
 
 def raced(
@@ -108,11 +94,7 @@ def _without_gaps(by_seed: Mapping[int, Sequence[float] | None]) -> Iterator[Seq
 
 def of_results(results: Results) -> dict[str, Raced]:
     """The race of a study; empty where it has none."""
-    kept = vars(results)
-    if "raced" not in kept:
-        kept["raced"] = _of_results(results)
-    found: dict[str, Raced] = kept["raced"]
-    return found
+    return results.made(_of_results)
 
 
 def _of_results(results: Results) -> dict[str, Raced]:
@@ -129,49 +111,3 @@ def _of_results(results: Results) -> dict[str, Raced]:
         entrants[recipe_hash] = entrant(by_seed, len(results.goals), fixed, recipe_hash in ended)
     baseline = info.row_hashes.get(results.space.baseline or "")
     return raced(entrants, rows, baseline, len(info.seeds), info.most_seeds)
-
-
-def _sentence(question: Question, course: Course, most: int, called: Callable[[str], str]) -> str:
-    after = f"after {count(course.seeds, 'seed')}"
-    among = " of the rows" if question == "best row" else ""
-    rival = called(course.rival) if course.rival else ""
-    if question == "baseline":
-        return _beside_baseline(course, most)
-    match course.state:
-        case "going":
-            return f"seed {course.seeds} is needed: {_close(course, rival)}, so it may be the best{among}"
-        case "behind":
-            return f"{after} {rival} is {number(course.gap)} points ahead: it cannot be the best{among} any more"
-        case "best":
-            return f"{after} no other can be the best{among} any more"
-        case "on the front":
-            return f"{after} no other can beat it on every goal"
-        case "failed":
-            return f"{after} a trial of it failed or was stopped"
-        case _:
-            return f"all {count(most, 'seed')}: with one fewer it could still win{among}"
-
-
-def _close(course: Course, rival: str) -> str:
-    if not rival:
-        return "nobody knows yet how far seeds scatter"
-    if course.gap > 0:
-        return f"{rival} is only {number(course.gap)} points ahead"
-    return f"{rival} is only {number(-course.gap)} points behind"
-
-
-def _beside_baseline(course: Course, most: int) -> str:
-    after = f"after {count(course.seeds, 'seed')}"
-    if not course.rival and course.state in ("decided", "most"):  # the baseline itself
-        return f"rows were compared with it over {count(course.seeds, 'seed')}"
-    match course.state:
-        case "going":
-            return f"seed {course.seeds} is needed: whether a row is above the baseline is still open"
-        case "decided":
-            return f"{after} its place beside the baseline is decided"
-        case "undecided":
-            return f"{after} it is too near the baseline for {count(most, 'seed')} to tell them apart"
-        case "failed":
-            return f"{after} a trial of it, or of the baseline, failed or was stopped"
-        case _:
-            return f"all {count(most, 'seed')}: its place beside the baseline was open to the end"

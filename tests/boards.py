@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.evidence import Board, Standing
+from reports.boards import Board, Standing
 from reports.guards import Flag
 from reports.quantity import Quantity
 from reports.statistics.comparison import Comparison
@@ -49,4 +49,4 @@ def board(*standings: Standing, name: str = "STS Avg.", **changes: Any) -> Board
     base = standing(BASE, 60.0, seeds=standings[0].sample.count if standings and standings[0].sample else 3)
     ordered = sorted([*standings, base], key=lambda item: -(item.sample.mean if item.sample else 0.0))
     quantity = Quantity(name, {("STS12", "spearman_wmean"): 0.5, ("STS13", "spearman_wmean"): 0.5})
-    return Board(quantity, **{"baseline": BASE, "standings": tuple(ordered), "seeds_needed": None, **changes})
+    return Board(quantity, **{"baseline": BASE, "standings": tuple(ordered), **changes})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 from reports.evidence import Evidence
 from reports.formats import Document
 from reports.ledger import Record
+from reports.quantity import Quantity
 from reports.results import Results
 from trainables.errors import UserError
 from trainables.senteval.scorers import SCORERS
@@ -33,24 +36,50 @@ def page_data(document: Document) -> dict[str, Any]:
 
     `base`: the flat base recipe; `varied`: the keys in which rows differ from it. `rows`: of each its `name`, its
     `changes` to the base, whether it has `figures`, and `right`: by task `items` (a name of them), `count` and `bits`
-    (base64, the first item first). `figures` and `pairs`, by `FIRST-SECOND`, as `Evidence.pairs` gives them.
+    (base64, the first item first). `figures` and `pairs` as `pairs` gives them.
     `sentences`: by the items' name and number. `notes`: sentences for the reader.
     """
     results = document.results
     labels = main_rows(results)
     base = dict(results.info.base)
     rows = [_row(results, label, base) for label in labels]
-    found = Evidence.of(results).pairs(labels)
+    figures, compared = pairs(Evidence.of(results), labels)
     sentences, notes = _sentences(rows, document.sentences)
     return {
         "base": base,
         "varied": sorted({key for row in rows for key in row["changes"]}),
         "rows": [{**row, "right": {task: _packed(*right) for task, right in row["right"].items()}} for row in rows],
-        "figures": found["figures"],
-        "pairs": {f"{first}-{second}": cells for first, second, cells in found["pairs"] if any(cells)},
+        "figures": figures,
+        "pairs": compared,
         "sentences": sentences,
         "notes": [ABOUT_PAIRS, ABOUT_ITEMS, *notes],
     }
+
+
+def pairs(evidence: Evidence, labels: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """The names of the figures of the boards and of every task of these; every two of these rows by each of them.
+
+    By `FIRST-SECOND`, the labels' numbers, a list of `[gain, low, high, why]`, first minus second: None where unknown,
+    and `why` says what forbids a verdict.
+    """
+    figures = [*evidence.shown]
+    figures += {name: part for figure in figures for name, part in figure.by_task().items()}.values()
+    hashes = [evidence.results.info.row_hashes.get(label) or "" for label in labels]
+    found = {
+        f"{one}-{other}": [_cell(evidence, hashes[one], hashes[other], figure) for figure in figures]
+        for one, other in combinations(range(len(labels)), 2)
+    }
+    return [figure.name for figure in figures], {pair: cells for pair, cells in found.items() if any(cells)}
+
+
+def _cell(evidence: Evidence, first: str, second: str, figure: Quantity) -> list[float | str | None] | None:
+    item = evidence.compare(first, second, figure)
+    if item is None:
+        return None
+    flags = evidence.between(first, second, figure)
+    why = "one seed" if item.one_seed else ", ".join(dict.fromkeys(flag.guard for flag in flags))
+    ends = [None if end is None else round(end, 2) for end in (item.low, item.high)]
+    return [round(item.gain, 2), *ends, why]
 
 
 def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from trainables.registry import Registry, load
@@ -133,7 +133,7 @@ class Flags:
         """The flags that forbid a verdict on two recipes in a figure that is made of these tasks."""
         return tuple(flag for flag in self.forbidding if flag.stands_between(first, second, tasks))
 
-    @property
+    @cached_property
     def forbidding(self) -> tuple[Flag, ...]:
         """Those that forbid verdicts, but for the guards that the reader chose to judge across."""
         return tuple(flag for flag in self.all if flag.blocks and flag.guard not in self.across)
@@ -141,26 +141,12 @@ class Flags:
 
 def find_flags(results: Results) -> Flags:
     """What every guard finds, in the guards' order; found once for the same results."""
-    return _find(_ByIdentity(results))
+    return results.made(_find)
 
 
-class _ByIdentity:
-    """Results as a key of a cache: they cannot be hashed, and the same folder may be read again with other records."""
-
-    def __init__(self, results: Results) -> None:
-        self.results = results
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self.results is other.results
-
-    def __hash__(self) -> int:
-        return id(self.results)
-
-
-@lru_cache(maxsize=8)
-def _find(key: _ByIdentity) -> Flags:
+def _find(results: Results) -> Flags:
     found: list[Flag] = []
     for guard in GUARDS.values():
         find: Callable[[Results], list[Flag]] = load(guard.find)
-        found += find(key.results)
-    return Flags(tuple(found), frozenset(key.results.info.across))
+        found += find(results)
+    return Flags(tuple(found), frozenset(results.info.across))

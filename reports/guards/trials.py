@@ -20,7 +20,8 @@ def seeds(results: Results) -> list[Flag]:
     alike = {}
     for recipe, records in results.recipes.items():
         if recipe not in results.fixed:
-            same = [(a.seed, b.seed) for a, b in combinations(records, 2) if figures(a) and figures(a) == figures(b)]
+            told = [(record.seed, numbers) for record in records if (numbers := figures(record))]
+            same = [(one, other) for (one, a), (other, b) in combinations(told, 2) if a == b]
             if same:
                 alike[recipe] = same
     if alike:

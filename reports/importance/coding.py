@@ -87,7 +87,8 @@ class Coded:
     def _follow(self, rows: Array, parent: int, given: Array) -> None:
         for child, codes in self.children.get(parent, []):
             own = np.where(rows[:, child] == NOT_ASKED, given[:, child], rows[:, child])
-            rows[:, child] = np.where(np.isin(rows[:, parent], codes), own, NOT_ASKED)
+            asked = (rows[:, [parent]] == codes).any(axis=1)
+            rows[:, child] = np.where(asked, own, NOT_ASKED)
             self._follow(rows, child, given)
 
 

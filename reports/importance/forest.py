@@ -8,6 +8,7 @@ pair is the same of f(x) - f(x') - f(x'') + f(x'''), which is zero for any fit i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -56,6 +57,7 @@ class Plan:
 
     def __init__(self, coded: Coded, pairs: Sequence[tuple[int, int]] = ()) -> None:
         self.coded, self.pairs, self.chance = coded, pairs, np.random.RandomState(0)
+        self._ones, self._twos = [one for one, _ in pairs], [two for _, two in pairs]
         chance = np.random.default_rng(0)
         size = len(coded.values)
         self.parts: list[Part] = []
@@ -98,9 +100,8 @@ class Plan:
             centred[part.held] += own
             missed[part.held] += scores[part.held] - plain
             gained += (plain - single.mean(axis=0)) @ own
-            for number, (one, two) in enumerate(self.pairs):
-                mixed = plain - single[:, one] - single[:, two] + double[:, number]
-                joint[number] += mixed.mean(axis=0) @ own
+            mixed = plain - single[:, self._ones] - single[:, self._twos] + double
+            joint += np.vecdot(mixed.mean(axis=0), own)
         spread = float(((centred / REPEATS) ** 2).sum()) or 1.0  # scores that are all equal have none
         explained = 1 - float(((missed / REPEATS) ** 2).sum()) / spread
         return Held(explained, gained / REPEATS / spread, joint / REPEATS / spread)
@@ -108,11 +109,8 @@ class Plan:
     def _asked(self, held: Array, chance: np.random.Generator) -> Array:
         rows, swapped = self.coded.values[held], self.coded.swapped
         given = [self.coded.donors(chance)[held] for _ in range(DRAWS)]
-        keys = range(len(self.coded.keys))
-        return np.concatenate(
-            [
-                rows,
-                *(swapped(rows, key, own) for own in given for key in keys),
-                *(swapped(swapped(rows, one, own), two, own) for own in given for one, two in self.pairs),
-            ]
-        )
+        single = [[swapped(rows, key, own) for key in range(len(self.coded.keys))] for own in given]
+        double = [
+            [swapped(of[one], two, own) for one, two in self.pairs] for of, own in zip(single, given, strict=True)
+        ]
+        return np.concatenate([rows, *itertools.chain(*single, *double)])

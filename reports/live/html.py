@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from string import Template
 from typing import Any
 
+from reports.formats.parsed import parser
 from reports.ledger import Running, Waiting
 from reports.ledger.progress import seconds_since
 from reports.live.folder import Best, Ended, View
 from reports.live.picture import colours, loss_picture
 from reports.live.texts import PAGE
-from reports.markdown import DASH, count, duration, number, signed
+from reports.markdown import DASH, count, duration, number
+from reports.wording import difference
 
 BEST_SHOWN = 5
 LISTED = 50
@@ -163,7 +166,7 @@ def _best(view: View) -> str:
 
 
 def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:
-    """The rows and claims as JSON of `reports.live.provisional` tells them; `finished` trials there are by now."""
+    """The findings as `reports.live.provisional` prints them; `finished` trials there are by now."""
     if not finished:
         return "<p>They come when a trial is finished.</p>"
     trouble = f'<p class="warning">They cannot be computed: {escape(problem)}</p>' if problem else ""
@@ -178,7 +181,8 @@ def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:
             " <b>Provisional:</b> they change as trials finish, and who looks often and stops when a verdict pleases "
             "is wrong more often than one time in twenty."
         )
-    claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in content["claims"].items())
+    counted = Counter(claim["verdict"] for claim in content["claims"])
+    claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in counted.most_common())
     said = f"<p>The paper's claims so far: {claims}.</p>" if claims else ""
     return f"<p>{state}</p>{trouble}{''.join(_board(board) for board in content['boards'])}{said}"
 
@@ -187,13 +191,14 @@ def _board(board: dict[str, Any]) -> str:
     against = f" against {escape(board['baseline'])}" if board["baseline"] else ""
     rows = []
     for row in board["rows"]:
-        gain = signed(row["gain"])
-        if row["low"] is not None and row["high"] is not None:
-            gain += f" [{signed(row['low'])}, {signed(row['high'])}]"
+        gain = difference(row["gain"], row["low"], row["high"])
         flags = f" ⚠ {escape(', '.join(row['flags']))}" if row["flags"] else ""
-        rows.append([escape(row["name"]), str(row["seeds"]), number(row["mean"]), gain, escape(row["verdict"]) + flags])
-    caption = f"{escape(board['name'])}, gains{against} in points with their 95 % intervals."
-    flags = "".join(f"<li>⚠ {escape(guard)}: {sentence}</li>" for guard, sentence in board["flags"].items())
+        rows.append(
+            [escape(row["name"]), str(len(row["seeds"])), number(row["mean"]), gain, escape(row["verdict"]) + flags]
+        )
+    caption = f"{escape(board['figure'])}, gains{against} in points with their 95 % intervals."
+    sentences = [f"{escape(flag['guard'])}: {parser().renderInline(flag['sentence'])}" for flag in board["flags"]]
+    flags = "".join(f"<li>⚠ {sentence}</li>" for sentence in sentences)
     head = ["row", "#seeds", "#mean", "#gain", "verdict so far"]
     return table(head, rows, caption) + (f"<ul>{flags}</ul>" if flags else "")
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.evidence import Board, Standing
+from reports.boards import Board, Standing
 from reports.markdown import signed
 from reports.plots.canvas import FLAGGED, LETTER, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
+from reports.wording import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,9 +100,8 @@ def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
     outside: dict[bool, list[str]] = {True: [], False: []}
     color = {"above": OURS, "below": OURS, "no verdict": FLAGGED}.get(item.verdict, QUIET)
     if not _within(gain.gain, limits):
-        ends = "" if gain.low is None else f" [{signed(gain.low)}, {signed(gain.high)}]"
         left = _arrow(axis, gain.gain, place + ABOVE, limits, color)
-        outside[left].append(f"ours {signed(gain.gain)}{ends}")
+        outside[left].append(f"ours {interval(gain)}")
     else:
         if gain.low is not None and gain.high is not None:
             shown = [max(gain.low, limits[0]), min(gain.high, limits[1])]

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.claim_verdicts import Compared, Judged, Verdict, judged
+from reports.claim_verdicts import Compared, Judged, Lack, Verdict
+from reports.findings import Findings
 from reports.markdown import DASH, bullets, count, signed, table, text
 from reports.results import Results
-from reports.sections.words import interval, probability
+from reports.wording import interval, not_varied, one_recipe, probability
 from search_spaces.paper import Claim
 
 FEW = 3
@@ -28,16 +29,24 @@ VERDICTS: dict[Verdict, str] = {
     "enough for all claims together; what is decided so far is said of each comparison by itself at 95 %",
 }
 """What each verdict in the table means."""
+LACKS: dict[Lack, str] = {
+    "every row": "none of its rows was asked for in this study",
+    "a row": "some of its rows were not asked for in this study",
+    "an input": "a row lacks an input",
+    "trials": "a row is not finished",
+    "scores": "its rows were not scored on its tasks",
+}
+"""Why a claim was not run."""
 
 
 def write(results: Results, pictures: Path) -> str:
     """How to read the verdicts, and the table of them."""
-    found = judged(results)
+    found = Findings.of(results).claims
     if not found:
         return ""
     run = tuple(item for item in found if item.verdict != "not run")
     if not run:
-        return not_run(results, found)
+        return not_run(found)
     how = [
         "Figures are differences in points between the rows that a claim compares, judged by seeds and test items. "
         "**Direction**: whether the difference is what the sentence says; of several comparisons, in how many it "
@@ -62,36 +71,22 @@ def write(results: Results, pictures: Path) -> str:
         how.append("The setting is not the paper's: a verdict is about this study's models, not about the paper's.")
     seen = {item.verdict for item in run}
     meanings = bullets(f"**{name}**: {meaning}." for name, meaning in VERDICTS.items() if name in seen)
-    return "\n\n".join(filter(None, [" ".join(how), claims_table(run), meanings, not_run(results, found)]))
+    return "\n\n".join(filter(None, [" ".join(how), claims_table(run), meanings, not_run(found)]))
 
 
-def not_run(results: Results, found: Sequence[Judged]) -> str:
+def not_run(found: Sequence[Judged]) -> str:
     """How many claims stand in no table, and why: a line a reason. Empty where all have run."""
     left = [item for item in found if item.verdict == "not run"]
     if not left:
         return ""
-    reasons = Counter(why_not_run(results, item) for item in left)
+    reasons = Counter(LACKS[item.lacks] for item in left if item.lacks)
     verb = "was" if len(left) == 1 else "were"
     said = f"{len(left)} of the paper's {count(len(found), 'claim')} {verb} not run. They stand under "
     said += '"Claims that were not run".'
     return f"{said}\n\n" + bullets(f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common())
 
 
-def why_not_run(results: Results, item: Judged) -> str:
-    """What a claim that was not run lacks most: rows of this study, an input, figures."""
-    unasked = item.claim.labels - set(results.asked_rows)
-    if unasked == item.claim.labels:
-        return "none of its rows was asked for in this study"
-    if unasked:
-        return "some of its rows were not asked for in this study"
-    if item.left_out:
-        return "a row lacks an input"
-    if not all(map(results.of_row, item.claim.labels)):
-        return "a row is not finished"
-    return "its rows were not scored on its tasks"
-
-
-def claims_table(found: tuple[Judged, ...]) -> str:
+def claims_table(found: Sequence[Judged]) -> str:
     """One line a claim."""
     lines = [
         [
@@ -181,7 +176,7 @@ def verdict_in_words(item: Judged) -> str:
     for one in item.compared:
         if one.of_gaps and one.comparison is not None:
             limits.append(f"the two improvements differ by {interval(one.comparison)}")
-    limits += [item.not_varied] if item.not_varied else []
+    limits += [not_varied(item.not_varied)] if item.not_varied else []
     return f"**{item.verdict}**" + (f" ({'; '.join(limits)})" if limits else "")
 
 
@@ -206,8 +201,11 @@ def _so_far(item: Judged) -> list[str]:
 
 
 def _kept_out(ones: list[Compared], item: Judged) -> list[str]:
-    reasons = dict.fromkeys(one.why for one in ones)
-    return [f"{_of([one for one in ones if one.why == reason], item, 'not tested')}{reason}" for reason in reasons]
+    reasons = dict.fromkeys(one.why for one in ones if one.why)
+    return [
+        f"{_of([one for one in ones if one.why == reason], item, 'not tested')}{one_recipe(reason)}"
+        for reason in reasons
+    ]
 
 
 def _of(ones: list[Compared], item: Judged, what: str) -> str:

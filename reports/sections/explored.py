@@ -15,10 +15,10 @@ from reports.markdown import code, count, number, signed, spread, table, text
 from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections.importance import write_importance
-from reports.sections.words import CHOSEN, changes
 from reports.seed_race import of_results
 from reports.statistics import Measured
 from reports.true_scores import Scored, true_scores
+from reports.wording import CHOSEN, changes
 
 SHOWN = 10
 """So many of the best explored recipes are in the table."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.evidence import Board, Evidence
+from reports.boards import Board
+from reports.findings import Findings
 from reports.markdown import text
 from reports.plots.forest import FLAG, MOST, forest_picture, scale, with_gain
 from reports.results import Results
@@ -12,7 +13,7 @@ from reports.results import Results
 
 def write(results: Results, pictures: Path) -> str:
     """The picture and how to read it; empty where no row has a gain."""
-    boards = Evidence.of(results).boards
+    boards = Findings.of(results).boards
     picture = forest_picture(boards, pictures / "forest.svg")
     if picture is None:
         return ""

@@ -11,16 +11,18 @@ from statistics import fmean, median
 import numpy as np
 
 from reports.best_model import ranking
-from reports.evidence import SURE, Evidence
+from reports.boards import Board
+from reports.evidence import SURE
+from reports.findings import Findings
 from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, signed, table, text
 from reports.plots.geometry_map import Place, geometry_picture
 from reports.quantity import Quantity
 from reports.results import Results
-from reports.sections.words import short
 from reports.statistics import holm
 from reports.statistics.ranks import rank_correlations
 from reports.statistics.sample import Array
+from reports.wording import short
 from trainables.recipe import Recipe, Value
 
 NUMBERS = ("alignment", "uniformity", "anisotropy")
@@ -65,8 +67,8 @@ class Lying:
 
 def write(results: Results, pictures: Path) -> str:
     """What the numbers mean, the table, the picture, the correlations; empty where no record has them."""
-    evidence = Evidence.of(results)
-    figures = [board.quantity for board in evidence.boards]  # others no row has
+    boards = Findings.of(results).boards
+    figures = [board.quantity for board in boards]  # others no row has
     rows = [_lying(label, results.of_row(label), figures, True) for label in results.asked_rows]
     best = {one.recipe_hash: place for place, one in enumerate(ranking(results))}
     asked = (key for key in results.explored if key in results.recipes)
@@ -79,7 +81,7 @@ def write(results: Results, pictures: Path) -> str:
     places = [_place(item, results.space.baseline) for item in rows + explored]
     parts = [_how(rows + explored), _table([*rows, *explored[:SHOWN]], names)]
     if names:  # without a score that sums the study up there is nothing to colour by
-        spans = [_noise(evidence, figure) for figure in figures]
+        spans = [_noise(board) for board in boards]
         picture = geometry_picture(places, names, spans, pictures / "geometry.svg")
         parts.append(f"![Alignment against uniformity, coloured by score]({pictures.name}/{picture.name})")
     once = {results.once(item.records[0].recipe_hash): item for item in reversed(rows + explored) if item.trained}
@@ -97,9 +99,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(there) if there and len(there) == len(values) else None
 
 
-def _noise(evidence: Evidence, figure: Quantity) -> float:
+def _noise(board: Board) -> float:
     """How wide the interval of a row's gain is in the middle, in points; 0 where none is known."""
-    gains = [item.gain for board in evidence.boards if board.quantity is figure for item in board.standings]
+    gains = [item.gain for item in board.standings]
     widths = [gain.high - gain.low for gain in gains if gain and gain.low is not None and gain.high is not None]
     return median(widths) if widths else 0.0
 

@@ -10,7 +10,7 @@ from reports.ledger import Record
 from reports.markdown import code, count, table
 from reports.plots.importance_panels import importance_picture
 from reports.results import Results
-from reports.sections.words import probability, short
+from reports.wording import probability, short
 from search_spaces.space import Domain
 
 DRAWN, PAIRS = 4, 3

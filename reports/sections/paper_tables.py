@@ -11,7 +11,7 @@ from reports.markdown import DASH, bullets, code, number, signed, spread, table,
 from reports.plots.forest import FLAG
 from reports.quantity import quantity
 from reports.results import Results
-from reports.sections.words import interval, reason
+from reports.wording import interval, reason
 from search_spaces.averages import describe
 from search_spaces.space import Column, Table
 from trainables.recipe import keys

@@ -15,10 +15,10 @@ from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, spread, table, text
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.results import Results
-from reports.sections.words import CHOSEN, changes
 from reports.statistics import Measured
 from reports.statistics.fronts import on_front
 from reports.true_scores import Scored, TrueScores, true_scores
+from reports.wording import CHOSEN, changes
 from search_spaces.goals import Goal, values_of
 from search_spaces.limits import of_trials
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from reports.markdown import code, count, number, table
 from reports.results import Results
-from reports.seed_race import Raced, of_results
-from reports.statistics.sequential import LOST, LOST_AT_WORST, looks
+from reports.seed_race import Question, Raced, of_results
+from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, looks
 
 SHOWN = 40
 """So many recipes are in the table, those with the most seeds first; the others are counted."""
@@ -42,7 +43,7 @@ def _table(results: Results, found: dict[str, Raced]) -> str:
         return code(results.labels.get(recipe_hash, recipe_hash))
 
     lines = [
-        [called(name), found[name].why(called), str(found[name].has), _state(found[name])] for name in ranked[:SHOWN]
+        [called(name), why(found[name], called), str(found[name].has), _state(found[name])] for name in ranked[:SHOWN]
     ]
     shown = table(["Recipe", "why", "seeds", "more"], lines, left=2)
     rest = Counter(found[name].has for name in ranked[SHOWN:])
@@ -75,3 +76,63 @@ def _meaning(least: int, most: int, goals: int) -> str:
 
 def _winner(goals: int) -> str:
     return "the recipe that would win" if goals == 1 else "each recipe that would be on the front"
+
+
+def why(one: Raced, called: Callable[[str], str]) -> str:
+    """A sentence: why it goes on, or what it stopped for. `called` names recipes by their hash."""
+    if one.fixed:
+        return "no seed changes it"
+    if not one.courses:
+        return "it lacks seeds that every recipe has"
+    told = [
+        _sentence(question, course, one.most, called)
+        for question, course in one.courses.items()
+        if course.seeds == one.seeds or course.state == "going"
+    ]
+    return "; ".join(dict.fromkeys(told))
+
+
+def _sentence(question: Question, course: Course, most: int, called: Callable[[str], str]) -> str:
+    after = f"after {count(course.seeds, 'seed')}"
+    among = " of the rows" if question == "best row" else ""
+    rival = called(course.rival) if course.rival else ""
+    if question == "baseline":
+        return _beside_baseline(course, most)
+    match course.state:
+        case "going":
+            return f"seed {course.seeds} is needed: {_close(course, rival)}, so it may be the best{among}"
+        case "behind":
+            return f"{after} {rival} is {number(course.gap)} points ahead: it cannot be the best{among} any more"
+        case "best":
+            return f"{after} no other can be the best{among} any more"
+        case "on the front":
+            return f"{after} no other can beat it on every goal"
+        case "failed":
+            return f"{after} a trial of it failed or was stopped"
+        case _:
+            return f"all {count(most, 'seed')}: with one fewer it could still win{among}"
+
+
+def _close(course: Course, rival: str) -> str:
+    if not rival:
+        return "nobody knows yet how far seeds scatter"
+    if course.gap > 0:
+        return f"{rival} is only {number(course.gap)} points ahead"
+    return f"{rival} is only {number(-course.gap)} points behind"
+
+
+def _beside_baseline(course: Course, most: int) -> str:
+    after = f"after {count(course.seeds, 'seed')}"
+    if not course.rival and course.state in ("decided", "most"):  # the baseline itself
+        return f"rows were compared with it over {count(course.seeds, 'seed')}"
+    match course.state:
+        case "going":
+            return f"seed {course.seeds} is needed: whether a row is above the baseline is still open"
+        case "decided":
+            return f"{after} its place beside the baseline is decided"
+        case "undecided":
+            return f"{after} it is too near the baseline for {count(most, 'seed')} to tell them apart"
+        case "failed":
+            return f"{after} a trial of it, or of the baseline, failed or was stopped"
+        case _:
+            return f"all {count(most, 'seed')}: its place beside the baseline was open to the end"

@@ -9,7 +9,7 @@ from reports.commands import study_command
 from reports.ledger import LEDGER, Record
 from reports.markdown import bullets, code, text, verbatim
 from reports.results import Results
-from reports.sections.words import reason
+from reports.wording import reason
 
 
 def write(results: Results, pictures: Path) -> str:

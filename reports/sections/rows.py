@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from reports.evidence import Board, Evidence, Standing
+from reports.boards import Board, Standing
+from reports.evidence import Evidence
+from reports.findings import Findings
 from reports.guards.words import listed
 from reports.ledger import mean_measured
-from reports.looks import in_words as looked
 from reports.markdown import DASH, count, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
-from reports.sections.words import (
-    best_rows,
-    collapses,
-    interval,
-    order,
-    order_limits,
-    order_sentence,
-    probability,
-    reason,
-)
 from reports.statistics import Measured
+from reports.wording import collapses, interval, look, order_limits, order_sentence, probability, reason
 
 FEW = 3
 """So many rows without a figure are named, more are counted."""
@@ -31,30 +24,25 @@ HEAD = ("gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", 
 
 def write(results: Results, pictures: Path) -> str:
     """How to read it, and a table for each figure that sums the study up; empty without any."""
-    boards = Evidence.of(results).boards
-    if not boards:
+    found = Findings.of(results)
+    if not found.boards:
         return ""
-    parts = [how_to_read(boards), looked(results), _independent(results)]
-    for board in boards:
+    parts = [how_to_read(found.boards), look(found.look), _independent(results, found.boards)]
+    for board in found.boards:
         parts.append(f"### {text(board.quantity.name)}\n\n{board_table(results, board)}")
-        found = order(board)
-        if found is not None:
-            said = order_sentence(found)
+        if said := order_sentence(board):
             limits = order_limits(board)
             parts.append(f"{said[0].upper()}{said[1:]}. {limits} A tau of 1 is the same order, 0 an unrelated one.")
-        parts += [said for said in [_without_figure(results, board)] if said]
+        parts.append(_without_figure(results, board))
     return "\n\n".join(filter(None, parts))
 
 
-def _independent(results: Results) -> str:
+def _independent(results: Results, boards: Sequence[Board]) -> str:
     """Of which tasks the interval takes the items for independent though they may not be."""
-    evidence = Evidence.of(results)
-    if not any(
-        item.gain and item.gain.items_variance is not None for board in evidence.boards for item in board.standings
-    ):
+    if not any(item.gain and item.gain.items_variance is not None for board in boards for item in board.standings):
         return ""
-    alone = evidence.ungrouped
-    every = {task for board in evidence.boards for task, _ in board.quantity.weights}
+    alone = Evidence.of(results).ungrouped
+    every = {task for board in boards for task, _ in board.quantity.weights}
     said = ["Test pairs that share a sentence are drawn together."] if every > {*alone} else []
     if alone:
         said.append(
@@ -64,7 +52,7 @@ def _independent(results: Results) -> str:
     return " ".join(said)
 
 
-def how_to_read(boards: tuple[Board, ...]) -> str:
+def how_to_read(boards: Sequence[Board]) -> str:
     """What the columns mean, in plain words."""
     standings = [item for board in boards for item in board.standings]
     spreads = any(item.sample and item.sample.std is not None for item in standings)
@@ -97,7 +85,7 @@ def how_to_read(boards: tuple[Board, ...]) -> str:
         said.append("A row that no seed changes needs one trial, and is judged with it.")
     if any(item.gain and item.gain.basis == "seeds only" for item in standings):
         said.append("Where predictions were not kept the interval counts the seeds only and is too narrow.")
-    if any(best_rows(board) for board in boards):
+    if any(board.best for board in boards):
         said.append(
             "The best set holds every row that may be the best at 95 %; `rank` is from the best to the worst place "
             "that a row may have. Ranks hold for all pairs of rows at once, so they are wider than what `p`, against "
@@ -142,7 +130,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
     values = [] if sample is None else [float(value) for value in sample.values]
     baseline = item.name == board.baseline
     tally = None if item.wins is None else f"{item.wins}, {item.ties}, {item.losses}"
-    judged = bool(best_rows(board)) and item.in_best_set is not None
+    judged = bool(board.best) and item.in_best_set is not None
     best = ("yes" if item.in_best_set else "no") if judged else DASH
     return [
         text(item.name),

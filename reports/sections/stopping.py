@@ -74,11 +74,7 @@ def stopping_in_short(results: Results) -> str:
 
 def stopped_early(results: Results) -> Stopped | None:
     """None where no trial was scored at a rung. Worked out once for all who ask."""
-    kept = vars(results)
-    if "stopped_early" not in kept:
-        kept["stopped_early"] = _stopped_early(results)
-    found: Stopped | None = kept["stopped_early"]
-    return found
+    return results.made(_stopped_early)
 
 
 def _stopped_early(results: Results) -> Stopped | None:

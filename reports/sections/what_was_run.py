@@ -12,7 +12,7 @@ from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, count, number, table, text, verbatim
 from reports.results import Results
 from reports.sections.data_read import data_section
-from reports.unfinished import total
+from reports.unfinished import extents, total
 from trainables.fidelity import preset, resolve
 from trainables.recipe import Recipe, Value
 
@@ -26,7 +26,7 @@ def write(results: Results, pictures: Path) -> str:
     finished = [record for record in results.records if record.status == "finished"]
     pruned = len(results.records) - len(finished)
     done = [record for record in results.records if record.status in ("finished", "pruned")]
-    rows = total(results)
+    rows = total(extents(results).values())
     missing = rows.wanted - rows.there
     facts = [
         f"Paper: {text(results.space.paper)}",

@@ -5,13 +5,14 @@ samples out of records and predictions. `python -m benchmarks calibration` measu
 """
 
 from reports.statistics.comparison import Comparison, compare
-from reports.statistics.families import best_set, holm, rank_intervals
+from reports.statistics.families import Field, best_set, holm, rank_intervals
 from reports.statistics.measured import CONFIDENCE, Measured
 from reports.statistics.sample import Sample
 
 __all__ = [
     "CONFIDENCE",
     "Comparison",
+    "Field",
     "Measured",
     "Sample",
     "best_set",

@@ -43,20 +43,18 @@ def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = No
     return [None if p is None else adjusted[name] for name, p in zip(names, p_values, strict=True)]
 
 
-def best_set(samples: Sequence[Sample], looks: float = 1.0, common: Common = ALONE) -> list[bool | None]:
+def best_set(field: Field, looks: float = 1.0) -> list[bool | None]:
     """Whether each row may be the best: the set holds the best row with 95 % confidence.
 
     A row is out if some other row is better than it by more than chance makes of so many. Rows that are surely worse
     than it do not count among these (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged:
-    trained under one seed. `looks` as in `Comparison` and `common` as in `compare`, here and in `rank_intervals`.
+    trained under one seed. `looks` as in `Comparison`, here and in `rank_intervals`.
     """
-    judged = [index for index, sample in enumerate(samples) if can_be_judged(sample)]
-    answer: list[bool | None] = [None] * len(samples)
+    answer: list[bool | None] = [None] * field.rows
     level = (1 - CONFIDENCE) / looks
-    field = Field.of([samples[index] for index in judged], common)
-    for place, index in enumerate(judged):
+    for place, index in enumerate(field.judged):
         above_others = field.by_chance(place)
-        rivals = np.arange(len(judged)) != place
+        rivals = np.arange(len(field.judged)) != place
         if rivals.any():
             sure = np.quantile(above_others[:, rivals].max(axis=1), 1 - FIRST_STEP * level)
             rivals &= field.leads[place] <= sure
@@ -67,20 +65,17 @@ def best_set(samples: Sequence[Sample], looks: float = 1.0, common: Common = ALO
     return answer
 
 
-def rank_intervals(
-    samples: Sequence[Sample], looks: float = 1.0, common: Common = ALONE
-) -> list[tuple[int, int] | None]:
+def rank_intervals(field: Field, looks: float = 1.0) -> list[tuple[int, int] | None]:
     """The best and the worst rank (1 is the highest mean) that each row may have, at 95 % for all rows at once.
 
     In steps (Mogstad, Romano, Shaikh and Wilhelm 2024): leads that are shown are no longer among those that chance
     could have made, so the bar for the others falls. None for a row that cannot be judged; ranks are then those among
     the others.
     """
-    judged = [index for index, sample in enumerate(samples) if can_be_judged(sample)]
-    answer: list[tuple[int, int] | None] = [None] * len(samples)
-    shown = _leads_shown(Field.of([samples[index] for index in judged], common), (1 - CONFIDENCE) / looks)
-    for place, index in enumerate(judged):
-        answer[index] = (1 + int(shown[:, place].sum()), len(judged) - int(shown[place].sum()))
+    answer: list[tuple[int, int] | None] = [None] * field.rows
+    shown = _leads_shown(field, (1 - CONFIDENCE) / looks)
+    for place, index in enumerate(field.judged):
+        answer[index] = (1 + int(shown[:, place].sum()), len(field.judged) - int(shown[place].sum()))
     return answer
 
 
@@ -106,17 +101,24 @@ def can_be_judged(sample: Sample) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """How far each row leads each other one, and how far chance may make them lead all together."""
+    """How far each row leads each other one, and how far chance may make them lead all together: of the rows that can
+    be judged, in their order."""
 
-    leads: Array  # (rows, rows) the first's over the second, as normal scores; 0 where nothing is known
-    errors: Array  # (draws, rows) simulated
-    scale: Array  # (rows, rows) the standard deviation of the difference of two simulated errors
+    rows: int
+    """All of them."""
+    judged: tuple[int, ...]
+    """The places of those that can be judged."""
+    leads: Array  # (judged, judged) the first's over the second, as normal scores; 0 where nothing is known
+    errors: Array  # (draws, judged) simulated
+    scale: Array  # (judged, judged) the standard deviation of the difference of two simulated errors
 
     @classmethod
-    def of(cls, samples: Sequence[Sample], common: Common = ALONE) -> Field:
-        """Deterministic: the same samples give the same draws."""
+    def of(cls, every: Sequence[Sample], common: Common = ALONE) -> Field:
+        """Deterministic: the same samples give the same draws. `common` as in `compare`."""
         from scipy.special import ndtri
 
+        judged = tuple(place for place, sample in enumerate(every) if can_be_judged(sample))
+        samples = [every[place] for place in judged]
         rows = len(samples)
         leads = np.zeros((rows, rows))
         for one, other in itertools.combinations(range(rows), 2):
@@ -132,10 +134,10 @@ class Field:
         errors = np.random.default_rng(0).standard_normal((DRAWS, rows)) @ roots(joint)
         alone = np.diag(joint)
         scale = np.sqrt(np.maximum(alone[:, None] + alone - 2 * joint, 0.0))
-        return cls(leads, errors, np.maximum(scale, NOTHING))
+        return cls(len(every), judged, leads, errors, np.maximum(scale, NOTHING))
 
     def by_chance(self, place: int) -> Array:
-        """(draws, rows) The leads that chance gives the row at `place` over each other one."""
+        """(draws, judged) The leads that chance gives the row at `place` over each other one."""
         return np.asarray((self.errors[:, [place]] - self.errors) / self.scale[place])
 
 

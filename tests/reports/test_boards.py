@@ -5,27 +5,31 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.claim_verdicts import judged
+from reports.claim_verdicts import Judged, judged
 from reports.commands import study_command
 from reports.evidence import Evidence
+from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.more_seeds import SeedsWanted
 from reports.plots.forest import forest_picture, scale, with_gain
 from reports.report import write_report
 from reports.results import Results
+from reports.sections.conclusions import best_set, conclusions, orders
 from reports.sections.forest import caption
-from reports.sections.in_short import best_model, best_set, claims, conclusions, more_seeds, orders, studied, unfinished
+from reports.sections.in_short import best_model, claims, settling, studied, unfinished
 from reports.sections.in_short import write as short
 from reports.sections.paper_tables import HOW_TO_READ
 from reports.sections.rows import board_table, how_to_read
 from reports.sections.rows import write as rows_section
 from reports.sections.what_was_run import write as what_was_run
-from reports.sections.words import reason
 from reports.testing import make_study, write_trial
+from reports.wording import reason
 from tests.boards import STEPS, board, gain, standing
 from tests.synthetic_results import PLOTS, make_results, undraw
 
@@ -281,7 +285,7 @@ class TestUnfinished:
 
     def test_it_is_said_first(self, tmp_path: Path):
         results = self.study(tmp_path)
-        said = unfinished(results)
+        said = unfinished(results, Findings.of(results))
         assert said.startswith(
             "**Unfinished: 7 of 12 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
             "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
@@ -294,22 +298,23 @@ class TestUnfinished:
         for seed in (1, 2):
             (tmp_path / LEDGER / f"{vectors}-{seed}.json").unlink()
         results = Results.load(tmp_path)
-        assert unfinished(results).startswith("**Unfinished: 8 of 13 trials.**")
-        said = studied(results)[0]
+        assert unfinished(results, Findings.of(results)).startswith("**Unfinished: 8 of 13 trials.**")
+        said = studied(results, Findings.of(results))[0]
         assert said.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
 
     def test_a_finished_study_says_nothing(self, tmp_path: Path):
         results = make_study(tmp_path)
-        assert unfinished(results) == ""
-        assert studied(results)[0] == "2 of 2 rows finished (the space has 19), 2 seeds each."
+        assert unfinished(results, Findings.of(results)) == ""
+        assert studied(results, Findings.of(results))[0] == "2 of 2 rows finished (the space has 19), 2 seeds each."
 
     def test_seeds_are_counted_from_the_studys_own(self, tmp_path: Path):
         """Of a row with one of three seeds, two more are those that the study lacks."""
         results = self.study(tmp_path)
         one = standing("3palln-lambda0.5-SCL", 61.0, seeds=1)
-        boards = [board(one, seeds_needed=0, settles="finishing the study would settle the open gain.")]
-        assert more_seeds(results, boards).endswith("STS Avg.: finishing the study would settle the open gain.")
-        assert "--seeds" not in more_seeds(results, boards)
+        open_one = board(one, more_seeds=SeedsWanted({one.name: 0}))
+        said = settling(results, dataclasses.replace(Findings.of(results), boards=(open_one,)))
+        assert "STS Avg.: finishing the study would settle the open gain" in said
+        assert "--seeds" not in said
         found = Evidence.of(results)
         row, base = (results.info.row_hashes[label] or "" for label in ("3palln-lambda0.5-SCL", BASELINE))
         far = found.more_seeds(row, base, found.figures[0], -30.0, 0.05)
@@ -323,8 +328,8 @@ class TestUnfinished:
 class TestFacts:
     def test_what_was_trained(self, tmp_path: Path):
         results = make_study(tmp_path)
-        assert studied(results)[-1].startswith("Trained here: ")
-        assert studied(results)[-1].endswith(" for 90 steps.")
+        assert studied(results, Findings.of(results))[-1].startswith("Trained here: ")
+        assert studied(results, Findings.of(results))[-1].endswith(" for 90 steps.")
 
     def test_reasons_have_code_spans(self, tmp_path: Path):
         assert reason("give one with `--evaluate 'A=B'` here") == "give one with `--evaluate 'A=B'` here"
@@ -334,18 +339,18 @@ class TestFacts:
     def test_claims_name_what_was_decided_and_count_what_was_tested(self, tmp_path: Path):
         results = make_study(tmp_path)
         every = judged(results)
-        with_verdicts(results, ["agrees", *["not run"] * (len(every) - 1)])
-        assert claims(results).startswith(
+        one = with_verdicts(every, ["agrees", *["not run"] * (len(every) - 1)])
+        assert claims(one, True).startswith(
             f"1 of the paper's {len(every)} claims was tested: our figures agree with “{every[0].claim.text[:10]}"
         )
         several = ["agrees"] * 2 + ["disagrees"] + ["undecided"]
-        with_verdicts(results, [*several, *["not run"] * (len(every) - 4)])
-        assert claims(results).startswith(
+        four = with_verdicts(every, [*several, *["not run"] * (len(every) - 4)])
+        assert claims(four, True).startswith(
             f"4 of the paper's {len(every)} claims were tested: our figures agree with 2 and disagree with 1; 1 is "
             "undecided."
         )
-        with_verdicts(results, ["not run"] * len(every))
-        assert claims(results) == f"Of the paper's {len(every)} claims not one could be tested."
+        none = with_verdicts(every, ["not run"] * len(every))
+        assert claims(none, True) == f"Of the paper's {len(every)} claims not one could be tested."
 
     def test_the_saved_model_says_what_chose_it(self, tmp_path: Path):
         results = make_study(tmp_path)
@@ -366,10 +371,9 @@ class TestFacts:
         assert "reproduction; the second table of each pair does" not in HOW_TO_READ
 
 
-def with_verdicts(results: Results, verdicts: list[str]) -> None:
-    """The claims of the results as if they had been judged so."""
-    judgements = zip(judged(results), verdicts, strict=True)
-    vars(results)["judged"] = tuple(dataclasses.replace(item, verdict=verdict) for item, verdict in judgements)
+def with_verdicts(found: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:
+    """The claims as if they had been judged so."""
+    return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(found, verdicts, strict=True)]
 
 
 class TestCommands:

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from reports.claim_verdicts import Judged, judge, judged, settled_by_seeds
+from reports.claim_verdicts import Judged, judge, judged, open_claims
 from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
-from reports.same_recipe import one_in_effect
+from reports.same_recipe import OneRecipe, one_in_effect
 from reports.sections import claims_not_run
 from reports.sections.claims import direction_in_words, verdict_in_words, write
+from reports.wording import more_seeds, not_varied, one_recipe
 from search_spaces import Claim, spaces
 from tests.populations import Population
 from tests.populations import write as write_study
@@ -202,7 +203,9 @@ class TestWhatWasTested:
         """N+ was 1.08 with and without the cap of 3; the claim on that cap agreed or disagreed all the same."""
         found = judge_one(self.study({"positives_per_anchor": 1.08, "negatives_per_anchor": 61.0}), self.CAPS)
         assert found.verdict == "not tested here"
-        assert "N+ 1.08 and 1.08" in found.compared[0].why
+        why = found.compared[0].why
+        assert why is not None
+        assert "N+ 1.08 and 1.08" in one_recipe(why)
 
     def test_a_cap_that_binds(self):
         assert judge_one(self.study({}), self.CAPS).verdict == "agrees"
@@ -214,10 +217,10 @@ class TestWhatWasTested:
             [dataclasses.replace(r, training=caps) for r in records if r.recipe["objective.weight"] == weight]
             for weight in (0.3, 1.0)
         )
-        assert one_in_effect(first, second) == ""
+        assert one_in_effect(first, second) is None
         again = dataclasses.replace(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
         assert one_in_effect(first, [again])
-        assert one_in_effect(first, [dataclasses.replace(again, finished_at=first[0].finished_at)]) == ""  # a copy
+        assert one_in_effect(first, [dataclasses.replace(again, finished_at=first[0].finished_at)]) is None  # a copy
 
     @pytest.mark.parametrize("what", ["scores", "all that training measured"])
     def test_a_copied_trial_is_not_one_recipe_in_effect(self, tmp_path: Path, what: str):
@@ -239,10 +242,10 @@ class TestWhatWasTested:
         first = Record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
         second = Record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
         other = dataclasses.replace(second, seed=1)
-        assert "every score is the same" in one_in_effect([first], [second, other])
-        assert one_in_effect([first], [other]) == ""
+        assert one_in_effect([first], [second, other]) == OneRecipe("scores")
+        assert one_in_effect([first], [other]) is None
         few = [dataclasses.replace(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
-        assert one_in_effect(few[:1], few[1:]) == ""  # one number may agree by chance
+        assert one_in_effect(few[:1], few[1:]) is None  # one number may agree by chance
 
     def test_a_flag_forbids_the_verdict(self, better: Results):
         recipe = better.info.row_hashes[BASELINE] or ""
@@ -299,8 +302,9 @@ class TestWhatWasTested:
             ]
             found = Results(results.folder, results.info, results.space, records)
             vars(found)["predictions"] = results.predictions
-            assert judge_one(found, claim).not_varied.startswith(said)
-            assert bool(judge_one(found, claim).not_varied) == bool(said)
+            missed = judge_one(found, claim).not_varied
+            assert (not_varied(missed) if missed else "").startswith(said)
+            assert bool(missed) == bool(said)
 
 
 def test_the_papers_own_figures(tmp_path: Path):
@@ -320,8 +324,8 @@ def test_more_seeds_for_claims():
     assert asked
     assert all(needed and needed >= 1 for needed in asked)
     assert all(item.more_seeds is None for item in found if item.verdict == "agrees")
-    seeds, said, _ = settled_by_seeds(found)
-    assert seeds is None or f"{seeds} more seed" in said
+    wanted = open_claims(found)
+    assert wanted.seeds is None or f"{wanted.seeds} more seed" in more_seeds(wanted, "claim")
 
 
 def test_the_section(tmp_path: Path):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from reports.boards import boards
 from reports.evidence import Evidence, chance_of
 from reports.quantity import average_quantity
 from reports.results import Results
-from reports.sections.in_short import conclusions
+from reports.sections.conclusions import conclusions
 from reports.sections.rows import board_table, how_to_read
 from reports.statistics.collapse import collapsed, rate_interval
 from tests.populations import Population, with_predictions
@@ -56,26 +57,26 @@ def test_what_guessing_scores():
 def test_a_row_is_judged_given_no_collapse_and_its_rate_is_said():
     sound = STUDY.study(1)
     results = with_fallen(sound, ROWS[1], (2,))
-    boards = Evidence.of(results).boards
-    row = next(item for item in boards[0].standings if item.name == ROWS[1])
+    found = boards(Evidence.of(results))
+    row = next(item for item in found[0].standings if item.name == ROWS[1])
     assert row.collapsed == 1
     assert row.sample is not None
     assert row.sample.seeds == (0, 1, 3)
-    whole = next(item for item in Evidence.of(sound).boards[0].standings if item.name == ROWS[1])
+    whole = next(item for item in boards(Evidence.of(sound))[0].standings if item.name == ROWS[1])
     assert whole.collapsed == 0
     assert abs(row.sample.mean - whole.sample.mean) < 2  # and not the mean with a seed near zero
     said = "1 of 4 seeds collapsed (25 % [1, 81])"
-    assert f"3; {said}" in board_table(results, boards[0])
-    assert said in conclusions(boards)[0]
-    assert "given no collapse" in how_to_read(boards)
-    assert "collapse" not in conclusions(Evidence.of(sound).boards)[0]
+    assert f"3; {said}" in board_table(results, found[0])
+    assert said in conclusions(found)[0]
+    assert "given no collapse" in how_to_read(found)
+    assert "collapse" not in conclusions(boards(Evidence.of(sound)))[0]
 
 
 def test_seeds_that_collapsed_were_run_and_finishing_the_study_brings_no_more_of_them():
     """Of a study whose every seed is there, one of them collapsed: what would settle a row is at least one more."""
     evidence = Evidence.of(with_fallen(STUDY.study(1), ROWS[1], (2,)))
     hashes = evidence.results.info.row_hashes
-    figure = evidence.boards[0].quantity
+    figure = boards(evidence)[0].quantity
     more = evidence.more_seeds(hashes[ROWS[1]], hashes[ROWS[0]], figure, -20.0, 0.05)  # a difference easily shown
     assert more == 1
 
@@ -83,13 +84,13 @@ def test_seeds_that_collapsed_were_run_and_finishing_the_study_brings_no_more_of
 def test_the_report_says_which_of_its_tables_count_seeds_that_collapsed():
     said = "tables and plots of means, and fronts, count every seed"
     sound = STUDY.study(1)
-    assert said not in how_to_read(Evidence.of(sound).boards)
-    assert said in how_to_read(Evidence.of(with_fallen(sound, ROWS[1], (2,))).boards)
+    assert said not in how_to_read(boards(Evidence.of(sound)))
+    assert said in how_to_read(boards(Evidence.of(with_fallen(sound, ROWS[1], (2,)))))
 
 
 def test_dropping_collapses_never_leaves_a_verdict_on_one_seed():
     results = with_fallen(STUDY.study(1), ROWS[1], (0, 2, 3))
-    row = next(item for item in Evidence.of(results).boards[0].standings if item.name == ROWS[1])
+    row = next(item for item in boards(Evidence.of(results))[0].standings if item.name == ROWS[1])
     assert row.collapsed == 3
     assert row.gain is not None
     assert row.gain.one_seed

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from reports.boards import boards
 from reports.claim_verdicts import judge
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
-from reports.sections.in_short import conclusion
-from reports.sections.words import order_against_paper
+from reports.sections.conclusions import conclusion
 from search_spaces.space import Claim
 from tests.boards import board, standing
 from tests.guarded import AUGMENT, BASELINE, LAMBDA, ROWS, SCL, SEEDS, put, rewrite
@@ -44,8 +44,8 @@ def test_copies_of_a_recipe_count_once(tmp_path: Path):
         if record.recipe_hash == info.row_hashes[LAMBDA]:
             ledger.path(record.recipe_hash, record.seed).unlink()
     without = Evidence.of(Results.load(folder))
-    assert without.boards
-    for whole, bare in zip(with_copy.boards, without.boards, strict=True):
+    assert boards(without)
+    for whole, bare in zip(boards(with_copy), boards(without), strict=True):
         found, alone = ({item.name: item for item in one.standings} for one in (whole, bare))
         assert [item.name for item in whole.counted if item.sample] == [
             item.name for item in bare.standings if item.sample
@@ -55,7 +55,7 @@ def test_copies_of_a_recipe_count_once(tmp_path: Path):
             assert (found[name].p_holm, found[name].ranks) == (alone[name].p_holm, alone[name].ranks)
             assert found[name].in_best_set == alone[name].in_best_set
         assert (found[LAMBDA].p_holm, found[LAMBDA].ranks) == (found[SCL].p_holm, found[SCL].ranks)
-        assert (whole.seeds_needed, whole.settles, whole.settled) == (bare.seeds_needed, bare.settles, bare.settled)
+        assert whole.more_seeds == bare.more_seeds
         assert with_copy._scatter(whole.quantity) == without._scatter(bare.quantity)
         assert conclusion(whole)[1] == conclusion(bare)[1]
 
@@ -63,11 +63,11 @@ def test_copies_of_a_recipe_count_once(tmp_path: Path):
 def test_an_order_counts_copies_once_with_the_mean_of_what_the_paper_prints():
     rows = [standing(name, mean, published=mean) for name, mean in zip("abcde", (61, 62, 63, 64, 65), strict=True)]
     copy = dataclasses.replace(rows[4], name="f", copy_of="e", published=67.0)
-    alone, both = order_against_paper(board(*rows)), order_against_paper(board(*rows, copy))
+    alone, both = board(*rows).order, board(*rows, copy).order
     assert alone is not None
     assert both is not None
     assert (both.rows, both.tau, both.p) == (5, alone.tau, alone.p)
-    several = order_against_paper(board(*rows, dataclasses.replace(copy, copy_of="")))
+    several = board(*rows, dataclasses.replace(copy, copy_of="")).order
     assert several is not None
     assert several.p < both.p  # what it said before
 

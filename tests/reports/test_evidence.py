@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from reports.boards import boards
 from reports.evidence import Evidence
+from reports.formats.page_data import pairs
 from reports.guards import Flag, Flags
 from reports.ledger import PREDICTIONS
 from reports.looks import share
-from reports.more_seeds import in_words
+from reports.more_seeds import SeedsWanted
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import Results
-from reports.sections.words import order_against_paper
+from reports.wording import more_seeds
 from search_spaces import Space, spaces
 from search_spaces.averages import AVERAGES, average
 from search_spaces.paper import Column, Table
@@ -80,14 +82,14 @@ def test_the_best_row_is_looked_for_in_all_tables(tmp_path: Path):
     table_2 = {label for _, label in SCL.table("2").rows}
     elsewhere = next(row.label for row in SCL.rows if row.label not in table_2)
     rows = (BASELINE, OTHER, elsewhere)
-    board = Evidence.of(dataclasses.replace(STS, rows=rows, gains={elsewhere: 0.5, OTHER: 0.2}).study(1)).boards[0]
+    board = boards(Evidence.of(dataclasses.replace(STS, rows=rows, gains={elsewhere: 0.5, OTHER: 0.2}).study(1)))[0]
     assert [standing.name for standing in board.standings] == [elsewhere, OTHER, BASELINE]
     assert board.standings[0].verdict == "above"
     assert board.standings[0].published is not None
 
 
 def test_a_board():
-    board = Evidence.of(dataclasses.replace(STS, seeds=5, gains={BEST: 1.0, OTHER: -0.6}).study(1)).boards[0]
+    board = boards(Evidence.of(dataclasses.replace(STS, seeds=5, gains={BEST: 1.0, OTHER: -0.6}).study(1)))[0]
     by_name = {standing.name: standing for standing in board.standings}
     assert board.baseline == BASELINE
     assert by_name[BASELINE].verdict == "baseline"
@@ -112,35 +114,35 @@ def test_means_are_not_called_gains_while_the_baseline_runs():
     base = results.info.row_hashes[BASELINE]
     running = dataclasses.replace(results, records=[r for r in results.records if r.recipe_hash != base])
     vars(running)["predictions"] = results.predictions
-    board = Evidence.of(running).boards[0]
+    board = boards(Evidence.of(running))[0]
     assert board.baseline is None
     assert {item.verdict for item in board.standings if item.sample} == {"missing"}
-    assert Evidence.of(results).boards[0].baseline == BASELINE
+    assert boards(Evidence.of(results))[0].baseline == BASELINE
 
 
 def test_one_seed_gives_intervals_over_items_and_no_verdict():
     results = dataclasses.replace(STS, seeds=1, gains={BEST: 2.0}).study(1)
-    board = Evidence.of(results).boards[0]
+    board = boards(Evidence.of(results))[0]
     rows = [standing for standing in board.standings if standing.name != BASELINE]
     assert {standing.verdict for standing in rows} == {"undecided: one seed"}
     assert all(standing.gain and standing.gain.basis == "items only" and standing.gain.low for standing in rows)
     assert {standing.wins for standing in rows} == {None}
     assert {standing.in_best_set for standing in board.standings} == {None}
-    assert board.seeds_needed == 2
-    assert "one seed" in board.settles
+    assert board.more_seeds.seeds == 2
+    assert "one seed" in more_seeds(board.more_seeds, "gain")
 
 
 def test_more_seeds_settle_what_is_undecided():
     """A gain that seeds alone hide; with as many more seeds as the board asks for it is found."""
     loud = dataclasses.replace(STS, rows=(BASELINE, BEST), gains={BEST: 0.4}, items=400, seed_spread=0.3)
-    boards = [Evidence.of(loud.study(seed)).boards[0] for seed in range(8)]
-    asked = [board for board in boards if board.seeds_needed]
+    wanted = [boards(Evidence.of(loud.study(seed)))[0].more_seeds for seed in range(8)]
+    asked = [each for each in wanted if each.seeds]
     assert asked
-    for board in asked:
-        assert board.settled == (BEST,)
-        assert f"{board.seeds_needed} more seed" in board.settles
-    more = dataclasses.replace(loud, seeds=loud.seeds + max(board.seeds_needed or 0 for board in asked))
-    found = [Evidence.of(more.study(seed)).boards[0].standings[0].verdict for seed in range(8)]
+    for each in asked:
+        assert each.settled == (BEST,)
+        assert f"{each.seeds} more seed" in more_seeds(each, "gain")
+    more = dataclasses.replace(loud, seeds=loud.seeds + max(each.seeds or 0 for each in asked))
+    found = [boards(Evidence.of(more.study(seed)))[0].standings[0].verdict for seed in range(8)]
     assert found.count("above") >= 5
 
 
@@ -148,13 +150,13 @@ def test_more_seeds_settle_what_is_undecided():
 def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], wanted: tuple[str, ...]):
     loud = dataclasses.replace(STS, rows=(BASELINE, *gains), gains=gains, items=400, seed_spread=0.3)
     for seed in range(8):
-        board = Evidence.of(loud.study(seed)).boards[0]
+        board = boards(Evidence.of(loud.study(seed)))[0]
         lower = {
             item.name for item in board.standings if item.verdict == "undecided" and item.gain and item.gain.gain < 0
         }
-        assert not lower & {*board.settled}
-        assert ("measured no higher" in board.settles) == bool(lower)
-        assert board.seeds_needed is None or board.settled == wanted
+        assert not lower & {*board.more_seeds.settled}
+        assert ("measured no higher" in more_seeds(board.more_seeds, "gain")) == bool(lower)
+        assert board.more_seeds.seeds is None or board.more_seeds.settled == wanted
 
 
 @pytest.mark.parametrize(
@@ -171,72 +173,70 @@ def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], wanted: t
     ],
 )
 def test_seeds_in_words(more: dict[str, float | None], seeds: int | None, said: str):
-    found, words, settled = in_words(more, "gain")
-    assert found == seeds
-    assert said in words
-    assert set(settled) == {name for name, needed in more.items() if needed is not None and needed < 20}
+    found = SeedsWanted(more)
+    assert found.seeds == seeds
+    assert said in more_seeds(found, "gain")
+    assert set(found.settled) == {name for name, needed in more.items() if needed is not None and needed < 20}
 
 
 def test_explored_recipes_are_compared_when_asked_but_stand_on_no_board(tmp_path: Path):
     make_results(tmp_path, explored=3, seeds=(1, 2), spread=1.0)
     results = Results.load(tmp_path)
     evidence = Evidence.of(results)
-    on_boards = {standing.recipe_hash for board in evidence.boards for standing in board.standings}
+    on_boards = {standing.recipe_hash for board in boards(evidence) for standing in board.standings}
     assert not on_boards & set(results.explored)
     first, second = results.explored[:2]
-    assert evidence.compare(first, second, evidence.boards[0].quantity) is not None
+    assert evidence.compare(first, second, boards(evidence)[0].quantity) is not None
 
 
 def test_a_space_without_tables_has_a_board_for_each_average(tmp_path: Path):
     bare = dataclasses.replace(SCL, tables=(), claims=(), figures=())
     results = dataclasses.replace(STS, space=bare).study(1)
-    assert [board.quantity.name for board in Evidence.of(results).boards] == ["liao_sts"]
+    assert [board.quantity.name for board in boards(Evidence.of(results))] == ["liao_sts"]
 
 
 def test_a_comparison_across_a_flag_gets_no_verdict():
     results = dataclasses.replace(STS, gains={BEST: 1.0}).study(1)
     changed = results.info.row_hashes[BEST]
     flag = Flag("mine", "It ran elsewhere.", frozenset({changed or ""}))
-    vars(results)["evidence"] = evidence = Evidence(results)
+    evidence = Evidence(results)
     vars(evidence)["flags"] = Flags((flag,))
-    board = evidence.boards[0]
+    board = boards(evidence)[0]
     by_name = {standing.name: standing for standing in board.standings}
     assert by_name[BEST].verdict == "no verdict"
     assert by_name[BEST].blocked_by == by_name[BEST].flags == (flag,)
     assert by_name[BEST].p_holm is None
     assert by_name[BEST].in_best_set is None  # it can be compared with no other row
     assert by_name[OTHER].in_best_set is not None
-    vars(results)["evidence"] = evidence = Evidence(results)
+    evidence = Evidence(results)
     vars(evidence)["flags"] = Flags((flag,), across=frozenset({"mine"}))
-    assert evidence.boards[0].standings[0].verdict == "above"
+    assert boards(evidence)[0].standings[0].verdict == "above"
 
 
 def test_the_order_against_the_paper():
     printed = {label: SCL.published("2", label, "Avg.") or 0.0 for label in ROWS}
     lowest = min(printed.values())
     gains = {label: (value - lowest) / 2 for label, value in printed.items()}
-    board = Evidence.of(dataclasses.replace(STS, gains=gains, seed_spread=0.01, items=400).study(1)).boards[0]
-    order = order_against_paper(board)
+    board = boards(Evidence.of(dataclasses.replace(STS, gains=gains, seed_spread=0.01, items=400).study(1)))[0]
+    order = board.order
     assert order is not None
     assert (order.tau, order.rows) == (pytest.approx(1), 5)
     assert order.p == pytest.approx(2 / math.factorial(5))
-    reverse = Evidence.of(
-        dataclasses.replace(STS, gains={label: -gain for label, gain in gains.items()}, items=400).study(1)
-    ).boards[0]
-    found = order_against_paper(reverse)
+    reverse = boards(
+        Evidence.of(dataclasses.replace(STS, gains={label: -gain for label, gain in gains.items()}, items=400).study(1))
+    )[0]
+    found = reverse.order
     assert found is not None
     assert found.tau == pytest.approx(-1)
 
 
 def test_pairs_for_a_page():
     evidence = Evidence.of(dataclasses.replace(STS, gains={BEST: 1.0}).study(1))
-    page = json.loads(json.dumps(evidence.pairs(ROWS)))
-    assert page["labels"] == list(ROWS)
-    assert page["figures"] == ["STS Avg.", *sorted(GROUPS["sts"])]
-    assert len(page["pairs"]) == 10
-    first, second, cells = page["pairs"][0]
-    gain, low, high, why = cells[0]
-    assert (first, second, why) == (0, 1, "")
+    figures, found = json.loads(json.dumps(pairs(evidence, ROWS)))
+    assert figures == ["STS Avg.", *sorted(GROUPS["sts"])]
+    assert len(found) == 10
+    gain, low, high, why = found["0-1"][0]
+    assert why == ""
     assert low < gain < high < 0  # the baseline minus the best
 
 
@@ -288,8 +288,8 @@ def test_a_large_report_takes_seconds():
     large = Population(seeds=5, items=2000).study(1)
     begin = time.process_time()
     evidence = Evidence.of(large)
-    assert evidence.boards
-    evidence.pairs(large.asked_rows)
+    assert boards(evidence)
+    pairs(evidence, large.asked_rows)
     assert time.process_time() - begin < 30
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from reports import wording
+from reports.boards import boards
 from reports.check import check
 from reports.evidence import Evidence
 from reports.ledger import LOOKS, StudyInfo
 from reports.ledger.location import open_place
 from reports.live.server import LiveServer
-from reports.looks import in_words, look, share, taken, trials
+from reports.looks import look, share, taken, trials
 from reports.report import write_report
 from reports.results import Results
 from study.run import report
@@ -77,7 +79,7 @@ def test_the_same_trials_are_one_look_and_more_trials_another(folder: Path):
 def test_a_later_look_is_stricter(folder: Path):
     results = Results.load(folder)
     later = dataclasses.replace(results, looks=["a" * 16, "b" * 16])
-    pairs = list(zip(Evidence.of(results).boards[0].standings, Evidence.of(later).boards[0].standings, strict=True))
+    pairs = list(zip(boards(Evidence.of(results))[0].standings, boards(Evidence.of(later))[0].standings, strict=True))
     widths = [[one.gain.high - one.gain.low for one in pair] for pair in pairs if pair[0].gain]
     assert widths
     assert all(wide > narrow for narrow, wide in widths)
@@ -130,7 +132,8 @@ def test_looks_are_in_the_order_of_their_times(folder: Path):
 
 def test_a_late_look_is_never_at_100_percent(folder: Path):
     results = dataclasses.replace(Results.load(folder), looks=[f"{number:016}" for number in range(29)])
-    assert "uses 0.0034 of these percent, so what is headed 95 % is at this look 99.997 %" in in_words(results)
+    said = wording.look(look(results))
+    assert "uses 0.0034 of these percent, so what is headed 95 % is at this look 99.997 %" in said
 
 
 def test_a_link_that_leads_out_keeps_no_look(folder: Path, capsys: pytest.CaptureFixture[str]):

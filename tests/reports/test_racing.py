@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports.best_model import best_trial
+from reports.boards import boards
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, StudyInfo
 from reports.report import write_report
@@ -55,7 +56,7 @@ def test_a_study_without_a_race_has_no_section_and_no_wider_intervals(tmp_path: 
 
 
 def _gains(results: Results) -> list:  # type: ignore[type-arg]
-    return [s.gain for board in Evidence.of(results).boards[:1] for s in board.standings if s.gain is not None]
+    return [s.gain for board in boards(Evidence.of(results))[:1] for s in board.standings if s.gain is not None]
 
 
 def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:

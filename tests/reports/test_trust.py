@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reports.boards import boards
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.report import write_report
@@ -107,12 +108,12 @@ def test_a_flag_takes_the_verdict_and_across_gives_it_back(folder: Path):
     name = change(folder, lambda content: content["versions"].update(trainables="bbbb2222"))
     results = Results.load(folder)
     assert name.split("-")[0] in results.labels
-    board = Evidence.of(results).boards[0]
+    board = boards(Evidence.of(results))[0]
     flagged = [item for item in board.standings if item.verdict == "no verdict"]
     assert flagged
     assert all([flag.guard for flag in item.blocked_by] == ["code"] for item in flagged)
     asked = dataclasses.replace(results, info=dataclasses.replace(results.info, across=["code"]))
-    board = Evidence.of(asked).boards[0]
+    board = boards(Evidence.of(asked))[0]
     assert "no verdict" not in [item.verdict for item in board.standings]
     assert "Judged all the same, as `--across code` asks." in trust.write(asked, folder)
 

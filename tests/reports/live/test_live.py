@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reports.evidence import Evidence
+from reports.findings import Findings
 from reports.ledger import LEDGER, Curve, Curves, Ledger, Progress, StudyInfo, add_losses, trial_key
 from reports.ledger import ledger as ledger_module
 from reports.ledger.progress import with_curve
@@ -223,10 +223,11 @@ class TestWhatIsShown:
         fail(tmp_path, trial_key("ab12", 0), NASTY, NASTY)
         view = Folder(tmp_path).view()
         view = dataclasses.replace(view, problems=(NASTY,), folder=Path(NASTY), set_aside={NASTY: NASTY})
-        row = {"name": NASTY, "seeds": 1, "mean": 1.0, "gain": 1.0, "low": None, "high": None, "verdict": NASTY,
+        row = {"name": NASTY, "seeds": [0], "mean": 1.0, "gain": 1.0, "low": None, "high": None, "verdict": NASTY,
                "flags": [NASTY]}  # fmt: skip
-        board = {"name": NASTY, "baseline": NASTY, "rows": [row], "flags": {NASTY: "markdown, <code>escaped</code>"}}
-        found = json.dumps({"finished": 1, "boards": [board], "claims": {NASTY: 1}})
+        flag = {"guard": NASTY, "sentence": "<script>alert(1)</script>"}
+        board = {"figure": NASTY, "baseline": NASTY, "rows": [row], "flags": [flag]}
+        found = json.dumps({"finished": 1, "boards": [board], "claims": [{"verdict": NASTY}]})
         judged = html.verdicts(found, NASTY, view.finished, view.runs)
         for content in (html.page(view, judged), *json.loads(html.state(view, judged))["parts"].values()):
             assert "<script>alert" not in content
@@ -362,17 +363,18 @@ def _refused(folder: Path) -> None:
     assert "<script>alert" not in html.page(view, "")
 
 
-def test_provisional_verdicts_are_those_of_the_evidence(tmp_path: Path) -> None:
+def test_the_page_of_a_running_study_has_the_findings_of_its_report(tmp_path: Path) -> None:
     running_study(tmp_path, seeds=(0, 1))
     found = json.loads(in_own_process(["reports.live.provisional", str(tmp_path)]))
-    evidence = Evidence.of(Results.load(tmp_path))
-    board, told = evidence.boards[0], found["boards"][0]
+    findings = Findings.of(Results.load(tmp_path))
+    assert found == json.loads(json.dumps(findings.as_json(), allow_nan=False))
+    board, told = findings.boards[0], found["boards"][0]
     assert found["finished"] == 2 * DONE
-    assert (told["name"], told["baseline"]) == (board.quantity.name, "SBERT baseline")
+    assert (told["figure"], told["baseline"]) == (board.quantity.name, "SBERT baseline")
     there = [standing for standing in board.standings if standing.sample is not None]
     assert [(row["name"], row["verdict"]) for row in told["rows"]] == [(one.name, one.verdict) for one in there]
     assert len(there) == DONE
-    assert sum(found["claims"].values()) == len(evidence.results.space.claims)
+    assert len(found["claims"]) == len(findings.claims) > 0
     content = html.verdicts(json.dumps(found), "", 2 * DONE + 1, True)
     assert "There are 19 by now, and they are being computed." in content
     assert told["rows"][0]["name"] in content

@@ -45,35 +45,35 @@ def test_holm_leaves_out_what_is_missing():
 
 
 def test_the_best_set_leaves_out_who_is_surely_worse():
-    assert best_set([row(60), row(65), row(65.2), row(50)]) == [False, True, True, False]
+    assert best_set(Field.of([row(60), row(65), row(65.2), row(50)])) == [False, True, True, False]
 
 
 def test_a_row_of_one_seed_is_not_judged():
     rows = [row(60), row(90, seeds=1), row(70)]
-    assert best_set(rows) == [False, None, True]
-    assert rank_intervals(rows) == [(2, 2), None, (1, 1)]
-    assert best_set([row(90, seeds=1)]) == [None]
-    assert rank_intervals([]) == []
+    assert best_set(Field.of(rows)) == [False, None, True]
+    assert rank_intervals(Field.of(rows)) == [(2, 2), None, (1, 1)]
+    assert best_set(Field.of([row(90, seeds=1)])) == [None]
+    assert rank_intervals(Field.of([])) == []
     bare = Sample(np.array([60.0]), (0,), True)
-    assert best_set([bare, row(70)]) == [None, True]  # nor is one that nothing makes uncertain
+    assert best_set(Field.of([bare, row(70)])) == [None, True]  # nor is one that nothing makes uncertain
 
 
 def test_a_noisy_row_stays_and_does_not_keep_the_others():
     """With one spread pooled over rows the noisy one would keep all in, or be out itself."""
     rows = [row(64.5, std=2.5), row(65.0, std=0.1), row(64.0, std=0.1), row(64.9, std=0.1)]
-    assert best_set(rows) == [True, True, False, True]
+    assert best_set(Field.of(rows)) == [True, True, False, True]
 
 
 def test_items_that_all_rows_share_do_not_blur_the_set():
     """Negative control: rows that take the items each in its own way cannot be told apart."""
     shared = [scored(60 + 3 * place, 400, place, std=0.3) for place in range(3)]
-    assert best_set(shared) == [False, False, True]
+    assert best_set(Field.of(shared)) == [False, False, True]
     own = [scored(60 + 3 * place, 400, place, own=2.0, std=0.3) for place in range(3)]
-    assert best_set(own) == [True, True, True]
+    assert best_set(Field.of(own)) == [True, True, True]
 
 
 def test_ranks_are_intervals():
-    assert rank_intervals([row(60), row(65), row(65.2), row(50)]) == [(3, 3), (1, 2), (1, 2), (4, 4)]
+    assert rank_intervals(Field.of([row(60), row(65), row(65.2), row(50)])) == [(3, 3), (1, 2), (1, 2), (4, 4)]
 
 
 def test_the_best_mean_is_always_in_the_set_and_ranks_hold_their_own():
@@ -83,17 +83,19 @@ def test_the_best_mean_is_always_in_the_set_and_ranks_hold_their_own():
             scored(random.normal(60, 1), 200, int(random.integers(100)), std=abs(random.normal())) for _ in range(6)
         ]
         means = np.array([one.mean for one in rows])
-        assert best_set(rows)[int(means.argmax())] is True
+        assert best_set(Field.of(rows))[int(means.argmax())] is True
         places = stats.rankdata(-means)
-        assert all(low <= place <= high for (low, high), place in zip(rank_intervals(rows), places, strict=True))
+        assert all(
+            low <= place <= high for (low, high), place in zip(rank_intervals(Field.of(rows)), places, strict=True)
+        )
 
 
 def test_the_same_rows_give_the_same_answer_and_equal_rows_are_equal():
     rows = [scored(60, 200, 1), scored(60, 200, 1), scored(60.1, 200, 1)]
-    assert best_set(rows) == best_set(rows) == [True, True, True]
-    assert rank_intervals(rows) == [(1, 3)] * 3
+    assert best_set(Field.of(rows)) == best_set(Field.of(rows)) == [True, True, True]
+    assert rank_intervals(Field.of(rows)) == [(1, 3)] * 3
     fixed = [Sample(one.values[:1], (0,), True, one.effects[:1], "a") for one in rows[:2]]
-    assert best_set(fixed) == [True, True]
+    assert best_set(Field.of(fixed)) == [True, True]
 
 
 def test_bars_are_dunnetts_and_tukeys_where_these_hold():
@@ -118,7 +120,7 @@ def test_few_of_many_equal_rows_may_be_the_best_beside_one_far_above():
     left = []
     for seed in range(12):
         rows = drawn(seed, [60.0] * 39 + [63.0])
-        found = best_set(rows, common=common_spread(rows))
+        found = best_set(Field.of(rows, common_spread(rows)))
         assert found[-1] is True
         left.append(sum(map(bool, found)))
     assert np.median(left) < 25
@@ -130,7 +132,7 @@ def test_ranks_tell_about_as_many_pairs_as_holms_tests():
     for seed in range(20):
         rows = drawn(seed, range(10))
         common = common_spread(rows)
-        shown.append(sum(10 - high for _, high in rank_intervals(rows, common=common)))
+        shown.append(sum(10 - high for _, high in rank_intervals(Field.of(rows, common))))
         pairs = [compare(a, b, common=common, between_rows=True).p for a, b in combinations(rows, 2)]
         by_holm.append(sum(p is not None and p < 0.05 for p in holm(pairs)))
     assert np.mean(shown) > 0.95 * np.mean(by_holm)
@@ -143,7 +145,7 @@ def test_a_best_row_alone_seldom_lacks_a_verdict(rows: int):
     for seed in range(100):
         found = drawn(seed, [60.0] * (rows - 1) + [63.0], seeds=3)
         common = common_spread(found)
-        alone = best_set(found, common=common) == [False] * (rows - 1) + [True]
+        alone = best_set(Field.of(found, common)) == [False] * (rows - 1) + [True]
         verdict = holm([compare(one, found[0], common=common).p for one in found[1:]])[-1]
         apart += alone and verdict is not None and verdict > 0.1
     assert apart <= 4  # of 100; by each row's own spread alone it was 9 to 32
@@ -152,7 +154,7 @@ def test_a_best_row_alone_seldom_lacks_a_verdict(rows: int):
 def test_rows_far_below_do_not_raise_the_bar_for_the_rest():
     """The first step leaves them out: with them the set of the three good ones is as it is without."""
     good = [row(60), row(60.9), row(61)]
-    assert best_set(good + [row(40)] * 30)[:3] == best_set(good) == [False, True, True]
+    assert best_set(Field.of(good + [row(40)] * 30))[:3] == best_set(Field.of(good)) == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -176,9 +178,9 @@ def test_the_set_holds_the_best_and_ranks_hold_the_truth(
     lost, wrong = [], []
     for study in range(studies):
         rows = drawn(1000 + study, level, spreads, seeds)
-        common = common_spread(rows)
-        lost.append(best_set(rows, common=common)[int(level.argmax())] is False)
-        found = np.array(rank_intervals(rows, common=common))
+        field = Field.of(rows, common_spread(rows))
+        lost.append(best_set(field)[int(level.argmax())] is False)
+        found = np.array(rank_intervals(field))
         above, not_below = (level > level[:, None]).sum(axis=1), (level >= level[:, None]).sum(axis=1)
         wrong.append(bool((found[:, 0] > 1 + above).any() or (found[:, 1] < not_below).any()))
     assert np.mean(lost) <= worst

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from reports.sections.racing import why
 from reports.seed_race import Raced
 from reports.statistics.sequential import Entrant, race_for_best
 from study.cli.options import parse
@@ -117,7 +118,7 @@ def test_far_behind_recipes_stop_and_close_ones_go_on() -> None:
     assert found["a"].has == found["b"].has == MOST
     assert all(found[f"far {number}"].has <= 2 for number in range(8))
     assert all(found[f"far {number}"].lost for number in range(8))
-    assert "cannot be the best" in found["far 0"].why(str)
+    assert "cannot be the best" in why(found["far 0"], str)
 
 
 def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
@@ -129,7 +130,7 @@ def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
         race.tell(name, 1, None if name == "a" else [50.0 + (name == "b")])
     assert {name for name, _ in race.wanted(10)} == {"b", "c"}
     assert race.open("a") == 0
-    assert "failed" in race.raced()["a"].why(str)
+    assert "failed" in why(race.raced()["a"], str)
 
 
 def test_what_no_seed_changes_is_run_once() -> None:
@@ -146,7 +147,7 @@ def test_why_says_something_of_every_recipe() -> None:
     race, _ = run(truth(8, 2, 1), random.Random(1), places=2)
     for found in race.raced().values():
         assert isinstance(found, Raced)
-        assert "seed" in found.why(str) or "beat it" in found.why(str)
+        assert "seed" in why(found, str) or "beat it" in why(found, str)
 
 
 @pytest.mark.parametrize(("text", "asked"), [("1", (1, 1)), ("3", (3, 3)), ("1:10", (1, 10)), ("4:4", (4, 4))])

@@ -1,0 +1,137 @@
+"""What a study found, worked out once: the facts that report, page, live page, diff and JSON share, without words.
+
+found = Findings.of(results)
+found.boards[0].best                      # the rows that may be the best
+json.dumps(found.as_json())
+
+How they are said: `reports/wording.py`, and the section that each belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reports.best_model import best_trial
+from reports.boards import Board, Standing, boards
+from reports.claim_verdicts import Judged, judged, open_claims
+from reports.evidence import Evidence
+from reports.guards import Flag
+from reports.ledger import Record
+from reports.looks import look, trials
+from reports.more_seeds import SeedsWanted
+from reports.results import Results
+from reports.unfinished import Extent, extents
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that is decided about a study."""
+
+    finished: int
+    """Trials."""
+    extents: Mapping[str, Extent]
+    """Of every row that can be run, by label, how much of it is there."""
+    missing: Mapping[str, str]
+    """By label why a row has no figures, as the study kept it."""
+    look: int | None
+    """Which look at the study this is; None where it can hold no verdict."""
+    flags: tuple[Flag, ...]
+    """All that guards found, in their order."""
+    boards: tuple[Board, ...]
+    claims: tuple[Judged, ...]
+    """The paper's, in the space's order."""
+    more_seeds: SeedsWanted
+    """For the claims that are open; each board has its own."""
+    best: Record | None
+    """The trial whose model was saved as the study's best."""
+
+    @classmethod
+    def of(cls, results: Results) -> Findings:
+        """The one value of these results."""
+        return results.made(cls._of)
+
+    @classmethod
+    def _of(cls, results: Results) -> Findings:
+        evidence, claims = Evidence.of(results), judged(results)
+        return cls(
+            finished=sum(record.status == "finished" for record in results.records),
+            extents=extents(results),
+            missing={label: results.why_missing(label) for label in results.asked_rows if not results.of_row(label)},
+            look=look(results) if trials(results) else None,
+            flags=evidence.flags.all,
+            boards=boards(evidence),
+            claims=claims,
+            more_seeds=open_claims(claims),
+            best=best_trial(results),
+        )
+
+    @property
+    def unfinished(self) -> dict[str, Extent]:
+        """The rows that lack trials."""
+        return {label: extent for label, extent in self.extents.items() if extent.there < extent.wanted}
+
+    def as_json(self) -> dict[str, Any]:
+        """For `json.dumps`. Figures in points; what is unknown is None."""
+        best = self.best
+        return {
+            "finished": self.finished,
+            "unfinished": {label: asdict(extent) for label, extent in self.unfinished.items()},
+            "missing": dict(self.missing),
+            "look": self.look,
+            "boards": [_board(board) for board in self.boards],
+            "claims": [_claim(item) for item in self.claims],
+            "more_seeds": _seeds(self.more_seeds),
+            "best": None if best is None else {"key": best.key, "model": best.checkpoint},
+        }
+
+
+def _board(board: Board) -> dict[str, Any]:
+    flags = dict.fromkeys(flag for item in board.standings for flag in item.flags)
+    return {
+        "figure": board.quantity.name,
+        "baseline": board.baseline,
+        "best": [item.name for item in board.best],
+        "rows": [_row(item) for item in board.standings if item.sample is not None],
+        "flags": [{"guard": flag.guard, "sentence": flag.sentence} for flag in flags],
+        "more_seeds": _seeds(board.more_seeds),
+    }
+
+
+def _row(item: Standing) -> dict[str, Any]:
+    sample, gain = item.sample, item.gain
+    return {
+        "name": item.name,
+        "recipe": item.recipe_hash,
+        "copy_of": item.copy_of or None,
+        "seeds": [] if sample is None else list(sample.seeds),
+        "mean": None if sample is None else sample.mean,
+        "gain": None if gain is None else gain.gain,
+        "low": None if gain is None else gain.low,
+        "high": None if gain is None else gain.high,
+        "p": item.p_holm,
+        "verdict": item.verdict,
+        "ranks": item.ranks,
+        "collapsed": item.collapsed,
+        "flags": sorted({flag.guard for flag in item.flags}),
+    }
+
+
+def _claim(item: Judged) -> dict[str, Any]:
+    claim = item.claim
+    return {
+        "claim": claim.text,
+        "table": claim.table,
+        "column": claim.column,
+        "gains": list(item.gaps),
+        "direction": item.direction or None,
+        "size": item.size or None,
+        "p": item.p,
+        "verdict": item.verdict,
+        "flags": sorted({flag.guard for flag in item.flags}),
+    }
+
+
+def _seeds(wanted: SeedsWanted) -> dict[str, Any]:
+    return {"seeds": wanted.seeds, "settle": list(wanted.settled), "never": list(wanted.never)}

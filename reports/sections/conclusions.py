@@ -1,0 +1,204 @@
+"""What boards prove, in sentences that hold: who is above the baseline, who may be the best, in which order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from reports.boards import Board, Standing
+from reports.guards.words import listed
+from reports.markdown import code, count, number, signed, text
+from reports.wording import collapses, interval, order_limits, order_sentence
+
+MOST = 5
+"""So many rows of a best set are named, more are counted."""
+FEW = 3
+"""So many rows, or tasks, are named, more are counted."""
+
+
+def conclusions(boards: Sequence[Board]) -> list[str]:
+    """What the boards prove, in one paragraph. Boards of which the same can be said share a sentence.
+
+    A row is called the best only where it is alone in the best set and proven to be above the baseline.
+    """
+    said: dict[str, list[tuple[Board, str]]] = {}
+    for board in boards:
+        statement, detail = conclusion(board)
+        said.setdefault(statement, []).append((board, detail))
+    sentences = []
+    for statement, those in said.items():
+        names = " and ".join(named(board) for board, _ in those)
+        if len(those) == 1:
+            sentences.append(f"On {names} {'; '.join(filter(None, [statement, those[0][1]]))}.")
+            continue
+        details = [f"{text(board.quantity.name)}: {detail}." for board, detail in those if detail]
+        sentences.append(" ".join([f"On {names} {statement}.", *details]))
+    sentences += [*_unjudged(boards), *_collapsed(boards)]
+    return [" ".join(sentences) or "No row has a figure that sums the study up yet."]
+
+
+def _collapsed(boards: Sequence[Board]) -> list[str]:
+    """Which rows collapse under some seeds, and how often, as one sentence."""
+    found = {
+        item.name: collapses(item.sample.count if item.sample else 0, item.collapsed)
+        for board in boards
+        for item in board.standings
+        if item.collapsed
+    }
+    rows = listed([f"{code(name)}, where {said}" for name, said in found.items()])
+    return [f"All this is given no collapse: of {rows}, verdicts are about the other seeds."] if found else []
+
+
+def conclusion(board: Board) -> tuple[str, str]:
+    """What can be said of the board, and the figure behind it; neither begins with a capital or ends with a stop."""
+    rows = [item for item in board.counted if item.gain is not None]
+    alone = board.best
+    if board.baseline is None or not rows:
+        there = [item for item in board.counted if item.sample]
+        if len(alone) == 1:
+            return f"{code(alone[0].name)} is the best {_of_judged(board)}", f"its mean is {_mean(alone[0])}"
+        top = f"the highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else ""
+        return "no best row can be told", top
+    base = code(board.baseline)
+    verdicts: Counter[str] = Counter(item.verdict for item in rows)
+    decided = verdicts["above"] + verdicts["below"]
+    can_be = [item for item in rows if item.verdict in ("above", "below", "undecided")] if decided else rows
+    top_row = max(can_be, key=lambda item: item.gain.gain if item.gain else 0.0)
+    among = "" if len(can_be) == len(rows) else " of a row that can be judged"
+    largest = f"the largest gain{among or ' measured'} is {code(top_row.name)}'s, {_gain(top_row)}"
+    if not decided:
+        return f"no row is shown to be better or worse than {base}: {_why(rows)}", largest
+    counted = [("below", "below it"), ("undecided", "undecided"), ("undecided: one seed", "with one seed")]
+    others = [f"{verdicts[verdict]} {words}" for verdict, words in counted if verdicts[verdict]]
+    others += [f"{verdicts['no verdict']} without a verdict for the {_guards(rows)}"] if verdicts["no verdict"] else []
+    others += ["copies count once"] if len(board.counted) < len(board.standings) else []
+    rest = f" ({', '.join(others)})" if others else ""
+    are = "are" if verdicts["above"] > 1 else "is"
+    statement = f"{verdicts['above'] or 'none'} of {count(len(rows), 'row')} {are} shown to be above {base}{rest}"
+    if len(alone) == 1 and alone[0].verdict == "above":
+        largest = (
+            f"{code(alone[0].name)} is the best {_of_judged(board)}, {_gain(alone[0])} above {base}{_lost(alone[0])}"
+        )
+    return statement, largest
+
+
+def _of_judged(board: Board) -> str:
+    """`row`, where every row could be judged; else that it is the best of those."""
+    return "row" if board.judges_all else "of the rows that can be judged"
+
+
+def _lost(item: Standing) -> str:
+    """On which tasks the best row is surely worse than the baseline."""
+    tasks = [f"{text(task)} ({signed(change)})" for task, change in item.lost[:FEW]]
+    tasks += [f"{len(item.lost) - FEW} more"] if len(item.lost) > FEW else []
+    return f", but it loses on {', '.join(tasks)}" if tasks else ""
+
+
+def _unjudged(boards: Sequence[Board]) -> list[str]:
+    """A sentence for each row that lies above every row that could be judged: what keeps it from being judged."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for board in boards:
+        for item in board.higher:
+            by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
+            found.setdefault((item.name, _keeps(item)), []).append(by)
+    said = [
+        f"{code(name)} measured higher ({', '.join(by)}) but {why}: it may be better."
+        for (name, why), by in list(found.items())[:FEW]
+    ]
+    more = len(found) - FEW
+    return said + ([f"So {'does' if more == 1 else 'do'} {count(more, 'more row')}."] if more > 0 else [])
+
+
+def _keeps(item: Standing) -> str:
+    """What keeps a measured row from being judged, after "but"."""
+    if item.blocked_by:
+        return f"is not judged for the {_guards([item])}"
+    if item.sample and item.sample.fixed:
+        return "is not judged, since no predictions tell how far chance goes"
+    if item.sample and item.sample.count == 1:
+        return "has one seed, so it is not judged"
+    return "a flag (see below) forbids to set it against the other trained rows"
+
+
+def _gain(item: Standing) -> str:
+    """A gain with its interval and what limits that."""
+    basis = item.gain.basis if item.gain and item.gain.low is not None else ""
+    limit = {"items only": " (over test items only)", "seeds only": " (over seeds only)"}.get(basis, "")
+    return f"{interval(item.gain)} points{limit}"
+
+
+def _mean(item: Standing) -> str:
+    return number(item.sample.mean if item.sample else None)
+
+
+def _why(rows: Sequence[Standing]) -> str:
+    """Why a board has no verdict at all."""
+    verdicts = {item.verdict for item in rows}
+    if verdicts == {"undecided: one seed"}:
+        return "each recipe has one seed, and how far another would move it is unknown"
+    said = []
+    if "undecided" in verdicts:
+        alike = [item for item in rows if item.verdict == "undecided"]
+        whose = (
+            "the differences are" if len(alike) == len(rows) else f"{_rows(alike)} differ{'s' * (len(alike) == 1)} by"
+        )
+        said.append(
+            f"{whose} no more than chance makes them differ"
+            if whose.endswith("are")
+            else f"{whose} no more than chance"
+        )
+    if "undecided: one seed" in verdicts:
+        said.append("some recipes have one seed")
+    if "no verdict" in verdicts:
+        those = [item for item in rows if item.verdict == "no verdict"]
+        said.append(f"{_rows(those)} {'has' if len(those) == 1 else 'have'} no verdict for the {_guards(rows)}")
+    return " and ".join(said)
+
+
+def _rows(rows: Sequence[Standing]) -> str:
+    """`a` and `b`, or how many they are."""
+    if len(rows) > FEW:
+        return count(len(rows), "row")
+    return " and ".join(code(item.name) for item in rows)
+
+
+def _guards(rows: Sequence[Standing]) -> str:
+    names = dict.fromkeys(flag.guard for item in rows for flag in item.blocked_by)
+    return f"flag{'s' * (len(names) > 1)} {', '.join(map(code, names))}"
+
+
+def orders(boards: Sequence[Board]) -> list[str]:
+    """How our order of the rows compares with the paper's, in one paragraph; empty where the paper prints too few."""
+    said: dict[str, list[Board]] = {}
+    for board in boards:
+        if sentence := order_sentence(board):
+            said.setdefault(sentence, []).append(board)
+    sentences = [f"On {' and '.join(map(named, those))} {sentence}." for sentence, those in said.items()]
+    limits = dict.fromkeys(order_limits(board) for those in said.values() for board in those)
+    return [" ".join([*sentences, *limits])] if sentences else []
+
+
+def named(board: Board) -> str:
+    """The board's figure, in bold."""
+    return f"**{text(board.quantity.name)}**"
+
+
+def best_set(board: Board) -> str:
+    """Which rows may be the best, on one line, with their gains where there are several; empty where none is known."""
+    inside, judged = board.best, len(board.judged)
+    if not inside:
+        return ""
+    which = count(judged, "row") if board.judges_all else f"the {judged} rows that can be judged"
+    if len(inside) == judged:
+        return f"Best set on {named(board)}: any of {which} may be the best."
+    if len(inside) == 1:
+        return f"Best set on {named(board)}, at 95 %: {code(inside[0].name)} alone, of {which}."
+    rows = [f"{code(item.name)} ({_standing(board, item)})" for item in inside[:MOST]]
+    rows += [f"{count(len(inside) - MOST, 'more row')} (see Rows)"] if len(inside) > MOST else []
+    return f"Best set on {named(board)}, at 95 %: {', '.join(rows)}; {len(inside)} of {which} may be the best."
+
+
+def _standing(board: Board, item: Standing) -> str:
+    if item.name == board.baseline:
+        return "the baseline"
+    return interval(item.gain) if item.gain else _mean(item)

@@ -1,0 +1,208 @@
+"""How facts are said: the words that sections, page, live page, model card and diff share. Facts are made elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from reports.boards import Board
+from reports.evidence import SURE
+from reports.ledger import Record
+from reports.looks import share
+from reports.markdown import DASH, count, signed, text, verbatim
+from reports.more_seeds import MOST, SeedsWanted
+from reports.results import Results
+from reports.same_recipe import NotVaried, OneRecipe
+from reports.statistics import CONFIDENCE, Comparison
+from reports.statistics.collapse import rate_interval
+from trainables.recipe import Value
+
+FEWEST = 4
+"""The order of fewer rows says nothing."""
+CLOSE = 0.5
+"""From this tau on an order looks like another, though few rows may not prove it."""
+SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
+"""Limits, as a table has them."""
+
+CHOSEN = (
+    "the seeds that are compared here also chose the recipe, and a seed that is lucky on development data is mostly "
+    "lucky on test data, too, so the figures flatter it; only seeds that it was not chosen by could judge it"
+)
+"""Why there is no verdict on a recipe that a search chose, to stand within a sentence."""
+
+
+# Numbers
+
+
+def interval(gain: Comparison | None) -> str:
+    """A comparison's difference with its 95 % interval."""
+    return DASH if gain is None else difference(gain.gain, gain.low, gain.high)
+
+
+def difference(gain: float | None, low: float | None, high: float | None) -> str:
+    """`+2.83 [+1.20, +4.46]`: a difference with its 95 % interval; only the difference where that is unknown."""
+    if low is None or high is None:
+        return signed(gain)
+    return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
+
+
+def probability(value: float | None) -> str:
+    """`0.012`; below a thousandth, that it is."""
+    if value is None:
+        return DASH
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+# Sentences
+
+
+def order_sentence(board: Board) -> str:
+    """How our order of the rows compares with the paper's, to stand after "On STS Avg."; empty where rows are few."""
+    found = board.order
+    if found is None or found.rows < FEWEST:
+        return ""
+    few = f", but {found.rows} rows are too few to exclude chance"
+    if found.p < SURE:
+        meaning = "like" if found.tau > 0 else "the reverse of"
+        meaning, rest = f"is {meaning} the paper's, more than chance would make it", ""
+    elif abs(found.tau) >= CLOSE:
+        meaning, rest = f"is close to {'the paper' if found.tau > 0 else 'the reverse of the paper'}'s", few
+    else:
+        meaning, rest = "is no closer to the paper's than chance would make it", ""
+    p = "below 0.001" if found.p < 0.001 else f"{found.p:.3f}"
+    between = "" if found.low is None else f" [{signed(found.low)}, {signed(found.high)}]"
+    how = f"{found.agree} of {found.pairs} pairs agree, Kendall's tau {found.tau:.2f}{between}, p {p}"
+    return f"our order of {found.rows} rows {meaning} ({how}){rest}"
+
+
+def order_limits(board: Board) -> str:
+    """What an order by means does not know, as a sentence."""
+    single = [item for item in board.counted if item.published is not None and item.gain and item.gain.one_seed]
+    rows = f" and {count(len(single), 'row')} with one seed" if single else ""
+    return f"The order is that of the means: differences below noise{rows} count in it like any other."
+
+
+def collapses(seeds: int, collapsed: int) -> str:
+    """`1 of 5 seeds collapsed (20 % [1, 72])`; empty where none did."""
+    if not collapsed:
+        return ""
+    low, high = rate_interval(collapsed, seeds + collapsed)
+    share = 100 * collapsed / (seeds + collapsed)
+    rate = f"{share:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{collapsed} of {count(seeds + collapsed, 'seed')} collapsed ({rate})"
+
+
+def more_seeds(wanted: SeedsWanted, noun: str) -> str:
+    """What more seeds would settle of the open gains, or claims, as a sentence; empty where nothing is open."""
+    said = _seeds(wanted, noun)
+    if not wanted.losses:
+        return said
+    loss = f"{count(len(wanted.losses), 'row')} measured no higher than the baseline, and a loss is not worth proving."
+    return f"{said.rstrip('.')}; {loss}" if said else loss
+
+
+def _seeds(wanted: SeedsWanted, noun: str) -> str:
+    every, seeds = len(wanted.needed), wanted.seeds or 0
+    if not every:
+        return ""
+    more = f"{count(seeds, 'more seed')} of each row"
+    if wanted.all_unknown:
+        shown = f"how far scores move from seed to seed is unknown; {more} would show it"
+        return f"No {noun} can be decided with one seed: {shown}."
+    said = []
+    if wanted.settled:
+        which = _which(wanted.settled, every, noun)
+        said.append(
+            f"{more if seeds else 'finishing the study'} would settle {which}, if as large as measured (power 80 %)"
+        )
+    if wanted.never:
+        which = _which(wanted.never, every, noun).replace("all ", "any of the ")
+        said.append(
+            f"no number of seeds would settle {which}, if as small as measured: the test items are too few, and only "
+            "a larger test set would help"
+        )
+    if wanted.far:
+        which = _which(wanted.far, every, noun)
+        said.append(f"{which} would need more than {MOST} more seeds, if as small as measured")
+    if wanted.unknown:
+        said.append(f"what {_which(wanted.unknown, every, noun)} would need is unknown, since seeds are missing")
+    return f"{'; '.join(said)}."
+
+
+def _which(some: Sequence[str], every: int, noun: str) -> str:
+    """`the open gain`, `2 of 3 open gains`, `all 3 open gains`."""
+    if every == 1:
+        return f"the open {noun}"
+    return f"all {every} open {noun}s" if len(some) == every else f"{len(some)} of {every} open {noun}s"
+
+
+def look(number: int | None) -> str:
+    """What that look at the study spends; empty where it holds no verdict."""
+    if number is None:
+        return ""
+    sure = 100 * CONFIDENCE
+    spent = (100 - sure) * share(number)
+    digits = max(1, -math.floor(math.log10(spent)))  # a late look spends little: never "100 %"
+    return (
+        f"**Look {number} at this study.** In one table of rows, or among the claims, the chance that any verdict at "
+        f"any look is wrong is at most {100 - sure:.0f} %; each table has its own {100 - sure:.0f} %. This look uses "
+        f"{spent:.2g} of these percent, so what is headed {sure:.0f} % is at this look "
+        f"{round(100 - spent, digits):g} %. "
+        "Writing the report again from the same trials is no look; the live page's verdicts are not counted."
+    )
+
+
+def one_recipe(found: OneRecipe) -> str:
+    """Why two rows are one recipe in effect, to stand behind a colon."""
+    if found.by == "name":
+        return "it is one recipe under two names"
+    if found.by == "scores":
+        return "every score is the same under every seed"
+    said = ", ".join(f"{SHORT[key]} {one:.2f} and {other:.2f}" for key, one, other in found.measured)
+    return f"the limits on positives and negatives made no difference (measured {said})"
+
+
+def not_varied(found: NotVaried) -> str:
+    """Which limits rows set differently in vain, to stand within brackets."""
+    said = ", ".join(
+        f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in found.alike
+    )
+    return f"{said}; only {' and '.join(SHORT[key] for key in found.others)} differs"
+
+
+# Words from outside, and recipes
+
+
+def reason(said: str) -> str:
+    """Words from outside in which commands stand between backticks, as markdown with code spans."""
+    parts = said.split("`")
+    if len(parts) % 2 == 0:
+        return text(said)
+    return "".join(verbatim(part) if place % 2 else _text_within(part) for place, part in enumerate(parts) if part)
+
+
+def _text_within(part: str) -> str:
+    """`text`, with the spaces at both ends."""
+    before, after = " " * part.startswith(" "), " " * part.endswith(" ")
+    return f"{before}{text(part.strip())}{after}" if part.strip() else part
+
+
+def changes(results: Results, record: Record) -> str:
+    """What the record's recipe changes of the base recipe, among the keys that the search may change."""
+    base = {**results.space.base.flat(), **results.info.base}
+    changed = [
+        f"{_name(domain.key)}={short(record.recipe[domain.key])}"
+        for domain in results.space.domains
+        if record.recipe[domain.key] != base[domain.key]
+    ]
+    return text(", ".join(changed)) or "as the base"
+
+
+def _name(key: str) -> str:
+    """A domain's key, without the section where that is `objective` or `optimisation`."""
+    return key.removeprefix("objective.").removeprefix("optimisation.")
+
+
+def short(value: Value) -> str:
+    """A recipe's value in few letters."""
+    return f"{value:.3g}" if isinstance(value, float) else "none" if value is None else str(value)
