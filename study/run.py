@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
     from study.check import check_plan
-    from study.engine.launch import TERMINATED, check_results, continued, run_study, set_aside, stop_on_sigterm
+    from study.engine.launch import TERMINATED, run_study, stop_on_sigterm
+    from study.results_folder.check import check_results, continued, set_aside
 
     plan.place.bring()
     check_results(plan)

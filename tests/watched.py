@@ -10,8 +10,8 @@ from typing import Any
 from reports.ledger import LEDGER, Ledger, Record
 from study.callbacks import Outlook
 from study.cli.options import parse
-from study.engine.launch import prepare_results
 from study.plan import decide, read_request
+from study.results_folder.prepare import prepare_results
 from study.trial import TrialSpec
 from tests.simulated_study import spec_of
 

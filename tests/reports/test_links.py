@@ -18,9 +18,11 @@ from search_spaces.goals import searched
 from study.callbacks.tensorboard import FOLDER as TENSORBOARD
 from study.callbacks.tensorboard import TensorBoard
 from study.cli.options import parse
-from study.engine.launch import LOCK, alone, check_results, prepare_results
 from study.engine.transport import Deliveries
 from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.lock import LOCK, locked
+from study.results_folder.prepare import prepare_results
 from study.search.journal import JOURNAL, open_journal
 from study.search.samplers import SAMPLERS
 from study.trial import POPULATIONS, TRAIN
@@ -62,7 +64,7 @@ def export_model(results: Path) -> None:
 
 
 def lock(results: Path) -> None:
-    with alone(plan_of(results)):
+    with locked(plan_of(results)):
         pass
 
 

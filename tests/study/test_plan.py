@@ -15,8 +15,8 @@ from study.check import check_plan
 from study.cli.options import Request, parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
-from study.engine.launch import prepare_results
 from study.plan import Plan, decide, read_request
+from study.results_folder.prepare import prepare_results
 from tests.conftest import lend_scenes
 from trainables.errors import UserError
 from trainables.recipe import Recipe

@@ -13,8 +13,8 @@ import pytest
 from reports.ledger import Ledger, Record, StudyInfo
 from study.cli.options import parse
 from study.engine.cluster import Allotment, Cluster
-from study.engine.launch import prepare_results
 from study.plan import Plan, decide, read_request
+from study.results_folder.prepare import prepare_results
 from study.run import main
 from study.search.tune_searcher import StudySearcher
 from trainables.errors import answer_user_errors

@@ -21,8 +21,10 @@ from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Allotment, Cluster
-from study.engine.launch import check_results, prepare_results, run_study
+from study.engine.launch import run_study
 from study.plan import decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import Explorer, memory_study
 from study.search.budget import Budget, check_limits
 from study.search.samplers import SAMPLERS

@@ -16,8 +16,9 @@ from reports.ledger import Ledger, Record, StudyInfo, trial_key
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
-from study.engine.launch import continued, prepare_results, save_info
 from study.plan import Plan, PlannedTrial, decide, read_request
+from study.results_folder.check import continued
+from study.results_folder.prepare import prepare_results, save_info
 from study.search.journal import explored_recipe
 from study.search.samplers import SAMPLERS
 from study.search.tune_searcher import StudySearcher, files_key

@@ -14,8 +14,8 @@ from search_spaces import load_space
 from search_spaces.space import Domain
 from study.check import check_plan
 from study.cli.options import parse
-from study.engine.launch import prepare_results
 from study.plan import decide, read_request
+from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import LEARNT, Explorer, memory_study
 from study.search.samplers import SAMPLERS
 from study.search.warm_start import FIRST, Chosen, Learning, Source, read_findings
