@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from reports.ledger import LEDGER, Ledger
 from reports.ledger.location import as_user_error
 from search_spaces.limits import ended_in_words
-from study.callbacks.base import Outlook
-from study.callbacks.dispatch import Audience
+from study.callbacks.dispatch import Dispatch
+from study.callbacks.state import StudyState
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
@@ -106,9 +106,9 @@ def _tune(
     desk = open_desk(name, plan.results)
     desk.watch_machines.remote()
     courier = courier_for(plan.place.url, desk)
-    outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting, searcher.room)
-    audience = Audience(outlook)
-    keeper = Keeper(plan.place, desk, courier, audience, searcher.settle)
+    state = StudyState(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting, searcher.room)
+    callbacks = Dispatch(state)
+    keeper = Keeper(plan.place, desk, courier, callbacks, searcher.settle)
 
     machine = hardware(cluster)
     more = {"desk": name, "url": plan.place.url, "perform": perform, "hand_over": scores_apart(cluster, allotment)}
@@ -154,7 +154,7 @@ def _tune(
         keeper.halt()
         raise
     finally:
-        audience.close()
+        callbacks.close()
         end_live()
         shutil.rmtree(scratch, ignore_errors=True)
     if isinstance(keeper.problem, OSError):

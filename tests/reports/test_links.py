@@ -25,8 +25,8 @@ from study.results_folder.lock import LOCK, locked
 from study.results_folder.prepare import prepare_results
 from study.search.journal import JOURNAL, open_journal
 from study.search.samplers import SAMPLERS
+from study.testing import callbacks as followed
 from study.trial import POPULATIONS, TRAIN
-from tests import watched
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 
@@ -47,9 +47,9 @@ def deliver(results: Path, name: str) -> None:
 
 
 def note(results: Path) -> None:
-    looked = watched.outlook(results.resolve().parent / "watched")
+    looked = followed.study_state(results.resolve().parent / "watched")
     board = TensorBoard(results)
-    board.step(watched.trial(looked), 1, 2, {"loss": 0.5})
+    board.step(followed.trial(looked), 1, 2, {"loss": 0.5})
     board.close()
 
 

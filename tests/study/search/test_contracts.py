@@ -12,7 +12,7 @@ from study.cli.options import parse
 from study.plan import decide, read_request
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
-from study.testing import SamplerContract, SchedulerContract
+from study.testing.search import SamplerContract, SchedulerContract
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 
