@@ -28,7 +28,7 @@ from study.rows import absolute, chosen_rows, given_models, inputs_of
 from study.search.points import grid
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
-from study.search.warm_start import Source, read_findings
+from study.search.warm_start import Source, load_source
 from study.trial import SourceFile
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
@@ -176,7 +176,7 @@ class Plan:
     @functools.cached_property
     def sources(self) -> tuple[Source, ...]:
         """What other studies know of this space. `UserError` for one that knows nothing."""
-        return tuple(read_findings(folder, self.base, self.space) for folder in self.request.learn_from)
+        return tuple(load_source(folder, self.base, self.space) for folder in self.request.learn_from)
 
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:

@@ -27,7 +27,7 @@ from study.trial import TrialSpec, to_config
 from trainables.errors import UserError
 
 if TYPE_CHECKING:
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
 
 PERFORM = "study.engine.worker:perform"
 """What a crew does with a task: train and evaluate."""
@@ -60,13 +60,13 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
     ledger = Ledger(plan.results / LEDGER)
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
 
     def asked(hashes: list[str]) -> None:
         """A report has what Optuna asks for from then on, also if the study never comes to its end."""
         with_explored(info, hashes).save(plan.results)
 
-    searcher = StudySearcher(plan, ledger, asked)
+    searcher = TuneSearcher(plan, ledger, asked)
     try:
         if not searcher.remaining or searcher.limited:
             return 0
@@ -88,7 +88,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
 
 
 def _tune(
-    plan: Plan, cluster: Cluster, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str
+    plan: Plan, cluster: Cluster, allotment: Allotment, searcher: TuneSearcher, ledger: Ledger, perform: str
 ) -> int:
     import ray
     from ray import tune

@@ -15,7 +15,7 @@ import pytest
 from reports.ledger import LEDGER, Ledger
 from study.plan import PlannedTrial
 from study.search.journal import JOURNAL
-from study.search.tune_searcher import StudySearcher
+from study.search.tune_searcher import TuneSearcher
 from study.testing.callbacks import record, study_state
 from tests.live_pictures import chromium
 from tests.simulated_study import spec_of
@@ -40,7 +40,7 @@ def search(results: Path, space: str) -> list[PlannedTrial]:
     ledger = Ledger(results / LEDGER)
     for planned in looked.plan.fixed_trials():
         ledger.write(record(spec_of(planned)))
-    searcher = StudySearcher(looked.plan, ledger)
+    searcher = TuneSearcher(looked.plan, ledger)
     searcher.task_of = lambda members, together: {"trials": members}
     for number in range(2):
         searcher.suggest(f"t{number}")
@@ -101,7 +101,7 @@ def journal(results: Path) -> list[optuna.trial.FrozenTrial]:
 def test_a_study_is_continued_with_the_same_recipes_and_names(space: str, tmp_path: Path) -> None:
     before, rows = search(tmp_path, space), [trial for trial in journal(tmp_path) if "row" in trial.user_attrs]
     looked = study_state(tmp_path, space, "--search", "optuna", "--trials", "2")
-    searcher = StudySearcher(looked.plan, Ledger(tmp_path / LEDGER), spec_of)
+    searcher = TuneSearcher(looked.plan, Ledger(tmp_path / LEDGER), spec_of)
     assert list(searcher.queue) == before
     assert rows
     assert [trial for trial in journal(tmp_path) if "row" in trial.user_attrs] == rows  # told once

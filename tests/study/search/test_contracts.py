@@ -102,10 +102,10 @@ def test_a_sampler_says_which_package_it_lacks() -> None:
 
 def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
     from reports.ledger import Ledger
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
 
     request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
     plan = decide(read_request(request), 0)
-    searcher = StudySearcher(plan, Ledger(tmp_path / "ledger"))
-    assert searcher.explorer is not None
-    assert type(searcher.explorer.study.sampler).__name__ == "RandomSampler"
+    searcher = TuneSearcher(plan, Ledger(tmp_path / "ledger"))
+    assert searcher.ask_tell is not None
+    assert type(searcher.ask_tell.study.sampler).__name__ == "RandomSampler"
