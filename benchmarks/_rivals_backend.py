@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks._rivals_syne_tune import made, space_of
 from reports.statistics.fronts import on_front
-from study.replay.compare import Terms, common_seeds
+from study.replay.compare import Conditions, common_seeds
 from study.replay.metrics import Yardstick
 from study.replay.recorded import Recorded
 from study.replay.syne_tune import FIDELITY, export
@@ -29,7 +29,11 @@ are made to take so much longer."""
 
 
 def backend_table(
-    recorded: Recorded, yardstick: Yardstick, searches: Mapping[str, tuple[str, int | None]], terms: Terms, repeats: int
+    recorded: Recorded,
+    yardstick: Yardstick,
+    searches: Mapping[str, tuple[str, int | None]],
+    conditions: Conditions,
+    repeats: int,
 ) -> str:
     """A row for each search: what it found, as in the other table. Trials of a recipe that was tried before are run
     again there, at full cost."""
@@ -40,7 +44,7 @@ def backend_table(
     scale = 1 if one_goal else 100
     rows = []
     for name, (kind, factor) in searches.items():
-        results = [_run(recorded, kind, factor, terms, repeat) for repeat in range(repeats)]
+        results = [_run(recorded, kind, factor, conditions, repeat) for repeat in range(repeats)]
         found = mean([scale * _found(recorded, yardstick, result) for result in results])
         trials = np.mean([result["trial_id"].nunique() for result in results])
         interval = f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
@@ -49,7 +53,7 @@ def backend_table(
     return table(["in Syne Tune's own simulator", "trials", what], rows)
 
 
-def _run(recorded: Recorded, kind: str, factor: int | None, terms: Terms, repeat: int) -> DataFrame:
+def _run(recorded: Recorded, kind: str, factor: int | None, conditions: Conditions, repeat: int) -> DataFrame:
     """One search; a row for each report of a trial. The seed is the one that the replay gives this repeat."""
     from syne_tune import StoppingCriterion, Tuner
     from syne_tune.backend.simulator_backend.simulator_backend import SimulatorConfig
@@ -60,7 +64,7 @@ def _run(recorded: Recorded, kind: str, factor: int | None, terms: Terms, repeat
     logging.getLogger("syne_tune").setLevel(logging.ERROR)
     seed = int(np.random.default_rng(repeat).choice(common_seeds(recorded), 1, replace=False)[0])
     whole = float(np.nansum(np.nanmax(recorded.seconds[:, seed], axis=1)))
-    assert terms.compute is not None
+    assert conditions.compute is not None
     callback = SimulatorCallback()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):  # it tells of every trial
         os.environ["SYNETUNE_FOLDER"] = folder
@@ -78,8 +82,10 @@ def _run(recorded: Recorded, kind: str, factor: int | None, terms: Terms, repeat
                 tuner_sleep_time=1,
             ),
             scheduler=made(kind, factor)(space_of(recorded), recorded.goals, recorded.rungs, repeat),
-            stop_criterion=StoppingCriterion(max_wallclock_time=LONGER * terms.compute * whole / terms.workers),
-            n_workers=terms.workers,
+            stop_criterion=StoppingCriterion(
+                max_wallclock_time=LONGER * conditions.compute * whole / conditions.workers
+            ),
+            n_workers=conditions.workers,
             sleep_time=0,
             callbacks=[callback],
             save_tuner=False,

@@ -25,7 +25,7 @@ from trainables.errors import UserError, choices
 if TYPE_CHECKING:
     from benchmarks._rivals_syne_tune import SyneTuneSearch
     from benchmarks._rivals_tune import TuneSearch
-    from study.replay.compare import Contestant, Start
+    from study.replay.compare import NamedSearch, Start
 
 WORKERS = 4
 OURS = ("tpe", "random"), ("none", "asha")
@@ -63,10 +63,10 @@ def main(arguments: Sequence[str]) -> None:
     check_numbers(asked, repeats=2, processes=1, seeds=1)
     if not asked.compute > 0:
         raise UserError(f"--compute must be above 0, not {asked.compute:g}")
-    from study.replay.compare import Arena, Contestant, Terms, WholeRecord, run_contest
-    from study.replay.our_search import contestants
+    from study.replay.compare import Comparison, Conditions, NamedSearch, WholeRecord, compare
+    from study.replay.our_search import our_searches
     from study.replay.recorded import read_record, rung_numbers
-    from study.replay.report import Compared, results_table
+    from study.replay.report import ReplayResult, results_table
 
     recorded = read_record(asked.record)
     if asked.goals:
@@ -74,35 +74,35 @@ def main(arguments: Sequence[str]) -> None:
     if len(recorded.goals) not in SYNE_TUNE:
         raise UserError(f"searches are compared for {choices(SYNE_TUNE)} goals; name them with --goals")
     rungs = rung_numbers(recorded, asked.rungs)
-    terms = Terms(seeds=asked.seeds, workers=WORKERS, rungs=rungs, compute=asked.compute)
-    yardstick = Arena(recorded, terms).yardstick
-    entered = [*contestants(recorded, *OURS), *rivals(len(recorded.goals))]
+    conditions = Conditions(seeds=asked.seeds, workers=WORKERS, rungs=rungs, compute=asked.compute)
+    yardstick = Comparison(recorded, conditions).yardstick
+    entered = [*our_searches(recorded, *OURS), *rivals(len(recorded.goals))]
     if asked.only:
-        entered = [contestant for contestant in entered if asked.only in contestant.name]
+        entered = [named for named in entered if asked.only in named.name]
     if not entered:
         raise UserError(f"--only {asked.only!r} is in the name of no search")
-    searches = run_contest(recorded, entered, terms, asked.repeats, asked.processes)
-    whole = Contestant("whole record", WholeRecord, stops=False)
-    whole_record = run_contest(recorded, [whole], Terms(seeds=asked.seeds, workers=WORKERS), asked.repeats)[whole.name]
-    print(results_table(Compared(asked.record.name, yardstick, terms, searches, whole_record)))
+    searches = compare(recorded, entered, conditions, asked.repeats, asked.processes)
+    whole = NamedSearch("whole record", WholeRecord, stops=False)
+    whole_record = compare(recorded, [whole], Conditions(seeds=asked.seeds, workers=WORKERS), asked.repeats)[whole.name]
+    print(results_table(ReplayResult(asked.record.name, yardstick, conditions, searches, whole_record)))
     if asked.backend:
         from benchmarks._rivals_backend import backend_table
 
         print()
-        print(backend_table(recorded, yardstick, SYNE_TUNE[len(recorded.goals)], terms, asked.repeats))
+        print(backend_table(recorded, yardstick, SYNE_TUNE[len(recorded.goals)], conditions, asked.repeats))
 
 
-def rivals(goals: int) -> list[Contestant]:
+def rivals(goals: int) -> list[NamedSearch]:
     """Tune's and Syne Tune's searches for so many goals."""
-    from study.replay.compare import Contestant
+    from study.replay.compare import NamedSearch
 
     return [
         *(
-            Contestant(f"Tune: {name}", functools.partial(_tune, halving), stops=halving is not None)
+            NamedSearch(f"Tune: {name}", functools.partial(_tune, halving), stops=halving is not None)
             for name, halving in TUNE.items()
         ),
         *(
-            Contestant(f"Syne Tune: {name}", functools.partial(_syne_tune, *made), stops=made[1] is not None)
+            NamedSearch(f"Syne Tune: {name}", functools.partial(_syne_tune, *made), stops=made[1] is not None)
             for name, made in SYNE_TUNE[goals].items()
         ),
     ]

@@ -75,22 +75,22 @@ def audited(recorded: Recorded, rungs: Sequence[int], recipes: int, repeat: int)
     """A search, by goal; None where it stopped nobody, or too few ran through for its report to say anything."""
     from reports.statistics.stopping import audit
     from study.replay.compare import Start, common_seeds
-    from study.replay.our_search import contestants
-    from study.replay.simulate import Allowance, Courses, simulate
+    from study.replay.our_search import our_searches
+    from study.replay.simulate import SearchBudget, TrialCurves, simulate
 
-    courses = Courses.of(recorded, rungs)
+    curves = TrialCurves.of(recorded, rungs)
     seed = int(np.random.default_rng(repeat).choice(common_seeds(recorded)))
-    [contestant] = contestants(recorded, ["random"], ["asha"])
-    search = contestant.make(Start(recorded, courses.rungs, (seed,), repeat))
-    history = simulate(courses, search, (seed,), WORKERS, Allowance(recipes))
-    courses_of = recorded.development[history.recipe, seed]  # (trials, rungs, goals), the ends of stopped ones too
-    values, ends = courses_of[:, list(rungs)].copy(), courses_of[:, -1].copy()
+    [named] = our_searches(recorded, ["random"], ["asha"])
+    search = named.make(Start(recorded, curves.rungs, (seed,), repeat))
+    history = simulate(curves, search, (seed,), WORKERS, SearchBudget(recipes))
+    curves_of = recorded.development[history.recipe, seed]  # (trials, rungs, goals), the ends of stopped ones too
+    values, ends = curves_of[:, list(rungs)].copy(), curves_of[:, -1].copy()
     for trial, stops in enumerate(history.stops):
         values[trial, stops:] = np.nan
     ends[~history.finished] = np.nan
     if history.finished.all() or not history.finished.any():
         return None
-    best, hidden = np.nanmax(ends, axis=0), np.nanmax(courses_of[~history.finished, -1], axis=0)
+    best, hidden = np.nanmax(ends, axis=0), np.nanmax(curves_of[~history.finished, -1], axis=0)
     found = []
     for goal, each in enumerate(audit(values, ends, best.tolist(), seed=repeat)):
         if each.cost is None:

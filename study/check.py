@@ -1,5 +1,6 @@
 """What cannot work is refused before anything starts: data, encoders and objectives that are not there or do not go
-together, keys that nothing reads, and goals and rungs that no training comes to."""
+together, keys that nothing reads, and goals and rungs that no training comes to. What works otherwise than one might
+think, or slowly, is said."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ from reports.ledger import STUDY, StudyInfo
 from reports.markdown import count
 from search_spaces.goals import searched
 from search_spaces.space import Domain
-from study.plan import Plan, recipes_of
+from study.plan import Plan
 from study.search.points import changes_nothing
+from study.search.samplers import SAMPLERS
+from study.search.schedulers import SCHEDULERS
 from trainables.errors import UserError
 from trainables.keys import Value
 from trainables.recipe import Recipe
 from trainables.senteval import task_names
 from trainables.training.rungs import RungPlan
-from trainables.trial import check_recipes
+from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development, comes_to
 
 DATA_KEYS = ("corpus.", "spans.", "evaluation.", "objective.name", "objective.positives", "objective.negatives")
@@ -40,6 +43,58 @@ def check_plan(plan: Plan) -> None:
             check_development(evaluation, measure, judged, "leave --scheduler out")
     if plan.rungs:
         _check_reach(plan.rungs, plan.base, plan.space.domains)
+
+
+def notes(plan: Plan) -> list[str]:
+    """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
+    sampler, scheduler = SAMPLERS[plan.request.sampler], SCHEDULERS[plan.request.scheduler]
+    unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
+    lost = plan.explored and scheduler.stops and sampler.needs_finished
+    first = (
+        f"--scheduler {scheduler.name} judges an explored recipe under its first seed; the others run where that one "
+        "came to its end, and alone say how good the recipe is"
+    )
+    return [*remarks(recipes_of(plan)), *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
+
+
+def warnings(plan: Plan, on_gpu: bool) -> list[str]:
+    """What would work, but slowly: sentences that each begin with a recipe's key.
+
+    A GPU is asked only where this machine has one: in a cluster the head node may have none.
+    """
+    recipes = [plan.base, *(recipe for recipe in plan.rows.values() if recipe is not None)]
+    asked = {
+        key
+        for recipe in recipes
+        for key in ("optimisation.precision", "evaluation.precision", "encoder.dtype")
+        if recipe.flat()[key] == "bf16"
+    }
+    if not asked:
+        return []
+    import torch
+
+    if on_gpu and not torch.cuda.is_available():
+        return []
+    from trainables.encoders.precision import slow_bf16
+
+    found = [slow_bf16("bf16", "cuda" if on_gpu else "cpu", key) for key in sorted(asked)]
+    return [warning for warning in found if warning]
+
+
+def recipes_of(plan: Plan) -> list[Recipe]:
+    """All that are sure to run, and what Optuna may make of the base, each once."""
+    base = _extremes(plan) if plan.explored else []
+    recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
+    return list(recipes.values())
+
+
+def _extremes(plan: Plan) -> list[Recipe]:
+    """The base, and with the largest batch that Optuna may ask for."""
+    domain = next((domain for domain in plan.space.domains if domain.key == "optimisation.batch_size"), None)
+    if domain is None:
+        return [plan.base]
+    largest = max(value for value in (*domain.choices, domain.high) if isinstance(value, int))
+    return [plan.base, plan.base.override({domain.key: largest})]
 
 
 def _check_idle(plan: Plan) -> None:

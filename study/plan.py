@@ -24,21 +24,18 @@ from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
+from study.rows import absolute, chosen_rows, given_models, inputs_of
 from study.search.points import grid
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
-from study.search.warm_start import Source, read_findings
+from study.search.warm_start import Source, load_source
 from study.trial import SourceFile
-from trainables.corpora.augment import check_augmentation
-from trainables.encoders import available
-from trainables.encoders.availability import WORD_VECTORS
 from trainables.encoders.kinds import ENCODERS
-from trainables.errors import UserError, choices
+from trainables.errors import UserError
 from trainables.files import expanded
 from trainables.plugins import load_plugin, read_source
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
+from trainables.recipe import Recipe, Value, keys, parse_assignment
 from trainables.training.rungs import STS, Measure, RungPlan
-from trainables.trial import remarks
 
 LARGEST_GRID = 10_000
 OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
@@ -179,7 +176,7 @@ class Plan:
     @functools.cached_property
     def sources(self) -> tuple[Source, ...]:
         """What other studies know of this space. `UserError` for one that knows nothing."""
-        return tuple(read_findings(folder, self.base, self.space) for folder in self.request.learn_from)
+        return tuple(load_source(folder, self.base, self.space) for folder in self.request.learn_from)
 
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
@@ -228,8 +225,8 @@ def read_request(request: Request) -> Draft:
         parse_limits(request.limit),
         fixed,
         overrides,
-        _chosen(space, request.only),
-        _models(space, request.evaluate),
+        chosen_rows(space, request.only),
+        given_models(space, request.evaluate),
     )
 
 
@@ -241,7 +238,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
     for row in draft.rows:
-        found = _inputs(row, base, draft.models.get(row.label), request.word_vectors, scale)
+        found = inputs_of(row, base, draft.models.get(row.label), request.word_vectors, scale)
         if isinstance(found, str):
             rows[row.label], missing[row.label] = None, found
             continue
@@ -261,58 +258,6 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 "rows with --only, or take a space whose rows do not vary it"
             )
     return Plan(draft, scale, reason, base, rows, missing)
-
-
-def notes(plan: Plan) -> list[str]:
-    """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
-    sampler, scheduler = SAMPLERS[plan.request.sampler], SCHEDULERS[plan.request.scheduler]
-    unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
-    lost = plan.explored and scheduler.stops and sampler.needs_finished
-    first = (
-        f"--scheduler {scheduler.name} judges an explored recipe under its first seed; the others run where that one "
-        "came to its end, and alone say how good the recipe is"
-    )
-    return [*remarks(recipes_of(plan)), *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
-
-
-def recipes_of(plan: Plan) -> list[Recipe]:
-    """All that are sure to run, and what Optuna may make of the base, each once."""
-    base = _extremes(plan) if plan.explored else []
-    recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
-    return list(recipes.values())
-
-
-def warnings(plan: Plan, on_gpu: bool) -> list[str]:
-    """What would work, but slowly: sentences that each begin with a recipe's key.
-
-    A GPU is asked only where this machine has one: in a cluster the head node may have none.
-    """
-    recipes = [plan.base, *(recipe for recipe in plan.rows.values() if recipe is not None)]
-    asked = {
-        key
-        for recipe in recipes
-        for key in ("optimisation.precision", "evaluation.precision", "encoder.dtype")
-        if recipe.flat()[key] == "bf16"
-    }
-    if not asked:
-        return []
-    import torch
-
-    if on_gpu and not torch.cuda.is_available():
-        return []
-    from trainables.encoders.precision import slow_bf16
-
-    found = [slow_bf16("bf16", "cuda" if on_gpu else "cpu", key) for key in sorted(asked)]
-    return [warning for warning in found if warning]
-
-
-def _extremes(plan: Plan) -> list[Recipe]:
-    """The base, and with the largest batch that Optuna may ask for."""
-    domain = next((domain for domain in plan.space.domains if domain.key == "optimisation.batch_size"), None)
-    if domain is None:
-        return [plan.base]
-    largest = max(value for value in (*domain.choices, domain.high) if isinstance(value, int))
-    return [plan.base, plan.base.override({domain.key: largest})]
 
 
 def _plugin(path: Path) -> SourceFile:
@@ -372,54 +317,6 @@ def _grid_domains(space: Space) -> list[Domain]:
     return domains
 
 
-def _models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
-    """Row label to the model that `--evaluate` names for it."""
-    labels = {row.label for row in space.rows}
-    models = {}
-    for text in assignments:
-        label, equals, model = text.rpartition("=")
-        if not equals or not model:
-            raise UserError(f"--evaluate {text!r} is not ROW=MODEL; name a row, and a model's folder or hub id")
-        if label not in labels:
-            raise UserError(f"--evaluate {label!r} is no row of {space.name!r}; its rows are {choices(sorted(labels))}")
-        models[label] = _absolute(model)
-    return models
-
-
-def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str) -> dict[str, Value] | str:
-    """What the row needs beyond its overrides, or the reason why it cannot be had."""
-    if row.needs == "word_vectors":
-        model = model or (str(expanded(word_vectors).absolute()) if word_vectors else None)
-        return {"encoder.name": model} if model else "no word vectors were given (`--word-vectors`)"
-    if row.needs != "checkpoint" and model is not None:  # a row that we train ourselves is evaluated instead
-        return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
-    if row.needs in ("wordnet", "paraphraser"):
-        try:
-            check_augmentation(base.override(row.overrides).corpus)
-        except UserError as error:
-            return str(error)
-    if row.needs != "checkpoint":
-        return {}
-    if model is not None:
-        return _kind(row, model)
-    if "encoder.name" not in row.overrides:
-        return "no public checkpoint is known; give one with `--evaluate ROW=MODEL`"
-    if scale == "laptop":
-        return "its model is not fetched at the scale laptop; give one with `--evaluate ROW=MODEL`"
-    return available(Recipe().override(row.overrides).encoder) or {}
-
-
-def _kind(row: Row, model: str) -> dict[str, Value]:
-    """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
-    if model.endswith(WORD_VECTORS):
-        return {"encoder.kind": "word_vectors", "encoder.name": model}
-    finished = available(EncoderConfig(kind="pipeline", name=model)) is None
-    adapted = row.overrides.get("encoder.adapter", "none") != "none"
-    asked = row.overrides.get("encoder.kind") == "transformer" or adapted
-    kind = "pipeline" if finished and not asked else "transformer"
-    return {"encoder.kind": kind, "encoder.name": model}
-
-
 def _scale(wish: Scale | Literal["auto"], gpus: float) -> tuple[Scale, str]:
     if wish != "auto":
         return wish, f"asked for with --scale {wish}"
@@ -434,24 +331,5 @@ def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]
     overrides = {**dict(given), **fixed}
     places = {item.name for item in keys().values() if item.place}
     return {
-        key: _absolute(value) if key in places and isinstance(value, str) else value for key, value in overrides.items()
+        key: absolute(value) if key in places and isinstance(value, str) else value for key, value in overrides.items()
     }
-
-
-def _absolute(text: str) -> str:
-    """Workers run in other folders: a path that exists here is made absolute; ids and built-in names stay."""
-    if text in (SCENES, SCENES_ENCODER):
-        return text
-    parts = [expanded(part.strip()) for part in text.split(",")]
-    if all(part.exists() for part in parts):
-        return ",".join(str(part.absolute()) for part in parts)
-    return text
-
-
-def _chosen(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
-    unknown = [label for label in only if label not in {row.label for row in space.rows}]
-    if unknown:
-        raise UserError(
-            f"--only {unknown[0]!r} is no row of {space.name!r}; its rows are {choices(r.label for r in space.rows)}"
-        )
-    return tuple(row for row in space.rows if not only or row.label in only)

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from study.cli.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
-    from study.plan import decide, notes, read_request, warnings
+    from study.plan import decide, read_request
 
     draft = read_request(request)
     from study.engine.cluster import allot, find_cluster, inside_copy
@@ -49,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
-    from study.check import check_plan
-    from study.engine.launch import TERMINATED, check_results, continued, run_study, set_aside, stop_on_sigterm
+    from study.check import check_plan, notes, warnings
+    from study.engine.launch import TERMINATED, run_study, stop_on_sigterm
+    from study.results_folder.check import check_results, continued, set_aside
 
     plan.place.bring()
     check_results(plan)

@@ -1,4 +1,4 @@
-"""A study without Ray, on a clock of its own: trials run side by side, and watchers are told what they do."""
+"""A study without Ray, on a clock of its own: trials run side by side, and callbacks are told what they do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger, Record
 from search_spaces import load_space
-from study.callbacks.base import Outlook, Watcher
+from study.callbacks import Callback, StudyState
 from study.plan import PlannedTrial
 from study.search.budget import Budget
 from study.trial import TrialSpec
@@ -64,7 +64,7 @@ def record_of(trial: PlannedTrial, training: float, scoring: float, status: Any 
 
 
 class Study:
-    """What watchers may ask of a study: its queue, its ledger, and a clock that stands still unless a test moves it."""
+    """A study that callbacks follow: its queue, its ledger, and a clock that stands still unless a test moves it."""
 
     def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch, trials: Sequence[PlannedTrial], at_once: int):
         self.results, self.ledger, self.now = results, Ledger(results / LEDGER), 1000.0
@@ -72,11 +72,22 @@ class Study:
         self.begun: set[str] = set()
         self.budget = Budget({})
         space = load_space("scl_ablation")
-        plan: Any = SimpleNamespace(
+        self.plan: Any = SimpleNamespace(
             results=results, base=BASE, space=space, limits={}, races=False, first_decides=False
         )
-        self.outlook = Outlook(plan, self.ledger, at_once, self.remaining, lambda: iter(self.queue), self.room)
+        self.at_once = at_once
         monkeypatch.setattr("time.monotonic", lambda: self.now)
+
+    def begin(self) -> StudyState:
+        """A run of the study begins, with the ledger as it is now."""
+        waiting = lambda: iter(self.queue)  # noqa: E731
+        self.state = StudyState(self.plan, self.ledger, self.at_once, self.remaining, waiting, self.room)
+        return self.state
+
+    def tell(self, callback: Callback, event: str, *arguments: Any) -> None:
+        """The state hears of it first, as in a study."""
+        for one in dict.fromkeys((self.state, callback)):
+            getattr(one, event)(*arguments)
 
     def remaining(self) -> int:
         return len(self.queue) + len(self.begun)
@@ -84,22 +95,22 @@ class Study:
     def room(self) -> float:
         return self.budget.room([key.rpartition("-")[0] for key in self.begun])
 
-    def start(self, watcher: Watcher, members: int = 1) -> list[PlannedTrial]:
+    def start(self, callback: Callback, members: int = 1) -> list[PlannedTrial]:
         """The next ones of the queue begin, together."""
         trials = [self.queue.popleft() for _ in range(members)]
         self.begun |= {trial.key for trial in trials}
-        watcher.started([spec_of(trial) for trial in trials])
+        self.tell(callback, "started", [spec_of(trial) for trial in trials])
         return trials
 
-    def finish(self, watcher: Watcher, trial: PlannedTrial, record: Record) -> None:
+    def finish(self, callback: Callback, trial: PlannedTrial, record: Record) -> None:
         self.ledger.write(record)
         self.budget.add(record)
         self.begun.discard(trial.key)
-        watcher.finished(spec_of(trial), record)
+        self.tell(callback, "finished", spec_of(trial), record)
 
-    def fail(self, watcher: Watcher, trial: PlannedTrial, reason: str) -> None:
+    def fail(self, callback: Callback, trial: PlannedTrial, reason: str) -> None:
         self.begun.discard(trial.key)
-        watcher.failed(spec_of(trial), reason)
+        self.tell(callback, "failed", spec_of(trial), reason)
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,7 @@ class Machine:
 
 def simulate(
     study: Study,
-    watcher: Watcher,
+    callback: Callback,
     machine: Machine,
     training: Callable[[PlannedTrial], float],
     scoring: Callable[[PlannedTrial], float],
@@ -138,7 +149,7 @@ def simulate(
     def begin() -> None:
         if not study.queue or study.room() < 1:
             return
-        trials = study.start(watcher, min(machine.together, len(study.queue)))
+        trials = study.start(callback, min(machine.together, len(study.queue)))
         length = sum(map(training, trials))
         for step in range(1, steps + 1):
             later(length * step / steps, lambda step=step: told(trials, step))  # type: ignore[misc]
@@ -146,12 +157,12 @@ def simulate(
         for trial in trials:
             at += scoring(trial)
             record = record_of(trial, training(trial), scoring(trial))
-            later(at, lambda trial=trial, record=record: study.finish(watcher, trial, record))  # type: ignore[misc]
+            later(at, lambda trial=trial, record=record: study.finish(callback, trial, record))  # type: ignore[misc]
         later((length if machine.elsewhere else at) + machine.between, begin)
 
     def told(trials: Sequence[PlannedTrial], step: int) -> None:
         for trial in trials:
-            watcher.step(spec_of(trial), step, steps, {"loss": 2 + 2 * math.exp(-4 * step / steps)})
+            study.tell(callback, "step", spec_of(trial), step, steps, {"loss": 2 + 2 * math.exp(-4 * step / steps)})
 
     for place in range(machine.places):
         later(machine.start * (1 + place / 4), begin)
@@ -159,7 +170,7 @@ def simulate(
     while events:
         if events[0][0] > look:
             study.now = look
-            watcher.tick()
+            callback.tick()
             yield look - began
             look += every
             continue

@@ -1,5 +1,6 @@
 """What follows a study while it runs."""
 
-from study.callbacks.base import WATCHERS, Outlook, Watcher, WatcherEntry
+from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
+from study.callbacks.state import StudyState
 
-__all__ = ["WATCHERS", "Outlook", "Watcher", "WatcherEntry"]
+__all__ = ["CALLBACKS", "Callback", "CallbackEntry", "StudyState"]

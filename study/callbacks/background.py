@@ -1,4 +1,4 @@
-"""A watcher that works on a thread of its own, because what it talks to may be slow: a tracker's server."""
+"""A callback that works on a thread of its own, because what it talks to may be slow: a tracker's server."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from study.callbacks.base import Relay, Watcher
+from study.callbacks.base import Callback, Relay
 from trainables.errors import UserError
 
 PATIENCE_SECONDS = 60.0
 """How long the end of a study waits for one answer of a tracker."""
 
 
-class Aside(Relay):
-    """Hands every event on, in order, and never waits, except when it is closed.
+class InBackground(Relay):
+    """Hands every event on to another callback, in order, and never waits, except when it is closed.
 
     What the other one raises is raised by the next call of any method here.
     """
 
-    def __init__(self, name: str, make: Callable[[], Watcher]) -> None:
-        """`make` builds the other watcher, on the new thread. `name` is what a person calls the tracker."""
+    def __init__(self, name: str, make: Callable[[], Callback]) -> None:
+        """`make` builds the other callback, on the new thread. `name` is what a person calls the tracker."""
         self.name = name
         self.events: queue.SimpleQueue[tuple[str, tuple[Any, ...]]] = queue.SimpleQueue()
         self.done = 0
@@ -52,13 +52,13 @@ class Aside(Relay):
         if self.error is not None:
             raise self.error
 
-    def _work(self, make: Callable[[], Watcher]) -> None:
+    def _work(self, make: Callable[[], Callback]) -> None:
         try:
-            watcher = make()
+            callback = make()
             method = ""
             while method != "close":
                 method, arguments = self.events.get()
-                getattr(watcher, method)(*arguments)
+                getattr(callback, method)(*arguments)
                 self.done += 1
         except BaseException as error:
             self.error = error

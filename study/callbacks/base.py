@@ -1,42 +1,27 @@
 """What follows a study while it runs: the console, the live page's file, experiment trackers, metrics.
 
-A watcher of your own is a class with some of these methods, in a file given by `--plugin`:
+A callback of your own is a class with some of these methods, in a file given by `--plugin`:
 
-    WATCHERS.add(WatcherEntry("mine", Mine, "what it shows"))
+    CALLBACKS.add(CallbackEntry("mine", Mine, "what it shows"))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
-    from reports.ledger import Ledger, Record
-    from study.plan import Plan, PlannedTrial
+    from reports.ledger import Record
+    from study.callbacks.state import StudyState
     from study.trial import TrialSpec
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """What a watcher may ask of the study that it follows."""
-
-    plan: Plan
-    ledger: Ledger
-    at_once: int
-    """How many trials may run at the same time."""
-    remaining: Callable[[], int]
-    """How many trials have no record yet, those that run included."""
-    waiting: Callable[[], Iterable[PlannedTrial]]
-    """Those that are next, as far as a search has chosen them."""
-    room: Callable[[], float]
-    """How many more may begin by the study's limits, as far as is known now; infinite without any."""
-
-
-class Watcher:
-    """Follows a study in the process that runs it. Every method is called on one thread, in the order of the events.
+class Callback:
+    """Follows a study in the process that runs it. Every method is called on one thread, in the order of the events,
+    after the study's `StudyState` has heard of it.
 
     One that raises is warned about once and not called again: what is shown never ends a study.
     """
@@ -67,7 +52,7 @@ class Watcher:
         """This run of the study is over, also where a person or an error ended it."""
 
 
-class Relay(Watcher):
+class Relay(Callback):
     """Hands every event on, as its name and its arguments."""
 
     def relay(self, event: str, *arguments: Any) -> None:
@@ -99,27 +84,27 @@ class Relay(Watcher):
 
 
 @dataclass(frozen=True)
-class WatcherEntry:
-    """A watcher by name."""
+class CallbackEntry:
+    """A callback by name."""
 
     name: str
     builder: Any
-    """A function, or `"module:function"`, from the study's `Outlook` to a `Watcher`; to None where a person has not
-    asked for it."""
+    """A function, or `"module:function"`, from the `StudyState`, which the callback may keep, to a `Callback`; to None
+    where a person has not asked for it."""
     meaning: str
 
-    def build(self, outlook: Outlook) -> Watcher | None:
-        """The watcher, new."""
-        watcher: Watcher | None = load(self.builder)(outlook)
-        return watcher
+    def build(self, state: StudyState) -> Callback | None:
+        """The callback, new."""
+        callback: Callback | None = load(self.builder)(state)
+        return callback
 
 
-WATCHERS = Registry(
-    "watcher",
-    WatcherEntry("console", "study.callbacks.console:Console", "a line a trial, and what runs now"),
-    WatcherEntry("progress", "study.callbacks.progress_file:ProgressFile", "the file that the live page shows"),
-    WatcherEntry("tensorboard", "study.callbacks.tensorboard:build", "curves, and every score of a trial"),
-    WatcherEntry("mlflow", "study.callbacks.mlflow:build", "a run a trial, if MLFLOW_TRACKING_URI is set"),
-    WatcherEntry("wandb", "study.callbacks.wandb:build", "a run a trial, if WANDB_API_KEY or WANDB_MODE is set"),
-    WatcherEntry("metrics", "study.callbacks.prometheus:Metrics", "Ray's metrics, for its dashboard and Grafana"),
+CALLBACKS = Registry(
+    "callback",
+    CallbackEntry("console", "study.callbacks.console:Console", "a line a trial, and what runs now"),
+    CallbackEntry("progress", "study.callbacks.progress_file:ProgressFile", "the file that the live page shows"),
+    CallbackEntry("tensorboard", "study.callbacks.tensorboard:build", "curves, and every score of a trial"),
+    CallbackEntry("mlflow", "study.callbacks.mlflow:build", "a run a trial, if MLFLOW_TRACKING_URI is set"),
+    CallbackEntry("wandb", "study.callbacks.wandb:build", "a run a trial, if WANDB_API_KEY or WANDB_MODE is set"),
+    CallbackEntry("prometheus", "study.callbacks.prometheus:Prometheus", "Ray's metrics, for Grafana"),
 )

@@ -21,8 +21,8 @@ from reports.markdown import DASH, count, duration, number
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words, searched
 from search_spaces.limits import exceeded
-from study.callbacks.base import Outlook
-from study.callbacks.state import Course, Run
+from study.callbacks.base import Callback
+from study.callbacks.state import Run, StudyState
 from study.cli.terminal import printable, say
 from study.trial import TrialSpec
 
@@ -40,43 +40,41 @@ BESIDE = 50
 """Columns of seed, step and loss."""
 
 
-class Console(Course):
+class Console(Callback):
     """Prints a line when a trial ends, and shows what runs."""
 
-    def __init__(self, outlook: Outlook) -> None:
-        super().__init__(outlook)
-        self.shown = outlook.plan.space.shown
+    def __init__(self, state: StudyState) -> None:
+        self.state = state
+        self.shown = state.plan.space.shown
         """Labels and names of the averages that a finished trial's line has (`Space.shown`)."""
-        self.goals = searched(outlook.plan.space.goals)
+        self.goals = searched(state.plan.space.goals)
         on_terminal = sys.stdout.isatty()
         self.screen = rich.console.Console(highlight=False, force_terminal=on_terminal, force_jupyter=False)
         interactive = self.screen.is_interactive  # not so where the terminal cannot move its cursor
         self.live = Live(console=self.screen, auto_refresh=False, transient=True) if interactive else None
-        self.longest = max((cell_len(printable(planned.name)) for planned in outlook.waiting()), default=0)
+        self.longest = max((cell_len(printable(planned.name)) for planned in state.waiting()), default=0)
         self.drawn = float("-inf")
-        self.clock = self.began
+        self.clock = state.began
         """When the intervals of plain lines began."""
         self.told = 0
         """How many of them there were since."""
+        self.begun = False
+        """Whether a trial has."""
 
     def started(self, trials: Sequence[TrialSpec]) -> None:
-        if not self.ended and not self.running:
-            self.clock, self.told = time.monotonic(), 0
-        super().started(trials)
+        if not self.begun:
+            self.begun, self.clock, self.told = True, time.monotonic(), 0
         self.longest = max([self.longest, *(cell_len(printable(trial.name)) for trial in trials)])
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
-        super().finished(trial, record)
-        above = exceeded(self.outlook.plan.limits, [record.cost]) if record.status == "finished" else {}
+        above = exceeded(self.state.plan.limits, [record.cost]) if record.status == "finished" else {}
         limits = f"  above the limit of {' and '.join(above)}" if above else ""
         self._line(trial, describe(record, self.goals, self.shown) + limits)
 
     def failed(self, trial: TrialSpec, reason: str) -> None:
-        super().failed(trial, reason)
         self._line(trial, f"FAILED: {printable(reason)}")
 
     def tick(self) -> None:
-        super().tick()
         now = time.monotonic()
         if self.live is not None:
             if now - self.drawn >= DRAWN_SECONDS:
@@ -91,18 +89,18 @@ class Console(Course):
     def close(self) -> None:
         if self.live is not None:
             self.live.stop()
-        if self.ended:
+        if self.state.ended:
             say(self._end())
 
     def _line(self, trial: TrialSpec, text: str) -> None:
         """What became of a trial."""
-        if self.ended == 1:
+        if self.state.ended == 1:
             self._say(legend(self.goals, self.shown))
-        seconds = self.forecast().seconds
-        left = "" if seconds is None or not (self.running or self.coming) else f", about {duration(seconds)} left"
+        state, seconds = self.state, self.state.forecast().seconds
+        left = "" if seconds is None or not (state.running or state.coming) else f", about {duration(seconds)} left"
         name = printable(trial.name)
         name += " " * (self._name_width - cell_len(name))
-        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {passed(self.seconds)}{left})")
+        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {passed(state.seconds)}{left})")
 
     def _say(self, text: str) -> None:
         if self.live is None:
@@ -112,7 +110,7 @@ class Console(Course):
 
     def _block(self) -> Iterator[Text]:
         """What runs, a line each, and how far the study is, cut to the terminal's width."""
-        runs = [*self.running.values()]
+        runs = [*self.state.running.values()]
         listed = runs[: max(1, min(DRAWN, self.screen.height - 3))]
         width = self._name_width
         lines = [
@@ -131,7 +129,7 @@ class Console(Course):
 
     def _plain(self) -> str:
         """All of the block in one line."""
-        runs = [*self.running.values()]
+        runs = [*self.state.running.values()]
         told = [
             f"{_fit(printable(run.trial.name), LONGEST_NAME).strip()} seed {run.trial.seed} {', '.join(_state(run))}"
             for run in runs[:TOLD]
@@ -141,32 +139,34 @@ class Console(Course):
 
     def _end(self) -> str:
         """`20 trials done in 3 min 5 s, none failed`; `4 of 20 trials done` where the study was stopped."""
-        done = self.ended - self.failed_now
-        of = f"{done:,} of {count(self.total, 'trial')}" if self.ended < self.total else count(done, "trial")
-        return f"{of} done in {passed(self.seconds)}, {f'{self.failed_now:,}' if self.failed_now else 'none'} failed"
+        ended, failed, total = self.state.ended, self.state.failed_now, self.state.total
+        done = ended - failed
+        of = f"{done:,} of {count(total, 'trial')}" if ended < total else count(done, "trial")
+        return f"{of} done in {passed(self.state.seconds)}, {f'{failed:,}' if failed else 'none'} failed"
 
     def _done(self) -> str:
-        total = max(self.total, self.ended)
-        plan = self.outlook.plan
-        perhaps = "up to " if (plan.races or plan.first_decides) and self.ended < total else ""
-        return f"[{self.ended:>{len(str(total))}}/{perhaps}{total}]"
+        plan, ended = self.state.plan, self.state.ended
+        total = max(self.state.total, ended)
+        perhaps = "up to " if (plan.races or plan.first_decides) and ended < total else ""
+        return f"[{ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
         """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`; no time where nothing
         can run, as nobody knows when a machine comes."""
-        forecast = self.forecast()
-        begun = self.running or self.ended or self.orphans
-        parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
-        parts += [f"{len(self.orphans)} waiting for {_crew(*self.orphans.values())}"] if self.orphans else []
-        parts += [f"{self.failed_now} failed"] if self.failed_now else []
-        left_out = self.queued - self.coming
+        state, forecast = self.state, self.state.forecast()
+        running, orphans = state.running, state.orphans
+        begun = running or state.ended or orphans
+        parts = [f"{len(running)} running" if begun else "starting the first trials"]
+        parts += [f"{len(orphans)} waiting for {_crew(*orphans.values())}"] if orphans else []
+        parts += [f"{state.failed_now} failed"] if state.failed_now else []
+        left_out = state.queued - state.coming
         parts += [f"{left_out:,} beyond the limits"] if left_out else []
-        if forecast.a_minute is not None and forecast.seconds is not None and (self.running or not self.orphans):
-            guess = "" if self.statuses else "rough guess, "
+        if forecast.a_minute is not None and forecast.seconds is not None and (running or not orphans):
+            guess = "" if state.statuses else "rough guess, "
             parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")
             parts.append(rate(forecast.a_minute))
         else:
-            parts[-1] += f" ({passed(self.seconds)} so far)"
+            parts[-1] += f" ({passed(state.seconds)} so far)"
         return f"{self._done()} {', '.join(parts)}"
 
 

@@ -1,37 +1,39 @@
-"""All watchers of a study, told one after another."""
+"""Tells all callbacks of a study what happens, one after another."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from study.callbacks.base import WATCHERS, Outlook, Relay, Watcher
+from study.callbacks.base import CALLBACKS, Callback, Relay
+from study.callbacks.state import StudyState
 from trainables.errors import unforeseen
 
 
-class Audience(Relay):
-    """Passes every event on to all watchers. One that raises is warned about once and left out from then on."""
+class Dispatch(Relay):
+    """Passes every event on to the study's state, and then to each callback. One that raises is warned about once and
+    left out from then on."""
 
-    def __init__(self, outlook: Outlook) -> None:
-        self._watchers: dict[str, Watcher] = {}
-        for name, entry in WATCHERS.items():
+    def __init__(self, state: StudyState) -> None:
+        self._callbacks: dict[str, Callback] = {"the study's state": state}
+        for name, entry in CALLBACKS.items():
             try:
-                watcher = entry.build(outlook)
+                callback = entry.build(state)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 _warn(name, error)
                 continue
-            if watcher is not None:
-                self._watchers[name] = watcher
+            if callback is not None:
+                self._callbacks[name] = callback
 
     def relay(self, event: str, *arguments: Any) -> None:
-        for name, watcher in list(self._watchers.items()):
+        for name, callback in list(self._callbacks.items()):
             try:
-                getattr(watcher, event)(*arguments)
+                getattr(callback, event)(*arguments)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # what is shown never ends a study, not by `sys.exit()` either
-                del self._watchers[name]
+                del self._callbacks[name]
                 _warn(name, error)
 
 

@@ -7,13 +7,12 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from reports.ledger import Record
-from study.callbacks.background import Aside
-from study.callbacks.base import Outlook, Watcher
-from study.callbacks.tracker import measured, name_of, parameters, rung_metrics, study_of, trial_id
+from study.callbacks.background import InBackground
+from study.callbacks.base import Callback
+from study.callbacks.state import StudyState
+from study.callbacks.tracker import Run, Tracker, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
 from study.trial import TrialSpec
 
@@ -21,120 +20,88 @@ EVERY_SECONDS = 5.0
 """How often points are sent: one request a trial."""
 TOGETHER = 100
 """Parameters that a server takes at once; of metrics it takes more."""
+STATUSES = {"finished": "FINISHED", "failed": "FAILED"}
+"""As MLflow calls them; whatever else ended a trial has killed it."""
 T = TypeVar("T")
 LOSS = "train/loss"
 TRIAL, REASON = "trial_id", "reason"
 """Tags: what a trial is found by when its study is continued, and why it has no scores."""
 
 
-def build(outlook: Outlook) -> Watcher | None:
+def build(state: StudyState) -> Callback | None:
     """None where MLflow is not asked for, or not installed."""
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return None
-    plan, study = outlook.plan, study_of(outlook.plan)
-    return Aside("MLflow", lambda: MLflow(plan.space.name, study, plan.place.at("")))
+    plan, study = state.plan, study_of(state.plan)
+    return InBackground("MLflow", lambda: MLflow(plan.space.name, study, plan.place.at("")))
 
 
-@dataclass
-class _Run:
-    """A trial's run that has not ended."""
-
-    id: str
-    step: int
-    """The last that was told."""
-    waiting: list[tuple[str, float, int, int]] = field(default_factory=list)
-    """Metrics to send: name, value, time in milliseconds, step."""
-
-
-class MLflow(Watcher):
-    """Its calls wait for a server, so a study calls it through `Aside`."""
+class MLflow(Tracker["MLflowRun"]):
+    """Its calls wait for a server, so a study calls it through `InBackground`."""
 
     def __init__(self, space: str, study: str, results: str) -> None:
         """`study` tells it from others in the same experiment; `results` is where they are."""
         from mlflow import MlflowClient, entities
 
+        super().__init__()
         self.study, self.entities = study, entities
         self.client = MlflowClient()
         found = self.client.get_experiment_by_name(space)
         self.experiment = found.experiment_id if found else self.client.create_experiment(space)
         self.tags = {"space": space, "results": results}
-        self.runs: dict[str, _Run] = {}
         self.sent = time.monotonic()
-
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        for trial in trials:
-            self._run(trial)
-
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        run = self._run(trial)
-        if step > run.step:  # one that is repeated after an interruption is there already
-            self._add(run, step, {f"train/{name}": value for name, value in scalars.items()})
-            run.step = step
-
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
-        run = self._run(trial)
-        self._add(run, run.step, rung_metrics(number, scores))
-
-    def finished(self, trial: TrialSpec, record: Record) -> None:
-        run = self._run(trial)
-        self._add(run, run.step, measured(record))
-        if record.status == "finished":
-            self._end(trial.key, "FINISHED")
-        else:
-            self._end(trial.key, "KILLED", str(record.training.get("stopped")))
-
-    def failed(self, trial: TrialSpec, reason: str) -> None:
-        self._run(trial)
-        self._end(trial.key, "FAILED", reason)
 
     def tick(self) -> None:
         if time.monotonic() - self.sent > EVERY_SECONDS:
             for run in self.runs.values():
-                self._send(run)
+                run.send()
             self.sent = time.monotonic()
 
-    def close(self) -> None:
-        for key in list(self.runs):
-            self._end(key, "KILLED", "the study was stopped; run it again to continue")
+    def open(self, trial: TrialSpec) -> MLflowRun:
+        digest = trial_id(self.study, trial.key)
+        found = self.client.search_runs([self.experiment], f"tags.{TRIAL} = '{digest}'", max_results=1)
+        return self._continued(found[0]) if found else self._new(trial, digest)
 
-    def _run(self, trial: TrialSpec) -> _Run:
-        """The trial's run: the one that is open, that of an earlier run of the study, or a new one."""
-        if trial.key not in self.runs:
-            digest = trial_id(self.study, trial.key)
-            found = self.client.search_runs([self.experiment], f"tags.{TRIAL} = '{digest}'", max_results=1)
-            self.runs[trial.key] = self._continued(found[0]) if found else self._new(trial, digest)
-        return self.runs[trial.key]
-
-    def _continued(self, run: Any) -> _Run:
+    def _continued(self, run: Any) -> MLflowRun:
         self.client.update_run(run.info.run_id, status="RUNNING")
         if REASON in run.data.tags:
             self.client.delete_tag(run.info.run_id, REASON)
         points = self.client.get_metric_history(run.info.run_id, LOSS)
-        return _Run(run.info.run_id, max((point.step for point in points), default=0))
+        return MLflowRun(self.client, run.info.run_id, max((point.step for point in points), default=0))
 
-    def _new(self, trial: TrialSpec, digest: str) -> _Run:
+    def _new(self, trial: TrialSpec, digest: str) -> MLflowRun:
         own = {TRIAL: digest, "key": trial.key, "recipe": trial.recipe_hash, "label": printable(trial.name)}
         run = self.client.create_run(self.experiment, tags={**self.tags, **own}, run_name=name_of(trial))
         found = [self.entities.Param(_allowed(key), str(value)) for key, value in parameters(trial).items()]
         for some in _parts(found):
             self.client.log_batch(run.info.run_id, params=some)
-        return _Run(run.info.run_id, 0)
+        return MLflowRun(self.client, run.info.run_id, 0)
 
-    def _add(self, run: _Run, step: int, values: Mapping[str, float]) -> None:
+
+class MLflowRun(Run):
+    """Keeps points until they are sent, many at once."""
+
+    def __init__(self, client: Any, id: str, step: int) -> None:
+        self.client, self.id, self.step = client, id, step
+        self.waiting: list[Any] = []
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        from mlflow.entities import Metric
+
         now = int(time.time() * 1000)
-        run.waiting += [(_allowed(name), float(value), now, step) for name, value in values.items()]
+        self.waiting += [Metric(_allowed(name), float(value), now, step) for name, value in values.items()]
 
-    def _send(self, run: _Run) -> None:
-        waiting, run.waiting = run.waiting, []
+    def send(self) -> None:
+        """Hand over what waits."""
+        waiting, self.waiting = self.waiting, []
         for some in _parts(waiting):
-            self.client.log_batch(run.id, metrics=[self.entities.Metric(*point) for point in some])
+            self.client.log_batch(self.id, metrics=some)
 
-    def _end(self, key: str, status: str, reason: str = "") -> None:
-        run = self.runs.pop(key)
-        self._send(run)
+    def end(self, status: str, reason: str) -> None:
+        self.send()
         if reason:
-            self.client.set_tag(run.id, REASON, printable(reason))
-        self.client.set_terminated(run.id, status)
+            self.client.set_tag(self.id, REASON, reason)
+        self.client.set_terminated(self.id, STATUSES.get(status, "KILLED"))
 
 
 def _parts(items: Sequence[T]) -> list[Sequence[T]]:

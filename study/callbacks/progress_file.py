@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from reports.ledger import Progress, Record, Running, Waiting, add_losses, read_failures
+from reports.ledger import Progress, Running, Waiting, add_losses
 from reports.ledger.progress import now
-from study.callbacks.base import Outlook
-from study.callbacks.state import Course, Run
+from study.callbacks.base import Callback
+from study.callbacks.state import Run, StudyState
 from study.cli.terminal import say
 from study.dry_run import differences
 from study.plan import PlannedTrial
@@ -27,58 +25,30 @@ LISTED = 200
 """Trials of the queue that are listed by name."""
 
 
-class ProgressFile(Course):
+class ProgressFile(Callback):
     """Writes the file, and the losses of trials beside it."""
 
-    def __init__(self, outlook: Outlook) -> None:
-        super().__init__(outlook)
-        self.results = outlook.plan.results
-        self.failures = {failure.key for failure in read_failures(self.results)} - self.statuses.keys()
-        self.base = outlook.plan.base.flat()
+    def __init__(self, state: StudyState) -> None:
+        self.state = state
+        self.results = state.plan.results
+        self.base = state.plan.base.flat()
         self.began_at = now()
-        self.begun: dict[str, Running] = {}  # those that run as they were when they began, by trial
-        self.waiting: dict[PlannedTrial, Waiting] = {}  # those that are listed, put into words once: it takes long
+        self.words: dict[str, dict[str, Any]] = {}  # of trials that are listed: it takes long to find what they change
         self.losses: dict[str, list[tuple[int, float]]] = {}  # that are not written yet, by trial
         self.steps: dict[str, int] = {}
         self.written = float("-inf")
-        self.changed = True
+        self.events = -1  # how many the state had heard of then
         self.warned = False
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        super().started(trials)
-        for trial in trials:
-            words = self._words(trial.key, trial.name, trial.recipe, trial.seed)
-            self.begun[trial.key] = Running(**words, since=now())
-            self.failures.discard(trial.key)
-        self.changed = True
-
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        super().step(trial, step, steps, scalars)
         loss = scalars.get("loss")
         if loss is not None and math.isfinite(loss):
             self.losses.setdefault(trial.key, []).append((step, loss))
             self.steps[trial.key] = steps
-        self.changed = True
-
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
-        super().rung(trial, number, scores)
-        self.changed = True
-
-    def finished(self, trial: TrialSpec, record: Record) -> None:
-        super().finished(trial, record)
-        self.begun.pop(trial.key, None)
-        self.failures.discard(trial.key)
-        self.changed = True
-
-    def failed(self, trial: TrialSpec, reason: str) -> None:
-        super().failed(trial, reason)
-        self.begun.pop(trial.key, None)
-        self.failures.add(trial.key)
-        self.changed = True
 
     def tick(self) -> None:
-        super().tick()
-        if time.monotonic() - self.written > (SOON_SECONDS if self.changed else EVERY_SECONDS):
+        changed = self.state.events > self.events
+        if time.monotonic() - self.written > (SOON_SECONDS if changed else EVERY_SECONDS):
             self.write()
 
     def close(self) -> None:
@@ -88,7 +58,7 @@ class ProgressFile(Course):
     def write(self, ended: bool = False) -> None:
         """Write the file, and the losses that are new. On a full disk it warns once, lets these losses go, and tries
         again the next time."""
-        self.written, self.changed = time.monotonic(), False
+        self.written, self.events = time.monotonic(), self.state.events
         losses, self.losses = self.losses, {}
         try:
             for key, points in losses.items():
@@ -101,32 +71,29 @@ class ProgressFile(Course):
 
     def progress(self, ended: bool = False) -> Progress:
         """The study as it stands."""
-        running = [] if ended else [self._running(run) for run in self.running.values()]
-        statuses = Counter(self.statuses.values())
-        forecast = self.forecast()
-        listed = itertools.islice(self.outlook.waiting(), LISTED)
-        self.waiting = {planned: self._waiting(planned) for planned in listed}
+        state = self.state
+        forecast = state.forecast()
+        running = [*state.running.values()]
+        listed = [*itertools.islice(state.waiting(), LISTED)]
+        known = self.words
+        self.words = {run.trial.key: known.get(run.trial.key) or self._words(run.trial) for run in running}
+        self.words |= {planned.key: known.get(planned.key) or self._words(planned) for planned in listed}
         return Progress(
             written_at=now(),
             began_at=self.began_at,
-            counts={
-                "queued": self.queued + (len(self.running) if ended else 0),
-                "running": len(running),
-                "finished": statuses["finished"],
-                "stopped": statuses["pruned"],
-                "failed": len(self.failures),
-            },
-            running=running,
-            queued=[*self.waiting.values()],
-            at_once=self.outlook.at_once,
+            counts=state.counts(),
+            running=[self._running(run) for run in running],
+            queued=[Waiting(**self.words[planned.key]) for planned in listed],
+            at_once=state.at_once,
             seconds_left=None if ended else forecast.seconds,
             estimate="" if ended else forecast.how,
             ended=ended,
         )
 
     def _running(self, run: Run) -> Running:
-        return dataclasses.replace(
-            self.begun[run.trial.key],
+        return Running(
+            **self.words[run.trial.key],
+            since=run.since,
             step=run.step,
             steps=run.steps,
             loss=run.loss,
@@ -135,9 +102,11 @@ class ProgressFile(Course):
             attempt=run.attempt,
         )
 
-    def _waiting(self, planned: PlannedTrial) -> Waiting:
-        known = self.waiting.get(planned)
-        return known or Waiting(**self._words(planned.key, planned.name, planned.recipe.flat(), planned.seed))
-
-    def _words(self, key: str, name: str, recipe: Mapping[str, Any], seed: int) -> dict[str, Any]:
-        return {"key": key, "name": name, "changes": differences(self.base, recipe), "seed": seed}
+    def _words(self, trial: TrialSpec | PlannedTrial) -> dict[str, Any]:
+        recipe = trial.recipe.flat() if isinstance(trial, PlannedTrial) else trial.recipe
+        return {
+            "key": trial.key,
+            "name": trial.name,
+            "changes": differences(self.base, recipe),
+            "seed": trial.seed,
+        }

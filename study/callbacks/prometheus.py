@@ -15,7 +15,8 @@ from ray.util.metrics import Gauge
 from reports.ledger import Record
 from search_spaces.goals import searched
 from search_spaces.limits import exceeded
-from study.callbacks.base import Outlook, Watcher
+from study.callbacks.base import Callback
+from study.callbacks.state import StudyState
 from study.trial import TrialSpec
 
 EVERY_SECONDS = 5.0
@@ -46,29 +47,32 @@ class _Pace:
     """A second."""
 
 
-class Metrics(Watcher):
+class Prometheus(Callback):
     """A study's gauges, which are always there: Ray sends them where somebody asks. A number that is not known yet is
     not set."""
 
-    def __init__(self, outlook: Outlook) -> None:
-        plan = outlook.plan
-        self.remaining = outlook.remaining
+    def __init__(self, state: StudyState) -> None:
+        plan = state.plan
+        self.state = state
         own = {"space": plan.space.name, "study": plan.place.at("").rstrip("/").rpartition("/")[2]}
         self.gauges = {
             name: Gauge(name, meaning, (*own, *tags)).set_default_tags(own) for name, (meaning, tags) in GAUGES.items()
         }
         self.goals, self.limits = searched(plan.space.goals), plan.limits
-        self.ended: Counter[str] = Counter(finished=0, stopped=0, failed=0)
         self.best: dict[str, float] = {}
         self.paces: dict[str, _Pace | None] = {}  # of running trials; None before two steps
         self.crew: Counter[str] = Counter()
-        for record in outlook.ledger.read():
-            self._count(record)
+        for record in state.ledger.read():
+            self._compare(record)
         self.written = float("-inf")
 
     def started(self, trials: Sequence[TrialSpec]) -> None:
         self.paces |= {trial.key: None for trial in trials}
         self.written = float("-inf")
+
+    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
+        for trial in trials:
+            self._ended(trial)
 
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         now, before = time.monotonic(), self.paces.get(trial.key)
@@ -78,12 +82,11 @@ class Metrics(Watcher):
             pace.tokens = scalars.get("tokens_per_second", 0.0)
 
     def finished(self, trial: TrialSpec, record: Record) -> None:
-        self._count(record)
+        self._compare(record)
         self.crew.update(record.cost.get("crew", {}))
         self._ended(trial)
 
     def failed(self, trial: TrialSpec, reason: str) -> None:
-        self.ended["failed"] += 1
         self._ended(trial)
 
     def tick(self) -> None:
@@ -98,8 +101,7 @@ class Metrics(Watcher):
         self.paces.pop(trial.key, None)
         self.written = float("-inf")
 
-    def _count(self, record: Record) -> None:
-        self.ended["finished" if record.status == "finished" else "stopped"] += 1
+    def _compare(self, record: Record) -> None:
         if record.status != "finished" or exceeded(self.limits, [record.cost]):
             return
         for goal in self.goals:
@@ -109,10 +111,8 @@ class Metrics(Watcher):
 
     def _write(self) -> None:
         self.written = time.monotonic()
-        running = len(self.paces)
-        states = {"queued": max(0, self.remaining() - running), "running": running, **self.ended}
-        for state, number in states.items():
-            self.gauges["ses_trials"].set(number, {"state": state})
+        for name, number in self.state.counts().items():
+            self.gauges["ses_trials"].set(number, {"state": name})
         for goal, score in self.best.items():
             self.gauges["ses_best_score"].set(score, {"goal": goal})
         paces = [pace for pace in self.paces.values() if pace is not None]

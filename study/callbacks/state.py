@@ -1,16 +1,22 @@
-"""The course of a study, told by its events: what runs, what ended, and how long the rest takes."""
+"""How a study stands: what runs, what ended, and how long the rest takes. There is one for all callbacks."""
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from reports.ledger import Record
-from study.callbacks.base import Outlook, Watcher
+from reports.ledger import Ledger, Record, read_failures
+from reports.ledger.progress import now
+from study.callbacks.base import Callback
 from study.callbacks.eta import Forecast, Group, TimeLeft
 from study.trial import TrialSpec
+
+if TYPE_CHECKING:
+    from study.plan import Plan, PlannedTrial
 
 REFRESH_SECONDS = 2.0
 """How old a forecast may be: with a thousand trials it takes some milliseconds."""
@@ -23,6 +29,8 @@ class Run:
     trial: TrialSpec
     group: Group
     """Those that train together."""
+    since: str
+    """When it began, as files tell it."""
     attempt: int
     """1, and one more each time that its crew died and another began it."""
     step: int | None = None
@@ -33,14 +41,35 @@ class Run:
     """At that rung, by goal."""
 
 
-class Course(Watcher):
-    """A watcher that keeps what runs and what ended. The ledger is read once, at the start."""
+class StudyState(Callback):
+    """What callbacks may ask of the study that they follow. It hears of every event before they do. The ledger is read
+    once, at the start."""
 
-    def __init__(self, outlook: Outlook) -> None:
-        self.outlook = outlook
-        records, _ = outlook.ledger.sift()
+    def __init__(
+        self,
+        plan: Plan,
+        ledger: Ledger,
+        at_once: int,
+        remaining: Callable[[], int],
+        waiting: Callable[[], Iterable[PlannedTrial]],
+        room: Callable[[], float],
+    ) -> None:
+        self.plan, self.ledger = plan, ledger
+        self.at_once = at_once
+        """How many trials may run at the same time."""
+        self.remaining = remaining
+        """How many trials have no record yet, those that run included."""
+        self.waiting = waiting
+        """Those that are next, as far as a search has chosen them."""
+        self.room = room
+        """How many more may begin by the study's limits, as far as is known now; infinite without any."""
+        records, _ = ledger.sift()
         self.statuses: dict[str, str] = {record.key: record.status for record in records}
-        """Of all records, those of earlier runs included, by trial."""
+        """Of all records, those of this run included, by trial."""
+        self.failures = {failure.key for failure in read_failures(plan.results)} - self.statuses.keys()
+        """Trials that failed, also in earlier runs, and have not begun again since."""
+        self.events = 0
+        """How many it has heard of."""
         self.running: dict[str, Run] = {}
         """By trial, in the order of their begin."""
         self.orphans: dict[str, TrialSpec] = {}
@@ -49,10 +78,10 @@ class Course(Watcher):
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
         """How many of these left no record."""
-        self._total = outlook.remaining()
+        self._total = remaining()
         self.began = time.monotonic()
         self._attempts: dict[str, int] = {}
-        self._times = TimeLeft(records, outlook.at_once)
+        self._times = TimeLeft(records, at_once)
         self._coming = self.coming
         self._forecast: tuple[float, Forecast] | None = None
 
@@ -64,17 +93,17 @@ class Course(Watcher):
     @property
     def total(self) -> int:
         """How many trials this run has; in a race over seeds at most, and ever fewer while recipes drop out of it."""
-        return min(self._total, self.ended + self.outlook.remaining())
+        return min(self._total, self.ended + self.remaining())
 
     @property
     def queued(self) -> int:
         """How many have not begun."""
-        return max(0, self.outlook.remaining() - len(self.running))
+        return max(0, self.remaining() - len(self.running))
 
     @property
     def coming(self) -> int:
         """How many of these will begin: the study's limits may have no room for all."""
-        return int(min(self.queued, self.outlook.room()))
+        return int(min(self.queued, self.room()))
 
     def started(self, trials: Sequence[TrialSpec]) -> None:
         self._pass_time()
@@ -84,8 +113,9 @@ class Course(Watcher):
             self._times.know_hardware(trial.hardware)
             self.running.pop(trial.key, None)
             self.orphans.pop(trial.key, None)
+            self.failures.discard(trial.key)
             attempt = self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
-            self.running[trial.key] = Run(trial, group, attempt)
+            self.running[trial.key] = Run(trial, group, now(), attempt)
         self._changed()
 
     def interrupted(self, trials: Sequence[TrialSpec]) -> None:
@@ -96,12 +126,14 @@ class Course(Watcher):
         self._changed()
 
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+        self.events += 1
         run = self.running.get(trial.key)
         if run is not None:
             run.step, run.steps, run.loss = step, steps, scalars.get("loss")
             run.group.stepped(time.monotonic(), step, steps)
 
     def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+        self.events += 1
         run = self.running.get(trial.key)
         if run is not None:
             run.rung, run.scores = number, dict(scores)
@@ -110,6 +142,7 @@ class Course(Watcher):
         self._pass_time()
         self.ended += 1
         self.statuses[trial.key] = record.status
+        self.failures.discard(trial.key)
         self.orphans.pop(trial.key, None)
         run = self.running.pop(trial.key, None)
         self._times.finished(record, run.group if run else None, time.monotonic())
@@ -119,29 +152,45 @@ class Course(Watcher):
         self._pass_time()
         self.ended += 1
         self.failed_now += 1
+        self.failures.add(trial.key)
         self.orphans.pop(trial.key, None)
         run = self.running.pop(trial.key, None)
         if run is not None:
             self._times.failed(run.group, time.monotonic())
         self._changed()
 
+    def close(self) -> None:
+        self.running.clear()
+
+    def counts(self) -> dict[str, int]:
+        """How many trials there are of each state."""
+        ended = Counter(self.statuses.values())
+        return {
+            "queued": self.queued,
+            "running": len(self.running),
+            "finished": ended["finished"],
+            "stopped": ended["pruned"],
+            "failed": len(self.failures),
+        }
+
     def forecast(self) -> Forecast:
         """When all will have ended, as far as is known now."""
-        now = time.monotonic()
-        if self._forecast is None or now - self._forecast[0] >= REFRESH_SECONDS:
+        clock = time.monotonic()
+        if self._forecast is None or clock - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
             self._coming = self.coming
-            chosen = (planned.recipe.hash for planned in self.outlook.waiting())
+            chosen = (planned.recipe.hash for planned in self.waiting())
             waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
-            self._forecast = now, self._times.forecast(now, running, waiting)
+            self._forecast = clock, self._times.forecast(clock, running, waiting)
         at, found = self._forecast
-        return found.after(now - at)
+        return found.after(clock - at)
 
     def _pass_time(self) -> None:
         groups = len({id(run.group) for run in self.running.values()})
         self._times.pass_time(time.monotonic(), groups, self._coming)
 
     def _changed(self) -> None:
+        self.events += 1
         self._coming = self.coming
         self._pass_time()

@@ -8,14 +8,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reports.ledger import Record
 from reports.ledger.names import to_write
-from study.callbacks.base import Outlook, Watcher
-from study.callbacks.tracker import measured, name_of, parameters, rung_metrics
-from study.cli.terminal import printable
+from study.callbacks.state import StudyState
+from study.callbacks.tracker import Run, Tracker, name_of, parameters
 from study.trial import TrialSpec
 
 
@@ -39,93 +37,77 @@ FLUSH_SECONDS = 5
 """How old a point may get before it is in the file; the end of a trial does not wait for it."""
 
 
-def build(outlook: Outlook) -> TensorBoard:
+def build(state: StudyState) -> TensorBoard:
     """It needs nothing that is not installed with the study."""
     threading.excepthook = _no_writers
-    return TensorBoard(outlook.plan.results)
+    return TensorBoard(state.plan.results)
 
 
-class TensorBoard(Watcher):
+class TensorBoard(Tracker["Writer"]):
     """Folders are named by a trial's key; its label is shown as a text and among the hyperparameters."""
 
     def __init__(self, results: Path) -> None:
+        super().__init__()
         self.results = results
-        self.writers: dict[str, SummaryWriter] = {}
-        self.steps: dict[str, int] = {}  # the last that was told, by trial
+        self.files: list[SummaryWriter] = []
+        """Those that are open."""
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        for trial in trials:  # where a crew died, steps come again: a new file hides the old points
-            self._close(trial.key)
+    def open(self, trial: TrialSpec) -> Writer:
+        return Writer(self, trial)
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        writer = self._writer(trial, step)
-        for name, value in scalars.items():
-            writer.add_scalar(f"train/{name}", value, step)
-        self.steps[trial.key] = step
+    @contextlib.contextmanager
+    def abandoned_on_error(self) -> Iterator[None]:
+        """Where the disk is full no file is closed any more: the library would try each again when the process ends,
+        with a traceback."""
+        try:
+            yield
+        except OSError:
+            for file in self.files:
+                file.file_writer.event_writer.close = lambda: None
+            raise
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
-        step = self.steps.get(trial.key, 0)
-        writer = self._writer(trial, step)
-        for name, value in rung_metrics(number, scores).items():
-            writer.add_scalar(name, value, step)
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
-        step = self.steps.get(trial.key, 0)
-        writer = self._writer(trial, step)
-        for name, value in measured(record).items():
-            writer.add_scalar(name, value, step)
-        self._end(trial, "" if record.status == "finished" else str(record.training.get("stopped")))
+class Writer(Run):
+    """A file of a trial, from the first number on: it hides what an earlier one has from that step on."""
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
-        self._writer(trial, self.steps.get(trial.key, 0))
-        self._end(trial, f"failed: {reason}")
+    def __init__(self, board: TensorBoard, trial: TrialSpec) -> None:
+        self.board, self.trial = board, trial
+        self.opened: SummaryWriter | None = None
 
-    def close(self) -> None:
-        for key in list(self.writers):
-            self._close(key)
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        file = self._file(step)
+        for name, value in values.items():
+            file.add_scalar(name, value, step)
 
-    def _writer(self, trial: TrialSpec, step: int) -> SummaryWriter:
-        """The trial's open file; a new one hides what an earlier one has from this step on."""
-        if trial.key not in self.writers:
-            folder = to_write(self.results, f"{FOLDER}/{trial.key}")
+    def end(self, status: str, reason: str) -> None:
+        file = self._file(self.step)
+        if status != "interrupted":  # what is said of the end would stay where the study is run again
+            if reason:
+                file.add_text("ended", _verbatim(f"{status}: {reason}"), self.step)
+            _, _, end = hparams({}, {})
+            file.file_writer.add_summary(end, self.step)
+        with self.board.abandoned_on_error():
+            file.close()
+        self.board.files.remove(file)
+
+    def _file(self, step: int) -> SummaryWriter:
+        if self.opened is None:
+            folder = to_write(self.board.results, f"{FOLDER}/{self.trial.key}")
             before = len(list(folder.glob("*")))
-            with self._abandoned_on_error():
-                writer = self.writers[trial.key] = SummaryWriter(
+            with self.board.abandoned_on_error():
+                self.opened = SummaryWriter(
                     str(folder),
                     purge_step=step if before else None,
                     flush_secs=FLUSH_SECONDS,
                     max_queue=0,  # no bound: where the disk is full its thread dies, and nobody empties the queue
                     filename_suffix=f".{before}",  # two files of one second would have the same name
                 )
-            _, start, _ = hparams(parameters(trial), {})  # what a table has of metrics follows from the scalars
-            writer.add_text("trial", _verbatim(name_of(trial), f"recipe {trial.recipe_hash}"), step)
-            writer.file_writer.add_summary(start, step)
-        return self.writers[trial.key]
-
-    def _end(self, trial: TrialSpec, reason: str) -> None:
-        writer, step = self.writers[trial.key], self.steps.pop(trial.key, 0)
-        if reason:
-            writer.add_text("ended", _verbatim(printable(reason)), step)
-        _, _, end = hparams({}, {})
-        writer.file_writer.add_summary(end, step)
-        self._close(trial.key)
-
-    def _close(self, key: str) -> None:
-        if key in self.writers:
-            with self._abandoned_on_error():
-                self.writers[key].close()
-            del self.writers[key]
-
-    @contextlib.contextmanager
-    def _abandoned_on_error(self) -> Iterator[None]:
-        """Where the disk is full no file is closed any more: the library would try each again when the process ends,
-        with a traceback."""
-        try:
-            yield
-        except OSError:
-            for writer in self.writers.values():
-                writer.file_writer.event_writer.close = lambda: None
-            raise
+            self.board.files.append(self.opened)
+            _, start, _ = hparams(parameters(self.trial), {})  # what a table has of metrics follows from the scalars
+            named = _verbatim(name_of(self.trial), f"recipe {self.trial.recipe_hash}")
+            self.opened.add_text("trial", named, step)
+            self.opened.file_writer.add_summary(start, step)
+        return self.opened
 
 
 def _no_writers(died: threading.ExceptHookArgs) -> None:

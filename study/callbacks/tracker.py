@@ -1,15 +1,16 @@
-"""What every experiment tracker is told of a trial: its name, its recipe, and all that was measured, as numbers."""
+"""What every experiment tracker is told: a run a trial, with its name, its recipe, and all that was measured."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from reports.ledger import Record, StudyInfo
 from search_spaces.averages import averages
 from search_spaces.goals import GOALS
+from study.callbacks.base import Callback
 from study.cli.terminal import printable
 from study.plan import Plan
 from study.trial import TrialSpec
@@ -18,6 +19,71 @@ LONGEST_NAME = 120
 """Characters that a tracker's list of trials has room for; Weights & Biases takes 128."""
 NO_SCORES = ("examples", "seconds", "reason")
 """What a record holds of a task beside its scores."""
+
+
+class Run:
+    """A trial at a tracker, until it ends."""
+
+    step: int = 0
+    """The last that was told."""
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Numbers by name, at a step of the training."""
+        raise NotImplementedError
+
+    def end(self, status: str, reason: str) -> None:
+        """`finished`, `pruned`, `failed` or `interrupted`, and why; nobody uses the run any more."""
+        raise NotImplementedError
+
+
+R = TypeVar("R", bound=Run)
+
+
+class Tracker(Callback, Generic[R]):
+    """Gives every trial a run, and tells it what happens to the trial."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, R] = {}
+        """Those that are open, by trial."""
+
+    def open(self, trial: TrialSpec) -> R:
+        """The trial's run; where it was begun in an earlier run of the study, that one goes on."""
+        raise NotImplementedError
+
+    def started(self, trials: Sequence[TrialSpec]) -> None:
+        for trial in trials:
+            self._run(trial)
+
+    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+        run = self._run(trial)
+        if step > run.step:  # one that is repeated after an interruption is there already
+            run.log({f"train/{name}": value for name, value in scalars.items()}, step)
+            run.step = step
+
+    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+        run = self._run(trial)
+        run.log(rung_metrics(number, scores), run.step)
+
+    def finished(self, trial: TrialSpec, record: Record) -> None:
+        run = self._run(trial)
+        run.log(measured(record), run.step)
+        self._end(trial.key, record.status, str(record.training.get("stopped") or ""))
+
+    def failed(self, trial: TrialSpec, reason: str) -> None:
+        self._run(trial)
+        self._end(trial.key, "failed", reason)
+
+    def close(self) -> None:
+        for key in list(self.runs):
+            self._end(key, "interrupted", "the study was stopped; run it again to continue")
+
+    def _run(self, trial: TrialSpec) -> R:
+        if trial.key not in self.runs:
+            self.runs[trial.key] = self.open(trial)
+        return self.runs[trial.key]
+
+    def _end(self, key: str, status: str, reason: str) -> None:
+        self.runs.pop(key).end(status, printable(reason))
 
 
 def name_of(trial: TrialSpec) -> str:

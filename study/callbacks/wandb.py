@@ -9,15 +9,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import Record
 from reports.ledger.names import to_write
-from study.callbacks.background import Aside
-from study.callbacks.base import Outlook, Watcher
-from study.callbacks.tracker import measured, name_of, parameters, rung_metrics, study_of, trial_id
+from study.callbacks.background import InBackground
+from study.callbacks.base import Callback
+from study.callbacks.state import StudyState
+from study.callbacks.tracker import Run, Tracker, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
 from study.trial import TrialSpec
 
@@ -25,76 +25,59 @@ LONGEST_GROUP = 120
 """Characters of a label; Weights & Biases takes 128."""
 
 
-def build(outlook: Outlook) -> Watcher | None:
+def build(state: StudyState) -> Callback | None:
     """None where Weights & Biases is not asked for, or not installed."""
     asked = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
     if not asked or importlib.util.find_spec("wandb") is None:
         return None
-    plan, study = outlook.plan, study_of(outlook.plan)
-    return Aside("Weights & Biases", lambda: WeightsAndBiases(plan.space.name, study, plan.results))
+    plan, study = state.plan, study_of(state.plan)
+    return InBackground("Weights & Biases", lambda: WeightsAndBiases(plan.space.name, study, plan.results))
 
 
-class WeightsAndBiases(Watcher):
-    """Its calls wait for a server, so a study calls it through `Aside`."""
+class WeightsAndBiases(Tracker["WandbRun"]):
+    """Its calls wait for a server, so a study calls it through `InBackground`."""
 
     def __init__(self, space: str, study: str, folder: Path) -> None:
         """`study` tells it from others in the same project; in `folder` the runs are kept that are not sent."""
         import wandb
 
+        super().__init__()
         to_write(folder, "wandb")
         self.wandb = wandb
         self.project = re.sub(r"[/\\\\#?%:]", "-", space)
         self.study, self.folder = study, folder
-        self.runs: dict[str, Any] = {}
-        self.steps: dict[str, int] = {}  # the last that was told, by trial
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        for trial in trials:
-            self._run(trial)
-
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        run = self._run(trial)
-        if step > self.steps[trial.key]:  # one that is repeated after an interruption is there already
-            run.log({f"train/{name}": value for name, value in scalars.items()}, step=step)
-            self.steps[trial.key] = step
-
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
-        run = self._run(trial)
-        run.log(rung_metrics(number, scores), step=self.steps[trial.key])
-
-    def finished(self, trial: TrialSpec, record: Record) -> None:
-        self._run(trial).log(measured(record), step=self.steps[trial.key])
-        self._end(trial.key, record.status, record.training.get("stopped") or "")
-
-    def failed(self, trial: TrialSpec, reason: str) -> None:
-        self._run(trial)
-        self._end(trial.key, "failed", reason)
+    def open(self, trial: TrialSpec) -> WandbRun:
+        """A server continues the run of an earlier run of the study, which has the same id."""
+        run = self.wandb.init(
+            project=self.project,
+            dir=self.folder,
+            id=trial_id(self.study, trial.key),
+            resume="allow",
+            name=name_of(trial),
+            group=printable(trial.name)[:LONGEST_GROUP],
+            config={"key": trial.key, "recipe": trial.recipe_hash, **parameters(trial)},
+            reinit="create_new",
+            settings=self.wandb.Settings(silent=True, console="off", x_disable_stats=True),
+        )
+        return WandbRun(run, run.step - 1 if run.resumed else 0)
 
     def close(self) -> None:
-        for key in list(self.runs):
-            self.runs[key].mark_preempting()
-            self._end(key, "interrupted", "the study was stopped; run it again to continue")
+        super().close()
         self.wandb.teardown()  # its own process writes what it has: an ended run may not be in its file yet
 
-    def _run(self, trial: TrialSpec) -> Any:
-        """The trial's open run. A server continues that of an earlier run of the study, which has the same id."""
-        if trial.key not in self.runs:
-            run = self.wandb.init(
-                project=self.project,
-                dir=self.folder,
-                id=trial_id(self.study, trial.key),
-                resume="allow",
-                name=name_of(trial),
-                group=printable(trial.name)[:LONGEST_GROUP],
-                config={"key": trial.key, "recipe": trial.recipe_hash, **parameters(trial)},
-                reinit="create_new",
-                settings=self.wandb.Settings(silent=True, console="off", x_disable_stats=True),
-            )
-            self.runs[trial.key], self.steps[trial.key] = run, run.step - 1 if run.resumed else 0
-        return self.runs[trial.key]
 
-    def _end(self, key: str, status: str, reason: str) -> None:
-        run = self.runs.pop(key)
-        del self.steps[key]
-        run.summary.update({"status": status, "reason": printable(reason)})
-        run.finish(exit_code=int(status in ("failed", "interrupted")))
+class WandbRun(Run):
+    """The library keeps what it has not sent."""
+
+    def __init__(self, run: Any, step: int) -> None:
+        self.run, self.step = run, step
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        self.run.log(dict(values), step=step)
+
+    def end(self, status: str, reason: str) -> None:
+        if status == "interrupted":
+            self.run.mark_preempting()
+        self.run.summary.update({"status": status, "reason": reason})
+        self.run.finish(exit_code=int(status in ("failed", "interrupted")))

@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import datetime
-import fcntl
 import logging
-import os
-import shlex
 import shutil
 import signal
-import socket
-import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
-from reports.ledger.location import as_user_error, is_unfinished
-from reports.ledger.names import to_write
-from search_spaces.limits import ended_in_words, of_trials
-from study.callbacks.base import Outlook
-from study.callbacks.dispatch import Audience
+from reports.ledger import LEDGER, Ledger
+from reports.ledger.location import as_user_error
+from search_spaces.limits import ended_in_words
+from study.callbacks.dispatch import Dispatch
+from study.callbacks.state import StudyState
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.plan import Plan, PlannedTrial
-from study.results_folder.redact import redacted
-from study.results_folder.versions import versions
+from study.results_folder.lock import locked
+from study.results_folder.prepare import prepare_results, save_info, with_explored
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
 from study.trial import TrialSpec, to_config
 from trainables.errors import UserError
-from trainables.files import write_whole
-from trainables.plugins import load_plugin
-from trainables.recipe import Recipe
-from trainables.training.rungs import parse_rungs
 
 if TYPE_CHECKING:
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
 
 PERFORM = "study.engine.worker:perform"
 """What a crew does with a task: train and evaluate."""
-
-
-LOCK = "study.lock"
-"""In the results folder: what the study that writes there holds."""
 
 TERMINATED = threading.Event()
 """Set by SIGTERM, which every cluster manager sends before it kills."""
@@ -70,20 +53,20 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
     `check_results` has already found the results folder to be this study's, or free. `perform` is `"module:function"`:
     what crews do with a task, so that a benchmark can measure the engine without the work.
     """
-    with alone(plan):
+    with locked(plan):
         return _run_alone(plan, cluster, allotment, perform)
 
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
     ledger = Ledger(plan.results / LEDGER)
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
 
     def asked(hashes: list[str]) -> None:
         """A report has what Optuna asks for from then on, also if the study never comes to its end."""
-        _with_explored(info, hashes).save(plan.results)
+        with_explored(info, hashes).save(plan.results)
 
-    searcher = StudySearcher(plan, ledger, asked)
+    searcher = TuneSearcher(plan, ledger, asked)
     try:
         if not searcher.remaining or searcher.limited:
             return 0
@@ -104,222 +87,8 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
         plan.place.push_changed()
 
 
-@contextlib.contextmanager
-def alone(plan: Plan) -> Iterator[None]:
-    """Keep other studies out of the results folder: two at once would run the same trials, and write the same files.
-
-    The lock is the operating system's, so one that was killed leaves the folder free. It does not reach a URL.
-    `UserError` where another study has it.
-    """
-    if plan.place.url is not None:  # what is locked here is this process's own working copy
-        yield
-        return
-    try:
-        plan.results.mkdir(parents=True, exist_ok=True)
-        handle = os.open(to_write(plan.results, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise as_user_error(error, plan.place.shown) from None
-    try:
-        _lock(handle, plan.results)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, results: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        who = os.pread(handle, 200, 0).decode(errors="replace") or "it does not say which"
-        raise UserError(
-            f"another study writes into {results} now ({who}); wait until it has ended, or give this one its own "
-            "folder with --results"
-        ) from None
-    except OSError as error:  # some shared file systems lock nothing
-        print(f"warning: {results} cannot be locked ({error.strerror}): start no second study there", flush=True)
-    try:  # for the sentence above
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
-    except OSError as error:
-        raise as_user_error(error, results) from None
-
-
-def prepare_results(plan: Plan, machine: str) -> StudyInfo:
-    """Make the results folder, or go on with the one there, and write what is known before the first trial.
-
-    `UserError` where it cannot be written.
-    """
-    own = plan.draft.space_file
-    plugins = {Path(plugin.path).name: plugin for plugin in plan.draft.plugins}
-    info = StudyInfo(
-        space=plan.space.name,
-        space_file="space.py" if own else None,
-        scale=plan.scale,
-        scale_reason=plan.reason,
-        search=plan.request.search,
-        trials=plan.explored or None,
-        seeds=list(plan.seeds),
-        most_seeds=plan.most_seeds if plan.races else None,
-        base=plan.base.flat(),
-        row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
-        missing=dict(plan.missing),
-        searched=[domain.key for domain in plan.space.domains],
-        goals=list(plan.space.goals),
-        limits=dict(plan.limits),
-        explored=[recipe.hash for recipe in plan.grid],
-        versions=versions(plan.draft.plugins),
-        hardware=machine,
-        notes=_notes(plan),
-        commands=[redacted(shlex.join(["python", "study/run.py", *sys.argv[1:]]))],
-        plugins=list(plugins),
-        stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
-        created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    )
-    if (plan.results / STUDY).is_file():
-        before = StudyInfo.load(plan.results)
-        rows = {**info.row_hashes, **before.row_hashes}
-        rows |= {label: value for label, value in info.row_hashes.items() if value}
-        missing = {label: why for label, why in {**before.missing, **info.missing}.items() if rows[label] is None}
-        explored = list(dict.fromkeys([*before.explored, *info.explored]))
-        seeds = sorted({*before.seeds, *info.seeds})
-        most = max(before.most_seeds or 0, info.most_seeds or 0) or None
-        search = info.search if info.search != "paper" else before.search
-        trials = max(before.trials or 0, info.trials or 0) or None
-        info = dataclasses.replace(
-            info,
-            created_at=before.created_at,
-            row_hashes=rows,
-            missing=missing,
-            explored=explored,
-            seeds=seeds,
-            most_seeds=most,
-            search=search,
-            trials=trials,
-            notes=list(dict.fromkeys([*before.notes, *info.notes])),
-            stopping=info.stopping or before.stopping,
-            commands=list(dict.fromkeys([*before.commands, *info.commands])),
-            plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
-        )
-    try:
-        plan.results.mkdir(parents=True, exist_ok=True)
-        if own is not None:
-            write_whole(plan.results / "space.py", own.text)
-        for name, plugin in plugins.items():
-            write_whole(to_write(plan.results, f"{PLUGINS}/{name}"), plugin.text)
-        info.save(plan.results)
-        plan.place.sweep()
-        plan.place.push_changed()
-    except OSError as error:
-        raise as_user_error(error, plan.place.shown) from None
-    return info
-
-
-def check_results(plan: Plan) -> None:
-    """`UserError` where the results folder holds something else than this study."""
-    results = plan.results
-    nearest = next(place for place in (results, *results.parents) if place.exists())
-    if not nearest.is_dir():
-        raise UserError(f"--results {results}: {nearest} is a file; name a folder")
-    for path in results.iterdir() if results.is_dir() else ():
-        to_write(results, path.name)  # a link that leads out is found before anything has run
-    if (results / STUDY).is_file():
-        before = StudyInfo.load(results)
-        if before.space != plan.space.name or before.scale != plan.scale:
-            raise UserError(
-                f"{results} holds another study ({before.space} at the scale {before.scale}, not "
-                f"{plan.space.name} at {plan.scale}); give this one its own folder with --results"
-            )
-        _load_earlier_plugins(plan, before)
-        before.check_names(results)
-        known = Recipe.from_flat(before.base).flat()  # a key that the recipe did not have then has its default
-        differing = [key for key, value in plan.base.flat().items() if known[key] != value]
-        if differing:
-            key = differing[0]
-            raise UserError(
-                f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
-                "run that study's own command to continue it, or give this one its own folder with --results"
-            )
-        paused = before.stopping.get("rungs")
-        if paused and plan.rungs and paused != str(plan.rungs):
-            raise UserError(
-                f"{results} holds a study whose trainings pause at {paused}, not {plan.rungs}, so their scores cannot "
-                f"be compared; continue it with --rungs {paused}, or give this one its own folder with --results"
-            )
-        if before.search == "optuna":
-            _check_search(plan, before)
-    elif results.is_dir() and any(not is_unfinished(path.name) and path.name != LOCK for path in results.iterdir()):
-        raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
-
-
-def continued(plan: Plan) -> Plan:
-    """With the search of the study that the results hold, where the command says nothing of one: its explored recipes
-    stay part of it. `--only` is of rows alone."""
-    asked = plan.request
-    if asked.search != "paper" or asked.only or not (plan.results / STUDY).is_file():
-        return plan
-    before = StudyInfo.load(plan.results)
-    if before.search == "paper":
-        return plan
-    print(f"the study in {plan.place.shown} goes on with its search ({before.search})", flush=True)
-    request = dataclasses.replace(
-        asked, search=before.search, trials=before.trials or len(before.explored) or asked.trials
-    )
-    scheduler, rungs = (before.stopping.get(name) for name in ("scheduler", "rungs"))
-    if scheduler and rungs:
-        request = dataclasses.replace(request, scheduler=scheduler, rungs=parse_rungs(rungs))
-    return plan.asking(request)
-
-
-def set_aside(plan: Plan) -> list[str]:
-    """A sentence for each record of the results that cannot be right. Its trial counts as not done, and where the study
-    asks for it, it runs again, and the new record takes the wrong one's place."""
-    wrong = Ledger(plan.results / LEDGER).sift()[1]
-    return [
-        f"{plan.results / LEDGER / name} is set aside, and its trial counts as not done: {why}"
-        for name, why in wrong.items()
-    ]
-
-
-def _check_search(plan: Plan, before: StudyInfo) -> None:
-    """`UserError` where Optuna has been told of other goals, or of other limits of trials."""
-    goals = plan.draft.own_goals if before.goals is None else before.goals
-    asked = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
-    limits = [of_trials(those) for those in (before.limits, plan.limits)]
-    kept = [" ".join(f"--limit {name}={value:g}" for name, value in those.items()) or "no limit" for those in limits]
-    for what, (earlier, now) in (("for", asked), ("under", kept)):
-        if earlier != now:
-            raise UserError(
-                f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; run that study's own "
-                "command to continue it, or give this one its own folder with --results"
-            )
-
-
-def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:
-    """The report needs them too; two plugins that cannot go together are refused before a trial runs."""
-    given = {Path(plugin.path).name for plugin in plan.draft.plugins}
-    for name in before.plugins:
-        if name not in given:
-            load_plugin(plan.results / PLUGINS / name)
-
-
-def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
-    """`study.json` as it stands at the end."""
-    records = ledger.read()
-    counts = {
-        "finished": sum(record.status == "finished" for record in records),
-        "pruned": sum(record.status == "pruned" for record in records),
-        "failed": len(list((plan.results / FAILURES).glob("*.json"))),
-    }
-    data = next((record.data for record in records if record.data.get("corpus")), {})
-    dataclasses.replace(_with_explored(info, explored), status_counts=counts, data=data).save(plan.results)
-
-
-def _with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
-    return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
-
-
 def _tune(
-    plan: Plan, cluster: Cluster, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str
+    plan: Plan, cluster: Cluster, allotment: Allotment, searcher: TuneSearcher, ledger: Ledger, perform: str
 ) -> int:
     import ray
     from ray import tune
@@ -337,9 +106,9 @@ def _tune(
     desk = open_desk(name, plan.results)
     desk.watch_machines.remote()
     courier = courier_for(plan.place.url, desk)
-    outlook = Outlook(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting, searcher.room)
-    audience = Audience(outlook)
-    keeper = Keeper(plan.place, desk, courier, audience, searcher.settle)
+    state = StudyState(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting, searcher.room)
+    callbacks = Dispatch(state)
+    keeper = Keeper(plan.place, desk, courier, callbacks, searcher.settle)
 
     machine = hardware(cluster)
     more = {"desk": name, "url": plan.place.url, "perform": perform, "hand_over": scores_apart(cluster, allotment)}
@@ -385,7 +154,7 @@ def _tune(
         keeper.halt()
         raise
     finally:
-        audience.close()
+        callbacks.close()
         end_live()
         shutil.rmtree(scratch, ignore_errors=True)
     if isinstance(keeper.problem, OSError):
@@ -428,19 +197,3 @@ def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: b
         hardware=machine,
         sources=plan.draft.sources,
     )
-
-
-def _notes(plan: Plan) -> list[str]:
-    """What a reader must know about the encoder, and which studies the search learnt from."""
-    notes = [
-        f"the search tried the best of {len(source.chosen)} recipes of another study, {source.name}, as long as that "
-        "one agreed with what was found here"
-        for source in plan.sources
-    ]
-    name = plan.base.encoder.name
-    if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):
-        notes.append(
-            "the encoder is a finished sentence-transformers model, already tuned on sentence pairs (NLI may be among "
-            "them), so rows differ less than they would from a plain language model"
-        )
-    return notes

@@ -1,4 +1,4 @@
-"""The one writer of a study: takes what crews tell from the desk, writes it into the results, and tells the watchers.
+"""The one writer of a study: takes what crews tell from the desk, writes it into the results, and tells the callbacks.
 
 It works on the thread of Tune's own loop, which calls it several times a second, so that nothing here needs a lock. A
 trial's record is written last; from then on the trial survives whatever happens, and only then it is shown.
@@ -19,7 +19,7 @@ from ray import tune
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
 from reports.ledger.location import Place
 from reports.ledger.names import to_write
-from study.callbacks.dispatch import Audience
+from study.callbacks.dispatch import Dispatch
 from study.engine.checkpoints import places
 from study.engine.scoring import score_apart
 from study.engine.transport import Courier
@@ -42,11 +42,11 @@ class Keeper(tune.Callback):
         place: Place,
         desk: Any,
         courier: Courier,
-        audience: Audience,
+        callbacks: Dispatch,
         settle: Callable[[str, Record | None], object],
     ) -> None:
         """`settle` is told each trial's key and record, None where it failed."""
-        self.place, self.desk, self.courier, self.audience, self.settle = place, desk, courier, audience, settle
+        self.place, self.desk, self.courier, self.callbacks, self.settle = place, desk, courier, callbacks, settle
         self.ledger = Ledger(place.folder / LEDGER)
         self.specs: dict[str, TrialSpec] = {}  # of trials that have neither a record nor failed
         self.files: dict[str, str] = {}  # by such a trial, what names its checkpoint
@@ -108,7 +108,7 @@ class Keeper(tune.Callback):
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Its actor died, and Tune starts another one as soon as a machine has room."""
-        self.audience.interrupted([self.specs[key] for key in sorted(self.open.get(trial.config["key"], ()))])
+        self.callbacks.interrupted([self.specs[key] for key in sorted(self.open.get(trial.config["key"], ()))])
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Tune gave a trial up, which it does only where its actor cannot be started, or was dead before it was given
@@ -144,7 +144,7 @@ class Keeper(tune.Callback):
                 self._scored(self._scoring[key], key)
                 del self._scoring[key]
                 self.desk.release.remote()
-            self.audience.tick()
+            self.callbacks.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
                 self.place.push_changed()
                 self._pushed = time.monotonic()
@@ -175,9 +175,9 @@ class Keeper(tune.Callback):
     def _receive(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if kind == "started":
-            self.audience.started([self.specs[key] for key in message["keys"] if self._is_open(key)])
+            self.callbacks.started([self.specs[key] for key in message["keys"] if self._is_open(key)])
         elif kind == "interrupted":
-            self.audience.interrupted([self.specs[key] for key in message["keys"] if self._is_open(key)])
+            self.callbacks.interrupted([self.specs[key] for key in message["keys"] if self._is_open(key)])
         elif kind == "step":
             keys = message["keys"]
             for number, key in enumerate(keys):
@@ -185,10 +185,10 @@ class Keeper(tune.Callback):
                 if len(keys) > 1:  # a population tells the losses of its members, those that diverged left out
                     scalars = {"loss": scalars[f"loss/{number}"]} if f"loss/{number}" in scalars else {}
                 if scalars and self._is_open(key):
-                    self.audience.step(self.specs[key], message["step"], message["steps"], scalars)
+                    self.callbacks.step(self.specs[key], message["step"], message["steps"], scalars)
         elif kind == "rung":
             if self._is_open(message["key"]):
-                self.audience.rung(self.specs[message["key"]], message["number"], message["scores"])
+                self.callbacks.rung(self.specs[message["key"]], message["number"], message["scores"])
         elif kind == "record":
             self._keep(message)
         elif kind == "unscored":
@@ -229,7 +229,7 @@ class Keeper(tune.Callback):
                 self._removals.append(self._remover.submit(self.courier.remove, path))
             self.place.remove(f"{POPULATIONS}/{files}.json")
         self.settle(key, record)
-        self.audience.finished(spec, record)
+        self.callbacks.finished(spec, record)
         self.desk.settled.remote([key])
 
     def _fail(self, key: str, reason: str, details: str) -> None:
@@ -245,7 +245,7 @@ class Keeper(tune.Callback):
         self.failed += 1
         self._close(key)
         self.settle(key, None)
-        self.audience.failed(spec, reason)
+        self.callbacks.failed(spec, reason)
         self.desk.settled.remote([key])
 
     def _is_open(self, key: str) -> bool:

@@ -50,16 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("compute", "hours"):
         if getattr(asked, name) is not None and not getattr(asked, name) > 0:
             raise UserError(f"--{name} must be above 0, not {getattr(asked, name):g}")
-    from study.replay.compare import Arena, Contestant, Terms, WholeRecord, run_contest
-    from study.replay.our_search import contestants, source_of
+    from study.replay.compare import Comparison, Conditions, NamedSearch, WholeRecord, compare
+    from study.replay.our_search import our_searches, source_of
     from study.replay.recorded import rung_numbers
-    from study.replay.report import Compared, advice, results_table, write
+    from study.replay.report import ReplayResult, advice, results_table, write
 
     recorded = _read(asked.record)
     if asked.goals:
         recorded = recorded.of_goals([goal.strip() for goal in asked.goals.split(",")])
     least, most = parse_range("seeds", asked.seeds)
-    terms = Terms(
+    conditions = Conditions(
         least,
         most if most > least else None,
         asked.workers,
@@ -68,20 +68,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0.25 if (asked.trials, asked.compute, asked.hours) == (None, None, None) else asked.compute,
         asked.hours,
     )
-    arena = Arena(recorded, terms)  # refuses what cannot be measured before any work
+    comparison = Comparison(recorded, conditions)  # refuses what cannot be measured before any work
     sources = [source_of(str(path), _read(path), recorded) for path in asked.learn_from]
-    ours = contestants(recorded, samplers, schedulers, sources)
+    ours = our_searches(recorded, samplers, schedulers, sources)
     began = time.monotonic()
-    searches = run_contest(recorded, ours, terms, asked.repeats, asked.processes, asked.plugin)
+    searches = compare(recorded, ours, conditions, asked.repeats, asked.processes, asked.plugin)
     took = time.monotonic() - began
-    whole = Contestant("whole record", WholeRecord, stops=False)
-    unbounded = Terms(most, workers=terms.workers)
-    compared = Compared(
+    whole = NamedSearch("whole record", WholeRecord, stops=False)
+    unbounded = Conditions(most, workers=conditions.workers)
+    compared = ReplayResult(
         asked.record.name,
-        arena.yardstick,
-        terms,
+        comparison.yardstick,
+        conditions,
         searches,
-        run_contest(recorded, [whole], unbounded, asked.repeats)[whole.name],
+        compare(recorded, [whole], unbounded, asked.repeats)[whole.name],
     )
     print(f"{results_table(compared)}\n\n{advice(compared)}\n")
     made = len(ours) * asked.repeats

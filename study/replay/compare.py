@@ -14,8 +14,8 @@ import numpy as np
 
 from study.replay.metrics import Progress, Yardstick, progress
 from study.replay.recorded import Recorded
-from study.replay.simulate import Allowance, Courses, Search, simulate
-from study.search.seed_race import Race
+from study.replay.simulate import Search, SearchBudget, TrialCurves, simulate
+from study.search.seed_race import SeedRace
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 
@@ -33,7 +33,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Contestant:
+class NamedSearch:
     """A search by name. `make` must be a function of a module, or a `functools.partial` of one: processes share it."""
 
     name: str
@@ -46,7 +46,7 @@ class Contestant:
 
 
 @dataclass(frozen=True)
-class Terms:
+class Conditions:
     """What is the same for all searches."""
 
     seeds: int = 1
@@ -87,54 +87,54 @@ class Outcome:
         return float(self.progress.found[-1])
 
 
-def run_contest(
+def compare(
     recorded: Recorded,
-    contestants: Sequence[Contestant],
-    terms: Terms,
+    searches: Sequence[NamedSearch],
+    conditions: Conditions,
     repeats: int,
     processes: int = 1,
     plugins: Sequence[Path] = (),
 ) -> dict[str, list[Outcome]]:
-    """By the contestant's name its repeats, in order. `plugins` are run in every process."""
-    jobs = [(contestant, repeat) for repeat in range(repeats) for contestant in contestants]
+    """By the search's name its repeats, in order. `plugins` are run in every process."""
+    jobs = [(named, repeat) for repeat in range(repeats) for named in searches]
     if processes == 1:
-        arena = Arena(recorded, terms)
-        outcomes = [arena.run(*job) for job in jobs]
+        comparison = Comparison(recorded, conditions)
+        outcomes = [comparison.run(*job) for job in jobs]
     else:
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(processes, context, _open, (recorded, terms, tuple(plugins))) as pool:
+        with ProcessPoolExecutor(processes, context, _open, (recorded, conditions, tuple(plugins))) as pool:
             outcomes = list(pool.map(_run, *zip(*jobs, strict=True)))
-    found: dict[str, list[Outcome]] = {contestant.name: [] for contestant in contestants}
-    for (contestant, _), outcome in zip(jobs, outcomes, strict=True):
-        found[contestant.name].append(outcome)
+    found: dict[str, list[Outcome]] = {named.name: [] for named in searches}
+    for (named, _), outcome in zip(jobs, outcomes, strict=True):
+        found[named.name].append(outcome)
     return found
 
 
-class Arena:
-    """A record under the terms of a contest, and what all its searches share."""
+class Comparison:
+    """A record and the conditions, which all searches share that are compared on it."""
 
-    def __init__(self, recorded: Recorded, terms: Terms) -> None:
-        self.recorded, self.terms = recorded, terms
+    def __init__(self, recorded: Recorded, conditions: Conditions) -> None:
+        self.recorded, self.conditions = recorded, conditions
         self.yardstick = Yardstick(recorded)
         self.common = common_seeds(recorded)
-        self.most = terms.most_seeds or terms.seeds
+        self.most = conditions.most_seeds or conditions.seeds
         if self.most > len(self.common):
             raise UserError(
                 f"{self.most} seeds of each recipe were asked for, but most recipes were recorded with "
                 f"{len(self.common)}; --seeds {len(self.common)} is the most"
             )
 
-    def run(self, contestant: Contestant, repeat: int) -> Outcome:
-        """One repeat. Every contestant gets the same seeds in it."""
+    def run(self, named: NamedSearch, repeat: int) -> Outcome:
+        """One repeat. Every search gets the same seeds in it."""
         chance = np.random.default_rng(repeat)
         seeds = tuple(int(seed) for seed in chance.choice(self.common, self.most, replace=False))
-        least = self.terms.seeds
-        race = Race(least, self.most, len(self.recorded.goals)) if self.most > least else None
-        courses = self._stopping if contestant.stops else self._whole
-        search = contestant.make(Start(self.recorded, courses.rungs, seeds[:least], repeat))
+        least = self.conditions.seeds
+        race = SeedRace(least, self.most, len(self.recorded.goals)) if self.most > least else None
+        curves = self._stopping if named.stops else self._whole
+        search = named.make(Start(self.recorded, curves.rungs, seeds[:least], repeat))
         whole = float(np.nan_to_num(self.recorded.seconds[:, list(seeds)]).max(axis=2).sum())
-        first = contestant.first_decides and contestant.stops and least > 1
-        history = simulate(courses, search, seeds, self.terms.workers, self._allowance(whole), race, first)
+        first = named.first_decides and named.stops and least > 1
+        history = simulate(curves, search, seeds, self.conditions.workers, self._budget(whole), race, first)
         return Outcome(
             progress(history, seeds, self.yardstick, least, first),
             history.asked,
@@ -145,22 +145,22 @@ class Arena:
             whole,
         )
 
-    def _allowance(self, whole: float) -> Allowance:
-        terms = self.terms
-        return Allowance(
-            terms.trials,
-            math.inf if terms.compute is None else terms.compute * whole,
-            math.inf if terms.hours is None else terms.hours * 3600,
+    def _budget(self, whole: float) -> SearchBudget:
+        conditions = self.conditions
+        return SearchBudget(
+            conditions.trials,
+            math.inf if conditions.compute is None else conditions.compute * whole,
+            math.inf if conditions.hours is None else conditions.hours * 3600,
         )
 
     @functools.cached_property
-    def _stopping(self) -> Courses:
-        rungs = self.terms.rungs
-        return Courses.of(self.recorded, range(len(self.recorded.rungs)) if rungs is None else rungs)
+    def _stopping(self) -> TrialCurves:
+        rungs = self.conditions.rungs
+        return TrialCurves.of(self.recorded, range(len(self.recorded.rungs)) if rungs is None else rungs)
 
     @functools.cached_property
-    def _whole(self) -> Courses:
-        return Courses.of(self.recorded, ())
+    def _whole(self) -> TrialCurves:
+        return TrialCurves.of(self.recorded, ())
 
 
 def common_seeds(recorded: Recorded) -> np.ndarray:  # (seeds,), their places
@@ -186,15 +186,15 @@ class WholeRecord:
         """Nothing is learnt."""
 
 
-_ARENAS: list[Arena] = []
+_COMPARISONS: list[Comparison] = []
 """Of this process, where it is one of several."""
 
 
-def _open(recorded: Recorded, terms: Terms, plugins: Sequence[Path]) -> None:
+def _open(recorded: Recorded, conditions: Conditions, plugins: Sequence[Path]) -> None:
     for plugin in plugins:
         load_plugin(plugin)
-    _ARENAS.append(Arena(recorded, terms))
+    _COMPARISONS.append(Comparison(recorded, conditions))
 
 
-def _run(contestant: Contestant, repeat: int) -> Outcome:
-    return _ARENAS[0].run(contestant, repeat)
+def _run(named: NamedSearch, repeat: int) -> Outcome:
+    return _COMPARISONS[0].run(named, repeat)

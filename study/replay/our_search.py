@@ -1,4 +1,4 @@
-"""The search of a study as a replay runs it: the explorer over an Optuna study in memory, and the scheduler."""
+"""The search of a study as a replay runs it: Optuna's ask and tell over a study in memory, and the scheduler."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from reports.ledger import trial_key
-from study.replay.compare import Contestant, Start
+from study.replay.compare import NamedSearch, Start
 from study.replay.metrics import mean_of_seeds
 from study.replay.recorded import Recorded
-from study.search.ask_tell import Explorer, memory_study
+from study.search.ask_tell import AskTell, memory_study
 from study.search.points import point
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
-from study.search.warm_start import Learning, Source
+from study.search.warm_start import Source, WarmStart
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
 
-def contestants(
+def our_searches(
     recorded: Recorded, samplers: Sequence[str], schedulers: Sequence[str], sources: Sequence[Source] = ()
-) -> list[Contestant]:
+) -> list[NamedSearch]:
     """Every sampler with every scheduler; with `sources` each of them again, once it learns from these.
 
     `UserError` where one cannot do what the record asks of it.
@@ -36,7 +36,7 @@ def contestants(
         if several and not SCHEDULERS[name].several_goals:
             raise UserError(f"--scheduler {name} judges by one goal; choose one with --goals, or leave it out")
     return [
-        Contestant(
+        NamedSearch(
             f"{sampler} + {entry.name}{', learning' if learnt else ''}",
             functools.partial(_make, sampler, entry.name, learnt),
             entry.stops,
@@ -72,8 +72,8 @@ def _point(chosen: Mapping[str, Value], recorded: Recorded) -> Mapping[str, Valu
 
 
 def _make(sampler: str, scheduler: str, sources: Sequence[Source], start: Start) -> OurSearch:
-    judge = SCHEDULERS[scheduler].build(Setting(start.rungs, len(start.recorded.goals), start.repeat))
-    return OurSearch(start.recorded, SAMPLERS[sampler], judge, start.seeds, start.repeat, sources)
+    chosen = SCHEDULERS[scheduler].build(Setting(start.rungs, len(start.recorded.goals), start.repeat))
+    return OurSearch(start.recorded, SAMPLERS[sampler], chosen, start.seeds, start.repeat, sources)
 
 
 class OurSearch:
@@ -91,9 +91,9 @@ class OurSearch:
         """`repeat` is the sampler's seed."""
         study = memory_study(sampler.build(repeat), len(recorded.goals))
         domains, conditional = recorded.space.domains, sampler.conditional
-        learning = Learning(sources, domains) if sources else None
+        warm_start = WarmStart(sources, domains) if sources else None
         self.recorded, self.scheduler, self.seeds = recorded, scheduler, seeds
-        self.explorer = Explorer(study, recorded.base, domains, conditional=conditional, learning=learning)
+        self.ask_tell = AskTell(study, recorded.base, domains, conditional=conditional, warm_start=warm_start)
         self.named: dict[str, Recipe] = {}
         self.rungs: dict[tuple[str, int], list[tuple[int, Sequence[float]]]] = {}
         """By the recipe's hash and the seed, what its trial has shown so far: what a ledger holds of it."""
@@ -101,11 +101,11 @@ class OurSearch:
         """Trials that were stopped early. They stay so, as in a ledger."""
 
     def suggest(self, name: str) -> int:
-        number, chosen = self.explorer.choose()
+        number, chosen = self.ask_tell.choose()
         place = self.recorded.nearest(chosen)
         recipe = self.recorded.recipes[place]
         self.named[name] = recipe
-        self.explorer.begin(number, recipe, self.seeds)
+        self.ask_tell.begin(number, recipe, self.seeds)
         return place
 
     def rung(self, name: str, seed: int, rung: int, values: Sequence[float]) -> bool:
@@ -118,4 +118,4 @@ class OurSearch:
 
     def done(self, name: str, seed: int, values: Sequence[float] | None) -> None:
         trial = self.named[name].hash, seed
-        self.explorer.finish(*trial, values, pruned=trial in self.stopped, rungs=self.rungs.get(trial, ()))
+        self.ask_tell.tell(*trial, values, pruned=trial in self.stopped, rungs=self.rungs.get(trial, ()))

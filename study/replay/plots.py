@@ -24,7 +24,7 @@ AXES: tuple[tuple[str, Callable[[Progress, Outcome], np.ndarray]], ...] = (
 """What a search may be measured against: the axis's label, and its values of a repeat."""
 
 
-def course_picture(
+def plot_progress(
     searches: Mapping[str, Sequence[Outcome]],
     values: Callable[[Progress], np.ndarray],
     label: str,

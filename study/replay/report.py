@@ -11,9 +11,9 @@ from statistics import fmean
 import numpy as np
 
 from reports.markdown import DASH, count, duration, number, table, text
-from study.replay.compare import Outcome, Terms
+from study.replay.compare import Conditions, Outcome
 from study.replay.metrics import Yardstick
-from study.replay.plots import course_picture
+from study.replay.plots import plot_progress
 from study.replay.repeats import Choice, Interval, choose, mean, share
 from trainables.files import write_whole
 
@@ -27,13 +27,13 @@ PAGE = "replay.md"
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """Searches under the same terms, and the whole record run without choosing or stopping."""
+class ReplayResult:
+    """Searches under the same conditions, and the whole record run without choosing or stopping."""
 
     name: str
     """Of the record."""
     yardstick: Yardstick
-    terms: Terms
+    conditions: Conditions
     searches: Mapping[str, Sequence[Outcome]]
     whole: Sequence[Outcome]
 
@@ -55,7 +55,7 @@ class Compared:
         return found <= self.yardstick.error if self.one_goal else found >= ENOUGH
 
 
-def write(compared: Compared, folder: Path) -> Path:
+def write(compared: ReplayResult, folder: Path) -> Path:
     """The report as `replay.md`, with its pictures beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     recorded, one = compared.yardstick.recorded, compared.one_goal
@@ -64,7 +64,7 @@ def write(compared: Compared, folder: Path) -> Path:
     label = f"regret in {recorded.goals[0]}, points" if one else "hypervolume, percent of the whole record's"
     scale = 1.0 if one else 100.0
     pictures = [
-        course_picture(
+        plot_progress(
             compared.searches,
             lambda course: scale * course.found,
             label,
@@ -75,7 +75,7 @@ def write(compared: Compared, folder: Path) -> Path:
     ]
     for place, goal in enumerate(recorded.goals):
         pictures.append(
-            course_picture(
+            plot_progress(
                 compared.searches,
                 lambda course, place=place: course.development[:, place],  # type: ignore[misc]
                 f"best development {goal} so far",
@@ -90,7 +90,7 @@ def write(compared: Compared, folder: Path) -> Path:
         results_table(compared),
         advice(compared),
         "## Course",
-        course_table(compared),
+        progress_table(compared),
         *(f"![{path.stem}, against trials, time and compute]({path.name})" for path in pictures),
     ]
     path = folder / PAGE
@@ -98,22 +98,24 @@ def write(compared: Compared, folder: Path) -> Path:
     return path
 
 
-def said(compared: Compared) -> str:
+def said(compared: ReplayResult) -> str:
     """What was run, and what the numbers mean."""
-    recorded, terms, yardstick = compared.yardstick.recorded, compared.terms, compared.yardstick
+    recorded, conditions, yardstick = compared.yardstick.recorded, compared.conditions, compared.yardstick
     budget = [
-        *([count(terms.trials, "recipe") + " asked for"] if terms.trials is not None else []),
-        *([f"{terms.compute:.0%} of the whole record's compute"] if terms.compute is not None else []),
-        *([f"{terms.hours:g} simulated hours"] if terms.hours is not None else []),
+        *([count(conditions.trials, "recipe") + " asked for"] if conditions.trials is not None else []),
+        *([f"{conditions.compute:.0%} of the whole record's compute"] if conditions.compute is not None else []),
+        *([f"{conditions.hours:g} simulated hours"] if conditions.hours is not None else []),
     ]
-    stops = recorded.rungs[:-1] if terms.rungs is None else [recorded.rungs[rung] for rung in terms.rungs]
+    stops = recorded.rungs[:-1] if conditions.rungs is None else [recorded.rungs[rung] for rung in conditions.rungs]
     rungs = (
         f"rungs at step {', '.join(f'{step:g}' for step in stops)} of {recorded.rungs[-1]:g}" if stops else "no rungs"
     )
-    seeds = count(terms.seeds, "seed") + (f", up to {terms.most_seeds} in a race," if terms.most_seeds else "")
+    seeds = count(conditions.seeds, "seed") + (
+        f", up to {conditions.most_seeds} in a race," if conditions.most_seeds else ""
+    )
     sentences = [
         f"{count(len(recorded.hashes), 'recipe')} recorded; each search ends at {', or '.join(budget)}. "
-        f"{seeds} of each recipe, {count(terms.workers, 'worker')}, {rungs}; "
+        f"{seeds} of each recipe, {count(conditions.workers, 'worker')}, {rungs}; "
         f"{count(compared.repeats, 'repeat')}, each with the same seeds for all searches. Intervals are of 95 %.",
         "Compute is the training time of all trials, up to where each stopped; where a trial holds one GPU it is GPU "
         "time. Clock is simulated time, scoring at rungs and at the end included. A search gets the recorded recipe "
@@ -139,7 +141,7 @@ def said(compared: Compared) -> str:
     return "\n\n".join(sentences)
 
 
-def results_table(compared: Compared) -> str:
+def results_table(compared: ReplayResult) -> str:
     """All searches, the best first, and the whole record below."""
     one = compared.one_goal
     found = (
@@ -151,7 +153,7 @@ def results_table(compared: Compared) -> str:
     return table(head, [*rows, _row(compared, "whole record", compared.whole)])
 
 
-def _row(compared: Compared, name: str, outcomes: Sequence[Outcome]) -> list[str]:
+def _row(compared: ReplayResult, name: str, outcomes: Sequence[Outcome]) -> list[str]:
     found = np.array([outcome.found for outcome in outcomes])
     tail = float(np.quantile(found, TAIL if compared.one_goal else 1 - TAIL))
     hits = sum(compared.reached(outcome.found) for outcome in outcomes)
@@ -173,7 +175,7 @@ def _row(compared: Compared, name: str, outcomes: Sequence[Outcome]) -> list[str
     ]
 
 
-def course_table(compared: Compared) -> str:
+def progress_table(compared: ReplayResult) -> str:
     """What each search had found by parts of the whole record's compute, the mean over repeats."""
     last = max(outcome.compute / outcome.whole for outcomes in compared.searches.values() for outcome in outcomes)
     parts = [part for part in PARTS if part <= last + 0.005] or [last]
@@ -190,7 +192,7 @@ def _found_by(outcome: Outcome, part: float) -> float:
     return float(outcome.progress.found[place])
 
 
-def advice(compared: Compared) -> str:
+def advice(compared: ReplayResult) -> str:
     """What to choose, and how sure that is."""
     choice = compared.choice()
     alike = [choice.best, *choice.same]
@@ -214,7 +216,7 @@ def advice(compared: Compared) -> str:
     return " ".join(lines)
 
 
-def _shown(compared: Compared, interval: Interval, *, unit: bool = False) -> str:
+def _shown(compared: ReplayResult, interval: Interval, *, unit: bool = False) -> str:
     scale, digits = (1.0, 2) if compared.one_goal else (100.0, 1)
     sign = (" points" if unit else "") if compared.one_goal else " %"
     value, low, high = (number(scale * part, digits) for part in (interval.value, interval.low, interval.high))

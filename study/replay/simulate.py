@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from study.replay.recorded import Recorded
-from study.search.seed_race import Race
+from study.search.seed_race import SeedRace
 
 
 class Search(Protocol):
@@ -39,7 +39,7 @@ class Search(Protocol):
 
 
 @dataclass(frozen=True)
-class Allowance:
+class SearchBudget:
     """When a search ends: at the first of these that is reached."""
 
     recipes: int | None = None
@@ -52,7 +52,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, eq=False)
-class Courses:
+class TrialCurves:
     """What each trial costs, and has to show, at each stop: the rungs where it may be stopped, and its end."""
 
     rungs: tuple[float, ...]
@@ -62,7 +62,7 @@ class Courses:
     values: list[list[list[tuple[float, ...] | None]]]  # (recipes, seeds, stops), development; None from a failure on
 
     @classmethod
-    def of(cls, recorded: Recorded, rungs: Sequence[int]) -> Courses:
+    def of(cls, recorded: Recorded, rungs: Sequence[int]) -> TrialCurves:
         """With stops at these rungs of the record, by number from 0, and at the end."""
         stops = [*sorted(set(rungs) - {len(recorded.rungs) - 1}), len(recorded.rungs) - 1]
         compute = np.maximum.accumulate(np.nan_to_num(recorded.seconds), axis=2)  # what has failed costs no more
@@ -91,7 +91,7 @@ class History:
 
     recipe: np.ndarray  # the recorded recipe's number
     seed: np.ndarray  # the place of its seed among the recorded ones
-    stops: np.ndarray  # how many stops it reached; none where the allowance ended on its way to the first
+    stops: np.ndarray  # how many stops it reached; none where the budget ended on its way to the first
     finished: np.ndarray  # whether it ran to its end and has scores there
     compute: np.ndarray  # its training seconds
     clock: np.ndarray  # simulated seconds at which it ended
@@ -124,44 +124,44 @@ class _Known:
 
 
 def simulate(
-    courses: Courses,
+    curves: TrialCurves,
     search: Search,
     seeds: Sequence[int],
     workers: int,
-    allowance: Allowance,
-    race: Race | None = None,
+    budget: SearchBudget,
+    race: SeedRace | None = None,
     first_decides: bool = False,
 ) -> History:
-    """Run a search to the end of its allowance. `seeds` are places among the recorded ones.
+    """Run a search to the end of its budget. `seeds` are places among the recorded ones.
 
     With a `race` each recipe is run under the first of them, as many as are its least; once the search asks for no
     more, the race says which recipes that ran to their end get further ones, in this order. `first_decides`: whether
     the search may stop a recipe under the first of its seeds alone, and the others run only where it did not.
     """
-    return _Simulation(courses, search, seeds, allowance, race, first_decides).run(workers)
+    return _Simulation(curves, search, seeds, budget, race, first_decides).run(workers)
 
 
 class _Simulation:
     def __init__(
         self,
-        courses: Courses,
+        curves: TrialCurves,
         search: Search,
         seeds: Sequence[int],
-        allowance: Allowance,
-        race: Race | None,
+        budget: SearchBudget,
+        race: SeedRace | None,
         first_decides: bool,
     ) -> None:
-        self.courses, self.search, self.allowance, self.race = courses, search, allowance, race
+        self.curves, self.search, self.budget, self.race = curves, search, budget, race
         self.seeds = seeds[: race.least] if race else seeds
         self.at_once = self.seeds[:1] if first_decides else self.seeds
         self.further = seeds
-        self.last = len(courses.rungs)
+        self.last = len(curves.rungs)
         self.known: dict[int, _Known] = {}
         self.waiting: deque[_Trial] = deque()
         self.running: list[tuple[float, int, _Trial]] = []
         """A heap of what arrives at its next stop when; trials that arrive together do so in the order they began."""
         self.begun = self.asked = 0
-        self.most = len(courses.compute) if allowance.recipes is None else allowance.recipes
+        self.most = len(curves.compute) if budget.recipes is None else budget.recipes
         self.clock = self.spent = 0.0
         self.over = False
         self.ended: list[tuple[int, int, int, bool, float, float, float]] = []
@@ -186,7 +186,7 @@ class _Simulation:
         lost = [int(name) for name, one in self.race.raced().items() if one.lost] if self.race else []
         return History(recipe, seed, stops, finished, compute, clock, spent, self.asked, tuple(lost))
 
-    def _raced(self, race: Race, workers: int) -> list[_Trial]:
+    def _raced(self, race: SeedRace, workers: int) -> list[_Trial]:
         """What the race begins now: nothing before every recipe has its least seeds."""
         running = [trial for _, _, trial in self.running]
         if any(trial.seed in self.seeds for trial in running):
@@ -214,9 +214,9 @@ class _Simulation:
         return self.waiting.popleft() if self.waiting else None
 
     def _begin(self, trial: _Trial) -> None:
-        """Its way to the next stop, unless the allowance is used up."""
-        compute, clock = self._way(self.courses.compute, trial), self._way(self.courses.clock, trial)
-        if self.spent + compute > self.allowance.compute or self.clock + clock > self.allowance.seconds:
+        """Its way to the next stop, unless the budget is used up."""
+        compute, clock = self._way(self.curves.compute, trial), self._way(self.curves.clock, trial)
+        if self.spent + compute > self.budget.compute or self.clock + clock > self.budget.seconds:
             self.over = True
             self._end(trial, finished=False)
             return
@@ -230,7 +230,7 @@ class _Simulation:
         return here[trial.stops] - (here[trial.stops - 1] if trial.stops else 0.0)
 
     def _arrive(self, trial: _Trial) -> None:
-        values = self.courses.values[trial.recipe][trial.seed][trial.stops - 1]
+        values = self.curves.values[trial.recipe][trial.seed][trial.stops - 1]
         if values is not None and trial.stops < self.last:
             if trial.judged and not self.search.rung(trial.name, trial.seed, trial.stops, values):
                 self._tell(trial, None)
@@ -257,5 +257,5 @@ class _Simulation:
             self.search.done(name, trial.seed, values)
 
     def _end(self, trial: _Trial, *, finished: bool) -> None:
-        compute = self.courses.compute[trial.recipe][trial.seed][trial.stops - 1] if trial.stops else 0.0
+        compute = self.curves.compute[trial.recipe][trial.seed][trial.stops - 1] if trial.stops else 0.0
         self.ended.append((trial.recipe, trial.seed, trial.stops, finished, compute, self.clock, self.spent))

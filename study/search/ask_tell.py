@@ -17,7 +17,7 @@ from optuna.trial import TrialState
 from reports.distributions import distribution, suggest
 from search_spaces.space import Domain
 from study.search.points import applying, in_order, inside, means
-from study.search.warm_start import Learning
+from study.search.warm_start import WarmStart
 from trainables.recipe import Recipe, Value
 
 Rungs = Sequence[tuple[int, Sequence[float]]]
@@ -40,7 +40,7 @@ class _Group:
     violations: dict[int, Sequence[float] | None] = field(default_factory=dict)
 
 
-class Explorer:
+class AskTell:
     """Asks Optuna for recipes; all seeds of a recipe are one Optuna trial, whose values are their means.
 
     A seed that a scheduler could have stopped was selected by its scores: where there are others, the means are theirs
@@ -54,13 +54,13 @@ class Explorer:
         domains: Sequence[Domain],
         *,
         conditional: bool = True,
-        learning: Learning | None = None,
+        warm_start: WarmStart | None = None,
     ) -> None:
         """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
         (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
-        of the recipe. `learning` proposes some of the recipes."""
+        of the recipe. `warm_start` proposes some of the recipes."""
         self.study, self.base, self.domains = study, base, in_order(domains)
-        self.conditional, self.learning = conditional, learning
+        self.conditional, self.warm_start = conditional, warm_start
         self.flat = base.flat()
         self.groups: dict[str, _Group] = {}
         """By the recipe's hash, those whose seeds are not all done."""
@@ -78,8 +78,8 @@ class Explorer:
         return trial.number, chosen
 
     def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
-        if self.learning is not None:
-            self._enqueue(self.learning)
+        if self.warm_start is not None:
+            self._enqueue(self.warm_start)
         trial = self.study.ask()
         chosen: dict[str, Value] = {}
         flat = dict(self.flat)
@@ -91,7 +91,7 @@ class Explorer:
                     chosen[domain.key] = flat[domain.key] = value
         return trial, chosen
 
-    def _enqueue(self, learning: Learning) -> None:
+    def _enqueue(self, warm_start: WarmStart) -> None:
         """Have Optuna ask next for what another study proposes, if that is its turn."""
         trials = self.study.get_trials(deepcopy=False)
         asked = [applying(self.domains, trial.params, self.flat) for trial in trials]
@@ -101,7 +101,7 @@ class Explorer:
             for chosen, trial in zip(asked, trials, strict=True)
             if trial.state == TrialState.COMPLETE
         ]
-        proposal = learning.propose(asked, finished)
+        proposal = warm_start.propose(asked, finished)
         if proposal is not None:
             source, chosen = proposal
             self.study.enqueue_trial(dict(chosen), user_attrs={LEARNT: source})
@@ -142,7 +142,7 @@ class Explorer:
         self.groups[recipe.hash] = _Group(number, set(seeds))
         return True
 
-    def finish(
+    def tell(
         self,
         recipe_hash: str,
         seed: int,
@@ -173,9 +173,9 @@ class Explorer:
             elif values is None:
                 self.study.tell(group.number, state=TrialState.FAIL)
             else:
-                self._tell(group)
+                self._tell_means(group)
 
-    def _tell(self, group: _Group) -> None:
+    def _tell_means(self, group: _Group) -> None:
         violations = [found for found in group.violations.values() if found is not None]
         for limit, violation in enumerate(means(violations) if len(violations) == len(group.values) else (), 1):
             self._trial(group.number).set_constraint(f"limit {limit}", violation)

@@ -10,7 +10,7 @@ from reports.statistics.fronts import trials_before
 from study.search.schedulers import Setting
 
 
-class Halving:
+class SuccessiveHalving:
     """At each rung the best share of the trials seen there goes on."""
 
     def __init__(self, shares: Sequence[float], first: int = 1, fewest: int = 1) -> None:
@@ -28,7 +28,7 @@ class Halving:
         return len(seen) < self.fewest or trials_before(np.array(seen), len(seen) - 1) < most
 
 
-class Brackets:
+class Hyperband:
     """Hyperband without waiting: several halvings whose first rungs differ, for trials that begin slowly.
 
     A trial belongs to one of them, which compares it with its own trials only. A new trial goes to the bracket that has
@@ -37,7 +37,7 @@ class Brackets:
 
     def __init__(self, setting: Setting) -> None:
         shares = _shares(setting)
-        self.brackets = [Halving(shares, first) for first in range(1, len(setting.rungs) + 1)]
+        self.brackets = [SuccessiveHalving(shares, first) for first in range(1, len(setting.rungs) + 1)]
         self.costs = [_expected_cost(setting, bracket) for bracket in self.brackets]
         self.spent = [0.0] * len(self.brackets)
         self.of: dict[str, int] = {}
@@ -49,27 +49,27 @@ class Brackets:
         return self.brackets[self.of[trial]].goes_on(trial, rung, values)
 
 
-def asha(setting: Setting) -> Halving:
+def asha(setting: Setting) -> SuccessiveHalving:
     """The share that goes on is the ratio of a rung's resource to the next one's: with rungs at 1/8, 1/4 and 1/2 of a
     training half of the trials go on each time, so that every rung costs about the same."""
-    return Halving(_shares(setting))
+    return SuccessiveHalving(_shares(setting))
 
 
-def hyperband(setting: Setting) -> Brackets:
+def hyperband(setting: Setting) -> Hyperband:
     """Brackets that begin at each rung, and one that stops nobody."""
-    return Brackets(setting)
+    return Hyperband(setting)
 
 
-def median(setting: Setting) -> Halving:
+def median(setting: Setting) -> SuccessiveHalving:
     """Stops what is not in the better half of its rung, once five trials were there."""
-    return Halving([0.5] * len(setting.rungs), fewest=5)
+    return SuccessiveHalving([0.5] * len(setting.rungs), fewest=5)
 
 
 def _shares(setting: Setting) -> list[float]:
     return [here / after for here, after in zip(setting.rungs, setting.rungs[1:], strict=False)]
 
 
-def _expected_cost(setting: Setting, bracket: Halving) -> float:
+def _expected_cost(setting: Setting, bracket: SuccessiveHalving) -> float:
     """Of a trial, in the unit of the rungs."""
     cost, share, before = 0.0, 1.0, 0.0
     for number, resource in enumerate(setting.rungs, 1):

@@ -17,7 +17,7 @@ from trainables.recipe import Recipe
 
 
 @dataclass
-class Runner:
+class RacingRecipe:
     """A recipe in the race."""
 
     row: bool
@@ -26,33 +26,33 @@ class Runner:
     """By seed; None for a seed that failed or was stopped early: there are no more after it."""
 
 
-class Race:
+class SeedRace:
     """Told what became of each trial, it says which are wanted next. Seeds are numbers from 0 on."""
 
     def __init__(self, least: int, most: int, goals: int = 1, baseline: str | None = None) -> None:
         self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
-        self.runners: dict[str, Runner] = {}
+        self.recipes: dict[str, RacingRecipe] = {}
         self._raced: dict[str, Raced] | None = None
 
     def enter(self, name: str, row: bool = False, fixed: bool = False) -> None:
         """A recipe takes part, `fixed` where no seed changes it; entered again it stays what it was."""
-        if name not in self.runners:
-            self.runners[name] = Runner(row, fixed)
+        if name not in self.recipes:
+            self.recipes[name] = RacingRecipe(row, fixed)
             self._raced = None
 
     def tell(self, name: str, seed: int, values: Sequence[float] | None) -> None:
         """A trial of an entered recipe ended: its goals' values, all maximised, or None where it has none."""
-        self.runners[name].values[seed] = values
+        self.recipes[name].values[seed] = values
         self._raced = None
 
     def raced(self) -> dict[str, Raced]:
         """By name, how far each recipe has come."""
         if self._raced is None:
             entrants = {
-                name: entrant(runner.values, self.goals, runner.fixed, None in runner.values.values())
-                for name, runner in self.runners.items()
+                name: entrant(recipe.values, self.goals, recipe.fixed, None in recipe.values.values())
+                for name, recipe in self.recipes.items()
             }
-            rows = [name for name, runner in self.runners.items() if runner.row]
+            rows = [name for name, recipe in self.recipes.items() if recipe.row]
             self._raced = raced(entrants, rows, self.baseline, self.least, self.most)
         return self._raced
 
@@ -63,7 +63,7 @@ class Race:
         Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, and where
         trials that run must end first.
         """
-        ended = {name for name, runner in self.runners.items() if None in runner.values.values()}
+        ended = {name for name, recipe in self.recipes.items() if None in recipe.values.values()}
         going = {name: found for name, found in self.raced().items() if found.going and name not in ended}
         begun = set(running)
         asked = [(name, seed) for name, found in going.items() for seed in range(found.has, found.seeds)]
@@ -73,19 +73,19 @@ class Race:
                 trial = name, going[name].seeds + more
                 if len(asked) + len(begun) >= places:
                     return asked
-                if trial[1] < self.most and trial not in begun and trial[1] not in self.runners[name].values:
+                if trial[1] < self.most and trial not in begun and trial[1] not in self.recipes[name].values:
                     asked.append(trial)
         return asked
 
     def open(self, name: str) -> int:
         """How many seeds beyond those that it has, and beyond the least, the recipe may still get, at most."""
-        runner, found = self.runners[name], self.raced()[name]
-        if runner.fixed or None in runner.values.values() or not (found.going or found.has < self.least):
+        recipe, found = self.recipes[name], self.raced()[name]
+        if recipe.fixed or None in recipe.values.values() or not (found.going or found.has < self.least):
             return 0
-        return self.most - max(len(runner.values), self.least)
+        return self.most - max(len(recipe.values), self.least)
 
 
-class StudyRace:
+class StudySeedRace:
     """The race of a study: from trials to trials."""
 
     def __init__(self, plan: Plan, ledger: Ledger, explored: Sequence[str]) -> None:
@@ -93,7 +93,7 @@ class StudyRace:
         self.plan = plan
         baseline = plan.rows.get(plan.space.baseline or "")
         self.goals = searched(plan.space.goals)
-        self.race = Race(len(plan.seeds), plan.most_seeds, len(self.goals), baseline.hash if baseline else None)
+        self.race = SeedRace(len(plan.seeds), plan.most_seeds, len(self.goals), baseline.hash if baseline else None)
         self.named: dict[str, PlannedTrial] = {}
         known = {trial.recipe.hash: trial for trial in plan.fixed_trials()}
         for number, recipe_hash in enumerate(explored, start=1):
@@ -106,9 +106,9 @@ class StudyRace:
             for seed in range(plan.most_seeds if trial.recipe.uses_seed else 1):
                 record = ledger.get(recipe_hash, seed)
                 if record is not None:
-                    self.told(trial, seed, record)
+                    self.tell(trial, seed, record)
 
-    def told(self, trial: PlannedTrial, seed: int, record: Record | None) -> None:
+    def tell(self, trial: PlannedTrial, seed: int, record: Record | None) -> None:
         """A trial of that recipe has its record, or None where it failed."""
         self._enter(trial)
         values = None
@@ -129,7 +129,7 @@ class StudyRace:
         for trial in known:
             self._enter(trial)
         begun = sum(trial.seed >= self.race.least for trial in known)
-        return max(0, sum(map(self.race.open, self.race.runners)) - begun)
+        return max(0, sum(map(self.race.open, self.race.recipes)) - begun)
 
     def _enter(self, trial: PlannedTrial) -> None:
         self.named.setdefault(trial.recipe.hash, trial)

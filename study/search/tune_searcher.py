@@ -25,13 +25,13 @@ from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable
 from study.plan import Plan, PlannedTrial
-from study.search.ask_tell import Explorer
+from study.search.ask_tell import AskTell
 from study.search.budget import Budget
 from study.search.journal import ROW, explored_recipe, name_explored, of_journal, open_journal, told_rows
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
-from study.search.seed_race import StudyRace
-from study.search.warm_start import Learning
+from study.search.seed_race import StudySeedRace
+from study.search.warm_start import WarmStart
 from study.trial import POPULATIONS
 from trainables.errors import UserError, reason
 from trainables.files import check_plain
@@ -48,7 +48,7 @@ ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
 
 
-class StudySearcher(Searcher):
+class TuneSearcher(Searcher):
     """Hands out the trials that the ledger does not hold yet."""
 
     def __init__(self, plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None) -> None:
@@ -71,17 +71,17 @@ class StudySearcher(Searcher):
         """By key, those that were handed out and have neither a record nor failed."""
         self.failed: set[str] = set()
         """Keys of those that failed since this study's start; only the next start tries them again."""
-        self.explorer = self._open() if plan.explored else None
+        self.ask_tell = self._open() if plan.explored else None
         """Optuna's side, where it explores."""
         self.explored: list[str] = []
-        if self.explorer is not None:
+        if self.ask_tell is not None:
             with of_journal(plan.results):
-                self.told = told_rows(self.explorer.study, plan.base, plan.space.domains)
+                self.told = told_rows(self.ask_tell.study, plan.base, plan.space.domains)
                 self._tell_rows(fixed)
                 self._continue_asked()
-        self.race = StudyRace(plan, ledger, self.explored) if plan.races else None
+        self.race = StudySeedRace(plan, ledger, self.explored) if plan.races else None
         self.interrupted: deque[list[PlannedTrial]] = deque()
-        self._race_on()
+        self._queue_further_seeds()
         self.interrupted = deque(self._interrupted())
 
     @property
@@ -118,7 +118,7 @@ class StudySearcher(Searcher):
             return self._wait()  # those that run may take less than was guessed
         while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
             self._ask()
-        self._race_on()
+        self._queue_further_seeds()
         if not self.queue and not self.interrupted:
             if not (self.race and self.running):
                 return Searcher.FINISHED
@@ -140,10 +140,10 @@ class StudySearcher(Searcher):
         else:
             self.failed.add(key)
         if self.race:
-            self.race.told(planned, planned.seed, record)
-        if self.explorer is not None and planned.recipe.hash in self.explorer.groups:
+            self.race.tell(planned, planned.seed, record)
+        if self.ask_tell is not None and planned.recipe.hash in self.ask_tell.groups:
             self._seed_finished(planned.recipe, planned.seed, record)
-        elif self.explorer is not None and planned.row:
+        elif self.ask_tell is not None and planned.row:
             self._tell_row(planned.recipe, planned.name)
         if self.plan.first_decides and planned.recipe.hash in self.explored and planned.seed == self.plan.seeds[0]:
             self._run(planned.recipe)
@@ -170,7 +170,7 @@ class StudySearcher(Searcher):
     def _done(self, trial: PlannedTrial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
 
-    def _race_on(self) -> None:
+    def _queue_further_seeds(self) -> None:
         """Queue further seeds once all recipes are chosen and have their least ones, interrupted populations too."""
         if self.race and not self.queue and not self.interrupted and len(self.explored) >= self.plan.explored:
             self.queue.extend(self.race.next(self.places, self.running.values()))
@@ -228,31 +228,31 @@ class StudySearcher(Searcher):
 
     # --- Optuna
 
-    def _open(self) -> Explorer:
+    def _open(self) -> AskTell:
         plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
         study = open_journal(plan.results, plan.space.name, sampler.build, self.goals)
-        learning = Learning(plan.sources, plan.space.domains) if plan.sources else None
-        return Explorer(study, plan.base, plan.space.domains, conditional=sampler.conditional, learning=learning)
+        warm_start = WarmStart(plan.sources, plan.space.domains) if plan.sources else None
+        return AskTell(study, plan.base, plan.space.domains, conditional=sampler.conditional, warm_start=warm_start)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
-        assert self.explorer is not None
-        for trial in self.explorer.study.get_trials(deepcopy=False):
+        assert self.ask_tell is not None
+        for trial in self.ask_tell.study.get_trials(deepcopy=False):
             recipe = explored_recipe(trial, self.plan.base, self.plan.space.domains)
             if recipe is None:
                 continue
             self.explored.append(recipe.hash)
             done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
             if trial.state == TrialState.RUNNING:
-                self.explorer.begin(trial.number, recipe, self.plan.seeds)
+                self.ask_tell.begin(trial.number, recipe, self.plan.seeds)
                 self._run(recipe)
             elif len(done) < len(self.plan.seeds):
                 self._run(recipe)
 
     def _ask(self) -> None:
-        assert self.explorer is not None
-        number, recipe = self.explorer.ask(self._named)
-        if self.explorer.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs
+        assert self.ask_tell is not None
+        number, recipe = self.ask_tell.ask(self._named)
+        if self.ask_tell.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs
             self._run(recipe)
 
     def _named(self, trial: optuna.Trial, recipe: Recipe) -> None:
@@ -282,14 +282,14 @@ class StudySearcher(Searcher):
         return f"optuna {self.explored.index(recipe.hash) + 1}"
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
-        assert self.explorer is not None
+        assert self.ask_tell is not None
         if record is None:
-            self.explorer.finish(recipe.hash, seed, None)
+            self.ask_tell.tell(recipe.hash, seed, None)
         else:
             pruned, rungs = record.status == "pruned", self._rungs(record)
             broken = violations(self.plan.limits, record.cost)
             values = self._values(record)
-            self.explorer.finish(recipe.hash, seed, values, pruned=pruned, rungs=rungs, violation=broken)
+            self.ask_tell.tell(recipe.hash, seed, values, pruned=pruned, rungs=rungs, violation=broken)
 
     def _values(self, record: Record) -> list[float] | None:
         """What is searched for: the space's goals, or the selection score. None where a part is missing, and for a
@@ -309,7 +309,7 @@ class StudySearcher(Searcher):
 
     def _tell_row(self, recipe: Recipe, label: str) -> None:
         """Let Optuna learn from a row whose seeds are all done, if its values lie in the domains."""
-        assert self.explorer is not None
+        assert self.ask_tell is not None
         seeds = self.plan.seeds if recipe.uses_seed else [0]  # one that no seed changes is run once
         records = [self.ledger.get(recipe.hash, seed) for seed in seeds]
         found = [self._values(record) for record in records if record is not None]
@@ -320,7 +320,7 @@ class StudySearcher(Searcher):
             return
         broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
         violation = means(broken) if broken else ()
-        self.explorer.add(chosen, means(values), violation=violation, attributes={ROW: printable(label)})
+        self.ask_tell.add(chosen, means(values), violation=violation, attributes={ROW: printable(label)})
         self.told.add(recipe.hash)
 
 

@@ -65,7 +65,7 @@ class Source:
         return [self.chosen[number] for number in order[: math.ceil(BEST * len(order))]]
 
 
-class Learning:
+class WarmStart:
     """Proposes recipes of other studies to a search."""
 
     def __init__(self, sources: Sequence[Source], domains: Sequence[Domain]) -> None:
@@ -125,7 +125,7 @@ class Learning:
         return np.where(both, 0.0, np.where(np.isnan(apart), 1.0, apart)).sum(axis=1)
 
 
-def read_findings(folder: Path, base: Recipe, space: Space) -> Source:
+def load_source(folder: Path, base: Recipe, space: Space) -> Source:
     """What a results folder knows of this space, other keys aside: recipes that are finished with all goals.
 
     `UserError` where the folder is no study's, or knows nothing of it.

@@ -12,9 +12,9 @@ import pytest
 from benchmarks._rivals_told import Rival
 from benchmarks._rivals_tune import TuneSearch
 from benchmarks.rivals import SYNE_TUNE, TUNE, main, rivals
-from study.replay.compare import Arena, Terms
+from study.replay.compare import Comparison, Conditions
 from study.replay.recorded import Recorded, read_record
-from study.replay.simulate import Allowance, Courses, simulate
+from study.replay.simulate import SearchBudget, TrialCurves, simulate
 from tests.made_record import write_record
 from trainables.recipe import Value
 
@@ -49,7 +49,7 @@ class Listed(Rival):
 
 def test_a_rival_is_told_every_rung_and_once_more_of_a_recipe_that_it_repeats(record: Recorded) -> None:
     search = Listed(record, [3, 5, 3, 5], stopped=[5])
-    history = simulate(Courses.of(record, range(5)), search, [0], 1, Allowance(recipes=4))
+    history = simulate(TrialCurves.of(record, range(5)), search, [0], 1, SearchBudget(recipes=4))
     assert [told for name, told in search.told if name == "1"] == [3, 6, 12, 24, 48]
     assert [told for name, told in search.told if name == "2"] == [3]
     assert search.told[-2:] == [("3", 48), ("4", 3)]
@@ -63,7 +63,7 @@ def test_tune_stops_what_its_scheduler_would_stop_and_its_search_takes_the_score
 ) -> None:
     one = record.of_goals(["sts"])
     search = TuneSearch(one, one.rungs, [0, 2], HALVING, 0)
-    history = simulate(Courses.of(one, range(5)), search, [0, 2], 2, Allowance(recipes=40))
+    history = simulate(TrialCurves.of(one, range(5)), search, [0, 2], 2, SearchBudget(recipes=40))
     assert 0 < history.finished.sum() < 0.6 * len(history.recipe)
     told = [trial.value for trial in search.search._ot_study.get_trials() if trial.state.name == "COMPLETE"]
     assert len(told) == 40
@@ -76,14 +76,14 @@ def test_tune_stops_what_its_scheduler_would_stop_and_its_search_takes_the_score
 @pytest.mark.parametrize("goals", [["sts"], ["sts", "transfer"]])
 def test_every_rival_spends_its_budget_and_no_more(record: Recorded, goals: list[str]) -> None:
     pytest.importorskip("syne_tune", reason="Syne Tune is not installed")
-    arena = Arena(record.of_goals(goals), Terms(seeds=2, workers=3, compute=0.07))
+    comparison = Comparison(record.of_goals(goals), Conditions(seeds=2, workers=3, compute=0.07))
     entered = rivals(len(goals))
     assert len(entered) == len(TUNE) + len(SYNE_TUNE[len(goals)])
-    for contestant in [entered[1], *entered[len(TUNE) :]]:  # one of Tune's: its search thinks for seconds
-        outcome = arena.run(contestant, 0)
-        assert 0.04 < outcome.compute / outcome.whole <= 0.07, contestant.name
+    for named in [entered[1], *entered[len(TUNE) :]]:  # one of Tune's: its search thinks for seconds
+        outcome = comparison.run(named, 0)
+        assert 0.04 < outcome.compute / outcome.whole <= 0.07, named.name
         assert np.isfinite(outcome.found)
-        assert (outcome.finished < outcome.trials - 3) == contestant.stops, contestant.name
+        assert (outcome.finished < outcome.trials - 3) == named.stops, named.name
 
 
 def test_moasha_as_installed_lets_a_trial_that_beats_all_go_on_by_chance_and_mended_always() -> None:
@@ -115,12 +115,12 @@ def test_syne_tunes_own_simulator_serves_the_export(record: Recorded, tmp_path: 
     from benchmarks._rivals_backend import _found, _run
 
     whole = read_record(write_record(tmp_path / "whole.parquet", recipes=None, more_seeds=0)).of_goals(["sts"])
-    terms = Terms(seeds=1, workers=2, compute=0.01)
-    reports = _run(whole, "asha", 2, terms, 0)
+    conditions = Conditions(seeds=1, workers=2, compute=0.01)
+    reports = _run(whole, "asha", 2, conditions, 0)
     costs = reports.groupby("trial_id")["seconds"].max().sum() / 1000
     spent = costs / whole.seconds[:, 0, -1].sum()
     assert 0.005 < spent < 0.02
-    assert np.isfinite(_found(whole, Arena(whole, terms).yardstick, reports))
+    assert np.isfinite(_found(whole, Comparison(whole, conditions).yardstick, reports))
 
 
 def test_the_table_has_a_row_for_each_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

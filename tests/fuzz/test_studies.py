@@ -27,7 +27,7 @@ from reports.live.folder import Folder
 from reports.predictions import Predictions
 from reports.report import write_report
 from study.replay.from_ledger import read_ledger
-from study.search.warm_start import read_findings
+from study.search.warm_start import load_source
 from tests.fuzzing import (
     BYTES,
     INPUTS,
@@ -142,7 +142,7 @@ def test_records(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 write_report(study)
             read_or_refuse(lambda: read_ledger(study), [study])
             space = StudyInfo.load(study).load_space(study)
-            read_or_refuse(lambda: read_findings(study, space.base, space), [study])  # noqa: B023
+            read_or_refuse(lambda: load_source(study, space.base, space), [study])  # noqa: B023
     in_place(file, lambda: Ledger(study / LEDGER).sift())
 
 
@@ -303,7 +303,7 @@ def test_spaces_of_odd_values(tmp_path: Path) -> None:
 
 
 def test_journals(tmp_path: Path) -> None:
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
     from tests.study.search.test_search import make
 
     plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
@@ -312,13 +312,13 @@ def test_journals(tmp_path: Path) -> None:
             searcher._ask()
     file = plan.results / "optuna.journal"
     for _ in each(file, JSON_LINES | TEXT | BYTES, "journal"):
-        read_or_refuse(lambda: StudySearcher(plan, ledger), [file])
-    in_place(file, lambda: StudySearcher(plan, ledger))
+        read_or_refuse(lambda: TuneSearcher(plan, ledger), [file])
+    in_place(file, lambda: TuneSearcher(plan, ledger))
 
 
 def test_a_journal_whose_last_line_is_torn_goes_on(tmp_path: Path) -> None:
     """Cut at every byte of its last line: the search goes on, and what it writes can be read again."""
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
     from tests.study.search.test_search import make
 
     plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
@@ -328,8 +328,8 @@ def test_a_journal_whose_last_line_is_torn_goes_on(tmp_path: Path) -> None:
     last = len(whole.splitlines()[-1])
     for cut in range(1, last, max(1, last // INPUTS)):
         file.write_bytes(whole[:-cut])
-        StudySearcher(plan, ledger)._ask()
-        assert StudySearcher(plan, ledger).explored
+        TuneSearcher(plan, ledger)._ask()
+        assert TuneSearcher(plan, ledger).explored
 
 
 def test_who_trains_together(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from reports.report import write_report
 from reports.sections import SECTIONS, Section
 from reports.testing import FormatContract, SectionContract
 from search_spaces import load_space
-from study.callbacks import WATCHERS
+from study.callbacks import CALLBACKS
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
-from study.testing import SamplerContract, SchedulerContract
-from tests import watched
+from study.testing import callbacks as followed
+from study.testing.search import SamplerContract, SchedulerContract
 from tests.objective_batches import labelled
 from tests.synthetic_results import make_results
 from trainables import plugins
@@ -165,16 +165,16 @@ def test_a_section(plug: Plug, tmp_path: Path) -> None:
     assert "## The slowest trial\n" in report
 
 
-def test_a_watcher(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = plug("my_watcher.py", WATCHERS)
-    outlook = watched.outlook(tmp_path)
-    assert entry.build(outlook) is None
+def test_a_callback(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = plug("my_callback.py", CALLBACKS)
+    state = followed.study_state(tmp_path)
+    assert entry.build(state) is None
     monkeypatch.setenv("ON_DUTY", "1")
-    watcher = entry.build(outlook)
-    trial = watched.trial(outlook)
-    watcher.started([trial])
-    watcher.failed(trial, "no such file")
-    watcher.close()
+    callback = entry.build(state)
+    trial = followed.trial(state)
+    callback.started([trial])
+    callback.failed(trial, "no such file")
+    callback.close()
     assert (tmp_path / "duty.txt").read_text() == f"{trial.name} (seed 0): no such file\n"
 
 

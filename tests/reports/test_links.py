@@ -18,13 +18,15 @@ from search_spaces.goals import searched
 from study.callbacks.tensorboard import FOLDER as TENSORBOARD
 from study.callbacks.tensorboard import TensorBoard
 from study.cli.options import parse
-from study.engine.launch import LOCK, alone, check_results, prepare_results
 from study.engine.transport import Deliveries
 from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.lock import LOCK, locked
+from study.results_folder.prepare import prepare_results
 from study.search.journal import JOURNAL, open_journal
 from study.search.samplers import SAMPLERS
+from study.testing import callbacks as followed
 from study.trial import POPULATIONS, TRAIN
-from tests import watched
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 
@@ -45,9 +47,9 @@ def deliver(results: Path, name: str) -> None:
 
 
 def note(results: Path) -> None:
-    looked = watched.outlook(results.resolve().parent / "watched")
+    looked = followed.study_state(results.resolve().parent / "watched")
     board = TensorBoard(results)
-    board.step(watched.trial(looked), 1, 2, {"loss": 0.5})
+    board.step(followed.trial(looked), 1, 2, {"loss": 0.5})
     board.close()
 
 
@@ -62,7 +64,7 @@ def export_model(results: Path) -> None:
 
 
 def lock(results: Path) -> None:
-    with alone(plan_of(results)):
+    with locked(plan_of(results)):
         pass
 
 

@@ -17,8 +17,9 @@ from reports.ledger import Ledger, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from study.cli.options import parse
-from study.engine.launch import check_results, prepare_results, save_info
 from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.prepare import prepare_results, save_info
 from tests.archive import unpack
 from tests.archive.versions import EXPLORED, HERE, STUDY
 from tests.study.search.test_search import finish, run_all, searcher_of

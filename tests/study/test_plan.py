@@ -15,8 +15,8 @@ from study.check import check_plan
 from study.cli.options import Request, parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
-from study.engine.launch import prepare_results
 from study.plan import Plan, decide, read_request
+from study.results_folder.prepare import prepare_results
 from tests.conftest import lend_scenes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -265,11 +265,11 @@ class TestModelsOfOthers:
 
     def test_at_the_papers_scale_the_hub_is_asked(self, models: str, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
-        monkeypatch.setattr("study.plan.available", lambda config: asked.append(config.name))
+        monkeypatch.setattr("study.rows.available", lambda config: asked.append(config.name))
         recipe = plan_of("--space", models, "--scale", "paper").rows["known"]
         assert recipe is not None
         assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == ("pipeline", "owner/known", False)
-        monkeypatch.setattr("study.plan.available", lambda config: "the hub cannot be reached")
+        monkeypatch.setattr("study.rows.available", lambda config: "the hub cannot be reached")
         assert plan_of("--space", models, "--scale", "paper").missing["known"] == "the hub cannot be reached"
         assert asked == ["owner/known"]
 
@@ -304,7 +304,7 @@ class TestModelsOfOthers:
 
     def test_a_finished_model_of_the_hub_keeps_its_pooling(self, models: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "study.plan.available", lambda config: None if config.name == "a/finished" else "it is plain"
+            "study.rows.available", lambda config: None if config.name == "a/finished" else "it is plain"
         )
         for name, kind in (("a/finished", "pipeline"), ("a/plain", "transformer")):
             recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"unknown={name}").rows["unknown"]

@@ -17,8 +17,9 @@ from reports.ledger import PLUGINS, StudyInfo
 from reports.sections import SECTIONS
 from study.check import check_plan
 from study.cli.options import parse
-from study.engine.launch import check_results, prepare_results
 from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.prepare import prepare_results
 from study.results_folder.versions import digest, versions
 from study.trial import SourceFile, TrialSpec, recipes_of, to_config
 from trainables.errors import UserError, answer_user_errors

@@ -14,7 +14,7 @@ from search_spaces import Domain, spaces
 from study.check import check_plan
 from study.cli.options import parse
 from study.plan import decide, read_request
-from study.search.ask_tell import Explorer, memory_study
+from study.search.ask_tell import AskTell, memory_study
 from study.search.journal import HASH, NAME, explored_recipe, name_explored
 from study.search.points import applying, in_order, point
 from study.search.samplers import SAMPLERS
@@ -136,8 +136,8 @@ class TestSearch:
         base = Recipe().override({"corpus.layout": "groups"})
         for sampler in ("random", "qmc"):
             entry = SAMPLERS[sampler]
-            explorer = Explorer(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
-            recipes = [explorer.ask()[1] for _ in range(20)]
+            ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
+            recipes = [ask_tell.ask()[1] for _ in range(20)]
             margins = {name: [r.objective.margin for r in recipes if r.objective.name == name] for name in OBJECTIVES}
             assert len(set(margins["triplet"])) == len(margins["triplet"]) > 3
             assert set(margins["mnrl"]) == {base.objective.margin}
@@ -171,9 +171,9 @@ class TestSearch:
         )
         base = Recipe()
         entry = SAMPLERS[sampler]
-        explorer = Explorer(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
-        asked = [explorer.ask(lambda trial, recipe: name_explored(trial, "a", recipe))[1] for _ in range(20)]
-        found = [explored_recipe(trial, base, domains) for trial in explorer.study.get_trials()]
+        ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
+        asked = [ask_tell.ask(lambda trial, recipe: name_explored(trial, "a", recipe))[1] for _ in range(20)]
+        found = [explored_recipe(trial, base, domains) for trial in ask_tell.study.get_trials()]
         assert [recipe.hash for recipe in found if recipe] == [recipe.hash for recipe in asked]
         assert {recipe.head.dim for recipe in asked} == {None, 8, 16}
 
@@ -181,9 +181,9 @@ class TestSearch:
         """There the idle keys were searched, too."""
         base = Recipe().override({"objective.name": "mnrl", "corpus.layout": "groups"})
         domains = (Domain("objective.margin", low=1.0, high=9.0), Domain("objective.temperature", low=0.1, high=1.0))
-        explorer = Explorer(memory_study(SAMPLERS["qmc"].build(0)), base, domains, conditional=False)
-        explorer.ask(lambda trial, recipe: trial.set_user_attr(NAME, "optuna 1"))
-        (trial,) = explorer.study.get_trials()
+        ask_tell = AskTell(memory_study(SAMPLERS["qmc"].build(0)), base, domains, conditional=False)
+        ask_tell.ask(lambda trial, recipe: trial.set_user_attr(NAME, "optuna 1"))
+        (trial,) = ask_tell.study.get_trials()
         older = explored_recipe(trial, base, domains)
         assert older is not None
         assert older.objective.margin == trial.params["objective.margin"] != base.objective.margin

@@ -27,7 +27,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 @pytest.fixture
 def file(study: Study) -> ProgressFile:
-    return ProgressFile(study.outlook)
+    return ProgressFile(study.begin())
 
 
 def told(file: ProgressFile) -> Progress:
@@ -46,8 +46,8 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     first, second = study.start(file, members=2)  # a population
     (third,) = study.start(file)
     for trial in (first, second):
-        file.step(spec_of(trial), 50, 100, {"loss": 2.0})
-    file.rung(spec_of(third), 3, {"sts": 61.5})
+        study.tell(file, "step", spec_of(trial), 50, 100, {"loss": 2.0})
+    study.tell(file, "rung", spec_of(third), 3, {"sts": 61.5})
     found = told(file)
     assert found.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}
     assert [(one.name, one.seed, one.step, one.steps, one.loss) for one in found.running] == [
@@ -65,7 +65,7 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     study.fail(file, third, "no such file")
     assert told(file).counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}
 
-    file.close()
+    study.tell(file, "close")
     last = Progress.load(file.results)
     assert last is not None
     assert last.ended
@@ -77,19 +77,20 @@ def test_only_what_runs_and_what_is_listed_is_remembered_in_words(
 ) -> None:
     study = Study(tmp_path, monkeypatch, planned(6, seeds=4), at_once=2)
     monkeypatch.setattr(progress_file, "LISTED", 5)
-    file = ProgressFile(study.outlook)
+    file = ProgressFile(study.begin())
     while study.queue:
         *failing, finishing = study.start(file, members=3)
         for trial in failing:
             study.fail(file, trial, "no such file")
         study.finish(file, finishing, record_of(finishing, 1.0, 1.0))
-        assert len(told(file).queued) == len(file.waiting) == min(5, len(study.queue))
-    assert file.begun == {}
+        assert len(told(file).queued) == len(file.words) == min(5, len(study.queue))
+    assert told(file).queued == []
+    assert file.words == {}
 
 
 def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study, file: ProgressFile) -> None:
     study.start(file)
-    file.close()
+    study.tell(file, "close")
     found = Progress.load(file.results)
     assert found is not None
     assert found.running == []
@@ -100,14 +101,14 @@ def test_earlier_runs_count_and_a_failure_does_not_once_it_is_tried_again(study:
     done, failed = study.queue.popleft(), study.queue[0]
     study.ledger.write(record_of(done, 1, 1))
     fail(study.results, failed.key, failed.name, "no such file")
-    file = ProgressFile(study.outlook)
+    file = ProgressFile(study.begin())
     assert told(file).counts == {"queued": 5, "running": 0, "finished": 1, "stopped": 0, "failed": 1}
     study.start(file)
     assert told(file).counts == {"queued": 4, "running": 1, "finished": 1, "stopped": 0, "failed": 0}
 
 
 def test_the_ledger_is_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = ProgressFile(study.outlook)
+    file = ProgressFile(study.begin())
     for method in ("read", "sift", "get", "has"):
         monkeypatch.setattr(Ledger, method, None)
     for _ in simulate(study, file, Machine(2), lambda trial: 5.0, lambda trial: 5.0):
@@ -118,7 +119,7 @@ def test_the_ledger_is_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) 
 def test_losses_are_noted_by_trial(study: Study, file: ProgressFile) -> None:
     for _ in simulate(study, file, Machine(2, together=2), lambda trial: 5.0, lambda trial: 5.0):
         pass
-    file.close()
+    study.tell(file, "close")
     curves = Curves(study.results).all()
     assert curves.keys() == {record.key for record in study.ledger.read()}
     assert {curve.steps for curve in curves.values()} == {100}
@@ -128,8 +129,8 @@ def test_losses_are_noted_by_trial(study: Study, file: ProgressFile) -> None:
 
 def test_what_diverges_leaves_a_curve_that_ends(study: Study, file: ProgressFile) -> None:
     (trial,) = study.start(file)
-    file.step(spec_of(trial), 1, 10, {"loss": 2.0})
-    file.step(spec_of(trial), 2, 10, {"loss": float("nan")})
+    study.tell(file, "step", spec_of(trial), 1, 10, {"loss": 2.0})
+    study.tell(file, "step", spec_of(trial), 2, 10, {"loss": float("nan")})
     assert told(file).running[0].step == 2
     assert Curves(study.results).all()[trial.key].points == [(1, 2.0)]
 
@@ -145,12 +146,12 @@ def test_a_population_of_an_older_version_that_went_on_has_its_newer_losses(tmp_
 
 def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: ProgressFile) -> None:
     (trial,) = study.start(file)
-    file.step(spec_of(trial), 50, 100, {"loss": 2.0})
+    study.tell(file, "step", spec_of(trial), 50, 100, {"loss": 2.0})
     assert "again" not in _running_part(file)
-    file.started([spec_of(trial)])
+    study.tell(file, "started", [spec_of(trial)])
     (again,) = told(file).running
     assert (again.attempt, again.step) == (2, None)
-    file.step(spec_of(trial), 20, 100, {"loss": 2.0})
+    study.tell(file, "step", spec_of(trial), 20, 100, {"loss": 2.0})
     assert "20 of 100, again (2)" in _running_part(file)
 
 

@@ -1,4 +1,4 @@
-"""A watcher on a thread of its own: in order, never waited for, and its errors are told."""
+"""A callback on a thread of its own: in order, never waited for, and its errors are told."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from study.callbacks import Watcher, background
-from study.callbacks.background import Aside
-from tests.watched import outlook, record, trial
+from study.callbacks import Callback, background
+from study.callbacks.background import InBackground
+from study.testing.callbacks import record, study_state, trial
 from trainables.errors import UserError
 
 WAIT = 20.0
 """Seconds; a loaded machine."""
 
 
-class Slow(Watcher):
+class Slow(Callback):
     """Keeps what it is told, once it may."""
 
     def __init__(self, may: threading.Event) -> None:
@@ -39,45 +39,45 @@ class Slow(Watcher):
 
 
 def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) -> None:
-    spec = trial(outlook(tmp_path))
+    spec = trial(study_state(tmp_path))
     may = threading.Event()
     slow = Slow(may)
-    watched = Aside("it", lambda: slow)
+    slowly = InBackground("it", lambda: slow)
     scalars = {"loss": 1.0}
-    watched.started([spec])
-    watched.step(spec, 1, 2, scalars)
+    slowly.started([spec])
+    slowly.step(spec, 1, 2, scalars)
     scalars["loss"] = 2.0  # the caller's, which may be used again
-    watched.step(spec, 2, 2, scalars)
-    watched.finished(spec, record(spec))
+    slowly.step(spec, 2, 2, scalars)
+    slowly.finished(spec, record(spec))
     for _ in range(1000):
-        watched.tick()
+        slowly.tick()
     assert slow.told == []
-    assert watched.events.qsize() < 10  # ticks do not pile up
+    assert slowly.events.qsize() < 10  # ticks do not pile up
     may.set()
-    watched.close()
+    slowly.close()
     assert slow.told == [(1, {"loss": 1.0}), (2, {"loss": 2.0}), "finished", "closed"]
-    assert not watched.thread.is_alive()
+    assert not slowly.thread.is_alive()
 
 
 def test_what_it_raises_is_raised_by_the_next_call(tmp_path: Path) -> None:
-    spec = trial(outlook(tmp_path))
-    watched = Aside("it", lambda: Slow(threading.Event()))
-    watched.failed(spec, "no server")
-    watched.thread.join(WAIT)
+    spec = trial(study_state(tmp_path))
+    slowly = InBackground("it", lambda: Slow(threading.Event()))
+    slowly.failed(spec, "no server")
+    slowly.thread.join(WAIT)
     with pytest.raises(ConnectionError, match="no server"):
-        watched.tick()
+        slowly.tick()
 
 
 def test_one_that_does_not_answer_is_given_up_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "PATIENCE_SECONDS", 0.2)
-    spec = trial(outlook(tmp_path))
+    spec = trial(study_state(tmp_path))
     may = threading.Event()
-    watched = Aside("the tracker", lambda: Slow(may))
-    watched.step(spec, 1, 1, {})
+    slowly = InBackground("the tracker", lambda: Slow(may))
+    slowly.step(spec, 1, 1, {})
     with pytest.raises(UserError, match="the tracker did not answer"):
-        watched.close()
+        slowly.close()
     may.set()
-    watched.thread.join(WAIT)
+    slowly.thread.join(WAIT)
 
 
 def test_one_that_gets_on_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,10 +88,10 @@ def test_one_that_gets_on_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
             self.may.wait(0.2)
             super().finished(trial, record)
 
-    spec = trial(outlook(tmp_path))
+    spec = trial(study_state(tmp_path))
     steady = Steady(threading.Event())
-    watched = Aside("it", lambda: steady)
+    slowly = InBackground("it", lambda: steady)
     for _ in range(8):  # 1.6 s in all
-        watched.finished(spec, record(spec))
-    watched.close()
+        slowly.finished(spec, record(spec))
+    slowly.close()
     assert steady.told == ["finished"] * 8 + ["closed"]

@@ -83,7 +83,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
         if screen is not None:
             monkeypatch.setattr(sys, "stdout", screen)
         study = Study(tmp_path, monkeypatch, planned(rows, name=name), at_once)
-        return study, Console(study.outlook)
+        return study, Console(study.begin())
 
     return make
 
@@ -129,7 +129,7 @@ def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: py
         "[1/3] row 0 seed 0  dev 65.00  STS 50.00  took 60 s  (after 60 s, about 2 min left)",
         "[2/3] row 1 seed 0  FAILED: no such file  (after 61 s, about 2 min left)",
     ]
-    assert shown.failed_now == 1
+    assert study.state.failed_now == 1
 
 
 class TestPlainLines:
@@ -188,7 +188,7 @@ class TestTerminal:
         seen = []
         for _ in simulate(study, shown, Machine(2, start=0), lambda t: 20.0, lambda t: 10.0, every=0.5):
             seen.append(terminal.screen())
-        shown.close()
+        study.tell(shown, "close")
         assert "2 running" in seen[0][-1]
         early = next(screen for screen in seen if "step  50/100" in "".join(screen))
         assert [line[:48] for line in early[:2]] == [
@@ -224,7 +224,7 @@ class TestTerminal:
         )
         for _ in range(20):
             (trial,) = study.start(shown)
-            shown.step(spec_of(trial), 1, 1000, {"loss": 1.0})
+            study.tell(shown, "step", spec_of(trial), 1, 1000, {"loss": 1.0})
         study.now += 1
         shown.tick()
         lines = terminal.screen()
@@ -256,7 +256,7 @@ class TestTerminal:
         shown.tick()
         assert terminal.screen()[0] == "warning: [bold]something[/bold]"
         assert len(terminal.screen()) == 3
-        shown.close()
+        study.tell(shown, "close")
         assert sys.stdout is terminal
 
     def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
@@ -267,7 +267,7 @@ class TestTerminal:
         study.start(shown)
         study.now += 8
         shown.tick()
-        shown.close()
+        study.tell(shown, "close")
         assert terminal.raw == "[0/4] 1 running (8 s so far); now: row 0 seed 0 starting\n"
 
 
@@ -279,13 +279,13 @@ from study.callbacks.console import Console
 from tests.simulated_study import Study, planned
 
 study = Study(Path(sys.argv[1]), pytest.MonkeyPatch(), planned(9, name="a row with quite a long label {}".format), 9)
-shown = Console(study.outlook)
+shown = Console(study.begin())
 study.start(shown, members=9)
 for _ in range(2):
     study.now += 1
     shown.tick()
     sys.stdin.readline()
-shown.close()
+study.tell(shown, "close")
 """
 
 
@@ -330,13 +330,13 @@ def read_until(terminal: int, words: str) -> str:
 def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
     study, shown = begin()
     (trial,) = study.start(shown)
-    shown.step(spec_of(trial), 50, 100, {"loss": 2.5})
-    shown.started([spec_of(trial)])
+    study.tell(shown, "step", spec_of(trial), 50, 100, {"loss": 2.5})
+    study.tell(shown, "started", [spec_of(trial)])
     study.now += 8
     shown.tick()
     assert capsys.readouterr().out.endswith("1 running (8 s so far); now: row 0 seed 0 starting, again (2)\n")
-    shown.step(spec_of(trial), 10, 100, {"loss": 2.5})
-    shown.rung(spec_of(trial), 1, {"sts": 61.234, "transfer": 80.0})
+    study.tell(shown, "step", spec_of(trial), 10, 100, {"loss": 2.5})
+    study.tell(shown, "rung", spec_of(trial), 1, {"sts": 61.234, "transfer": 80.0})
     study.now += 12
     shown.tick()
     assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
@@ -363,21 +363,21 @@ def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(
     """Where its machine is gone that may take hours, and nobody knows how many."""
     study, shown = begin()
     (trial,) = study.start(shown)
-    shown.step(spec_of(trial), 50, 100, {"loss": 2.5})
-    shown.interrupted([spec_of(trial)])
-    shown.step(spec_of(trial), 51, 100, {"loss": 2.5})  # told late
+    study.tell(shown, "step", spec_of(trial), 50, 100, {"loss": 2.5})
+    study.tell(shown, "interrupted", [spec_of(trial)])
+    study.tell(shown, "step", spec_of(trial), 51, 100, {"loss": 2.5})  # told late
     study.now += 8
     shown.tick()
     said = capsys.readouterr().out
     assert said == "[0/4] 0 running, 1 waiting for a new crew (1 worker of 1 CPU) (8 s so far)\n"
-    shown.started([spec_of(trial)])
-    shown.step(spec_of(trial), 60, 100, {"loss": 2.5})
+    study.tell(shown, "started", [spec_of(trial)])
+    study.tell(shown, "step", spec_of(trial), 60, 100, {"loss": 2.5})
     study.now += 12
     shown.tick()
     said = capsys.readouterr().out
     assert said.startswith("[0/4] 1 running, about ")
     assert said.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
-    shown.interrupted([spec_of(trial)])
+    study.tell(shown, "interrupted", [spec_of(trial)])
     study.fail(shown, trial, "it was begun 4 times")
     capsys.readouterr()
     study.now += 20
@@ -389,15 +389,15 @@ def test_members_of_a_resumed_population_that_were_done_do_not_run(begin: Begin)
     study, _ = begin(rows=3)
     done = study.queue.popleft()
     study.ledger.write(record_of(done, 1, 1))
-    again = Console(study.outlook)
-    again.started([spec_of(trial) for trial in (done, *study.queue)])
-    assert [run.trial.name for run in again.running.values()] == ["row 1", "row 2"]
-    assert again.total == 2
+    study.begin()
+    study.tell(study.state, "started", [spec_of(trial) for trial in (done, *study.queue)])
+    assert [run.trial.name for run in study.state.running.values()] == ["row 1", "row 2"]
+    assert study.state.total == 2
 
 
 def test_the_end_says_what_is_not_done(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
     study, shown = begin(rows=3, at_once=1)
-    shown.close()
+    study.tell(shown, "close")
     assert capsys.readouterr().out == ""  # nothing ended
     for end in (
         lambda trial: study.finish(shown, trial, record_of(trial, 1, 1)),
@@ -406,7 +406,7 @@ def test_the_end_says_what_is_not_done(begin: Begin, capsys: pytest.CaptureFixtu
         (trial,) = study.start(shown)
         study.now += 54
         end(trial)
-    shown.close()
+    study.tell(shown, "close")
     assert capsys.readouterr().out.splitlines()[-1] == "1 of 3 trials done in 1 min 48 s, 1 failed"
 
 

@@ -15,10 +15,10 @@ import pytest
 from reports.ledger import LEDGER, Ledger
 from study.plan import PlannedTrial
 from study.search.journal import JOURNAL
-from study.search.tune_searcher import StudySearcher
+from study.search.tune_searcher import TuneSearcher
+from study.testing.callbacks import record, study_state
 from tests.live_pictures import chromium
 from tests.simulated_study import spec_of
-from tests.watched import outlook, record
 
 dashboard = pytest.importorskip("optuna_dashboard", reason="optuna-dashboard is not installed")
 pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
@@ -36,11 +36,11 @@ class Quiet(WSGIRequestHandler):
 
 def search(results: Path, space: str) -> list[PlannedTrial]:
     """A study whose rows are done, and that runs two recipes of Optuna's. Returns them."""
-    looked = outlook(results, space, "--search", "optuna", "--trials", "2")
+    looked = study_state(results, space, "--search", "optuna", "--trials", "2")
     ledger = Ledger(results / LEDGER)
     for planned in looked.plan.fixed_trials():
         ledger.write(record(spec_of(planned)))
-    searcher = StudySearcher(looked.plan, ledger)
+    searcher = TuneSearcher(looked.plan, ledger)
     searcher.task_of = lambda members, together: {"trials": members}
     for number in range(2):
         searcher.suggest(f"t{number}")
@@ -80,7 +80,7 @@ def test_goals_rows_and_recipes_have_names(
     assert "Objective 0" not in page.inner_text("body")
     numbers = {trial.user_attrs.get("row") or trial.user_attrs["name"]: trial.number for trial in journal(tmp_path)}
     assert set(numbers) - {"optuna 1", "optuna 2"} <= {
-        trial.name for trial in outlook(tmp_path, space).plan.fixed_trials()
+        trial.name for trial in study_state(tmp_path, space).plan.fixed_trials()
     }
     assert len(numbers) > 2
     longest = max(numbers, key=len)  # a page takes seconds, and all are made alike
@@ -100,8 +100,8 @@ def journal(results: Path) -> list[optuna.trial.FrozenTrial]:
 @pytest.mark.parametrize("space", ["scl_tau", "contrastive_all"])
 def test_a_study_is_continued_with_the_same_recipes_and_names(space: str, tmp_path: Path) -> None:
     before, rows = search(tmp_path, space), [trial for trial in journal(tmp_path) if "row" in trial.user_attrs]
-    looked = outlook(tmp_path, space, "--search", "optuna", "--trials", "2")
-    searcher = StudySearcher(looked.plan, Ledger(tmp_path / LEDGER), spec_of)
+    looked = study_state(tmp_path, space, "--search", "optuna", "--trials", "2")
+    searcher = TuneSearcher(looked.plan, Ledger(tmp_path / LEDGER), spec_of)
     assert list(searcher.queue) == before
     assert rows
     assert [trial for trial in journal(tmp_path) if "row" in trial.user_attrs] == rows  # told once

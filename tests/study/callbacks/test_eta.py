@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from study.callbacks.eta import Group, TimeLeft, makespan
-from study.callbacks.state import Course
 from study.plan import PlannedTrial
 from study.search.budget import Budget
 from tests.simulated_study import Machine, Study, planned, record_of, simulate, spec_of
@@ -42,7 +41,7 @@ def test_it_is_right_from_the_first_third_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     study = Study(tmp_path, monkeypatch, planned(rows, seeds), machine.places)
-    course = Course(study.outlook)
+    course = study.begin()
     said = [
         (at, course.forecast().seconds)
         for at in simulate(study, course, machine, drawn(*training, "training"), drawn(*scoring, "scoring"))
@@ -62,7 +61,7 @@ def test_a_limit_ends_a_study_sooner(machine: Machine, tmp_path: Path, monkeypat
     """Room for a dozen of 60 trials of about 30 s."""
     study = Study(tmp_path, monkeypatch, planned(60), machine.places)
     study.budget = Budget({"worker_hours": 12.5 * 30 / 3600})
-    course = Course(study.outlook)
+    course = study.begin()
     said = [
         (at, course.forecast().seconds)
         for at in simulate(study, course, machine, drawn(18, 22, "training"), drawn(9, 11, "scoring"))
@@ -83,7 +82,7 @@ def test_something_is_known_soon_and_more_where_an_earlier_run_measured(
 ) -> None:
     trials = planned(10)
     study = Study(tmp_path, monkeypatch, trials[1:], 2)
-    course = Course(study.outlook)
+    course = study.begin()
     told = iter(simulate(study, course, Machine(2, start=0), lambda trial: 100.0, lambda trial: 20.0))
     assert course.forecast().seconds is None
     while next(told) < 10:
@@ -96,7 +95,7 @@ def test_something_is_known_soon_and_more_where_an_earlier_run_measured(
     # One record of the same machine tells how long scoring takes.
     study = Study(tmp_path / "continued", monkeypatch, trials[1:], 2)
     study.ledger.write(record_of(trials[0], 100, 20))
-    course = Course(study.outlook)
+    course = study.begin()
     told = iter(simulate(study, course, Machine(2, start=0), lambda trial: 100.0, lambda trial: 20.0))
     while next(told) < 10:
         pass

@@ -15,8 +15,8 @@ from ray.util.metrics import Gauge
 
 from reports.ledger import LEDGER, Ledger
 from study.callbacks import prometheus
-from study.callbacks.prometheus import GAUGES, Metrics
-from tests.watched import outlook, record, trial
+from study.callbacks.prometheus import GAUGES, Prometheus
+from study.testing.callbacks import Followed, record, study_state, trial
 
 ROOT = Path(__file__).resolve().parents[3]
 PANELS = ROOT / "deploy" / "grafana" / "study.json"
@@ -49,37 +49,38 @@ def states(seen: dict[tuple[str, ...], float]) -> dict[str, float]:
 
 
 def test_they_follow_a_study(seen: dict[tuple[str, ...], float], clock: list[float], tmp_path: Path) -> None:
-    looked = outlook(tmp_path / "results")
-    first, second, third, fourth = (trial(looked, number) for number in range(4))
+    state = study_state(tmp_path / "results")
+    first, second, third, fourth = (trial(state, number) for number in range(4))
     Ledger(tmp_path / "results" / LEDGER).write(record(first))  # by an earlier run of the study
-    watched = Metrics(looked)
-    watched.tick()
+    state = study_state(tmp_path / "results")
+    told = Followed(state, Prometheus(state))
+    told.tick()
     assert states(seen) == {"queued": 4, "running": 0, "finished": 1, "stopped": 0, "failed": 0}
     assert seen["ses_best_score", "selection"] == 65.0
     assert ("ses_busy_share",) not in seen  # no crew of this run has ended a trial
 
-    watched.started([second, third])
+    told.started([second, third])
     for step, at in ((10, 101.0), (30, 103.0)):
         clock[0] = at
-        watched.step(second, step, 90, {"loss": 1.0, "tokens_per_second": 500.0})
-        watched.step(third, 2 * step, 180, {"loss": 1.0})
-    watched.tick()
+        told.step(second, step, 90, {"loss": 1.0, "tokens_per_second": 500.0})
+        told.step(third, 2 * step, 180, {"loss": 1.0})
+    told.tick()
     assert states(seen) == {"queued": 2, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
     assert seen["ses_steps_per_second",] == pytest.approx(10 + 20)
     assert seen["ses_tokens_per_second",] == 500.0
 
     clock[0] = 110.0
-    watched.step(second, 90, 90, {"loss": 1.0, "tokens_per_second": 500.0})  # from now on it is evaluated
-    watched.step(third, 200, 1000, {"loss": 1.0})
-    watched.tick()
+    told.step(second, 90, 90, {"loss": 1.0, "tokens_per_second": 500.0})  # from now on it is evaluated
+    told.step(third, 200, 1000, {"loss": 1.0})
+    told.tick()
     assert seen["ses_steps_per_second",] == pytest.approx(140 / 7)
     assert seen["ses_tokens_per_second",] == 0.0
 
-    watched.finished(second, record(second, stopped="stopped by asha"))
-    watched.failed(third, "no memory")
-    watched.started([fourth])
-    watched.finished(fourth, record(fourth))
-    watched.tick()
+    told.finished(second, record(second, stopped="stopped by asha"))
+    told.failed(third, "no memory")
+    told.started([fourth])
+    told.finished(fourth, record(fourth))
+    told.tick()
     assert states(seen) == {"queued": 4, "running": 0, "finished": 2, "stopped": 1, "failed": 1}
     assert seen["ses_crew_seconds", "busy"] == 18.0
     assert seen["ses_crew_seconds", "idle"] == 2.0
@@ -90,21 +91,21 @@ def test_they_follow_a_study(seen: dict[tuple[str, ...], float], clock: list[flo
 def test_they_are_set_every_five_seconds_at_most_unless_a_trial_begins_or_ends(
     seen: dict[tuple[str, ...], float], clock: list[float], tmp_path: Path
 ) -> None:
-    looked = outlook(tmp_path / "results")
-    watched = Metrics(looked)
-    watched.tick()
+    state = study_state(tmp_path / "results")
+    told = Followed(state, Prometheus(state))
+    told.tick()
     seen.clear()
     clock[0] += 4.9
-    watched.tick()
+    told.tick()
     assert not seen
-    watched.started([trial(looked)])
-    watched.tick()
+    told.started([trial(state)])
+    told.tick()
     assert states(seen)["running"] == 1
     seen.clear()
     clock[0] += 5.1
-    watched.tick()
+    told.tick()
     assert seen
-    watched.close()
+    told.close()
     assert states(seen)["running"] == 0
 
 
@@ -138,15 +139,15 @@ FOLLOW = """
 import sys, time, urllib.request
 from pathlib import Path
 import ray
-from study.callbacks.prometheus import GAUGES, Metrics
-from tests.watched import outlook, record, trial
+from study.callbacks.prometheus import GAUGES, Prometheus
+from study.testing.callbacks import Followed, study_state, record, trial
 
 ray.init(address="auto", log_to_driver=False)
-looked = outlook(Path(sys.argv[1]))
-watched, first = Metrics(looked), trial(looked)
-watched.started([first])
-watched.finished(first, record(first))
-watched.tick()
+state = study_state(Path(sys.argv[1]))
+told, first = Followed(state, Prometheus(state)), trial(state)
+told.started([first])
+told.finished(first, record(first))
+told.tick()
 node = ray.nodes()[0]
 address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
 deadline = time.monotonic() + 90

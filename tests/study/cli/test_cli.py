@@ -13,10 +13,10 @@ import pytest
 from reports.ledger import Ledger, Record, StudyInfo
 from study.cli.options import parse
 from study.engine.cluster import Allotment, Cluster
-from study.engine.launch import prepare_results
 from study.plan import Plan, decide, read_request
+from study.results_folder.prepare import prepare_results
 from study.run import main
-from study.search.tune_searcher import StudySearcher
+from study.search.tune_searcher import TuneSearcher
 from trainables.errors import answer_user_errors
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import keys
@@ -290,7 +290,7 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     finished: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(
-        plan: Plan, cluster: Cluster, allotment: Allotment, searcher: StudySearcher, ledger: Ledger, perform: str
+        plan: Plan, cluster: Cluster, allotment: Allotment, searcher: TuneSearcher, ledger: Ledger, perform: str
     ) -> int:
         if finished:
             trial = plan.fixed_trials()[0]

@@ -25,11 +25,11 @@ import study.engine.result_writer as module
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record, read_failures
 from reports.ledger.location import Place
 from reports.ledger.storage import storage
-from study.callbacks.base import WATCHERS, Watcher, WatcherEntry
-from study.callbacks.dispatch import Audience
+from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
+from study.callbacks.dispatch import Dispatch
 from study.engine.result_writer import Keeper, StopFor
+from study.testing import callbacks as followed
 from study.trial import POPULATIONS, TRAIN, SourceFile, TrialSpec, to_config
-from tests import watched
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
@@ -99,7 +99,7 @@ class FakeRay:
         return reference.value
 
 
-class Seen(Watcher):
+class Seen(Callback):
     """Remembers what it is told, and whether the record was there then."""
 
     def __init__(self, results: Path) -> None:
@@ -133,8 +133,8 @@ class Stage:
         self.removed: list[str] = []
         self.settled: dict[str, Record | None] = {}
         courier: Any = SimpleNamespace(remove=self.removed.append)
-        outlook = watched.outlook(place.folder / "study-of-watchers")
-        self.keeper = Keeper(place, self.desk, courier, Audience(outlook), self.settled.__setitem__)
+        state = followed.study_state(place.folder / "followed-study")
+        self.keeper = Keeper(place, self.desk, courier, Dispatch(state), self.settled.__setitem__)
 
     def begin(self, *trials: TrialSpec, key: str | None = None, done: tuple[str, ...] = ()) -> None:
         """Also what a crew sends before it tells of a record: the model."""
@@ -147,10 +147,10 @@ class Stage:
         self.keeper.drain()
 
     def files(self) -> set[str]:
-        """Of the results, without those of the watchers' own study."""
+        """Of the results, without those of the study that callbacks follow."""
         folder = self.place.folder
         found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-        return {name for name in found if not name.startswith("study-of-watchers")}
+        return {name for name in found if not name.startswith("followed-study")}
 
 
 def spec(number: int = 0, **more: Any) -> TrialSpec:
@@ -180,16 +180,16 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 def stage(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(module, "ray", FakeRay)
     seen = Seen(place.folder)
-    before = list(WATCHERS)
-    removed = {name: WATCHERS[name] for name in before}
+    before = list(CALLBACKS)
+    removed = {name: CALLBACKS[name] for name in before}
     for name in before:
-        WATCHERS.remove(name)
-    WATCHERS.add(WatcherEntry("seen", lambda outlook: seen, "for this test"))
+        CALLBACKS.remove(name)
+    CALLBACKS.add(CallbackEntry("seen", lambda state: seen, "for this test"))
     yield Stage(place, seen)
-    for name in list(WATCHERS):
-        WATCHERS.remove(name)
+    for name in list(CALLBACKS):
+        CALLBACKS.remove(name)
     for entry in removed.values():
-        WATCHERS.add(entry)
+        CALLBACKS.add(entry)
 
 
 def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
@@ -335,7 +335,7 @@ def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
     assert stage.seen.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
 
 
-def test_watchers_hear_of_an_actor_that_died(stage: Stage) -> None:
+def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
     """Of those of its task that are still open."""
     first, second = spec(0), spec(1)
     stage.begin(first, second, key="both")
@@ -442,26 +442,26 @@ def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytes
     assert len(late) == 1  # the crews are told once
 
 
-class Broken(Watcher):
+class Broken(Callback):
     def tick(self) -> None:
         raise ValueError("no\nnetwork")
 
 
-class Leaving(Watcher):
+class Leaving(Callback):
     def tick(self) -> None:
         raise SystemExit(0)
 
 
-def test_a_watcher_that_raises_is_left_out(
+def test_a_callback_that_raises_is_left_out(
     place: Place, stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unbuilt(outlook: Any) -> Watcher:
+    def unbuilt(state: Any) -> Callback:
         raise RuntimeError("no key")
 
-    WATCHERS.add(WatcherEntry("broken", lambda outlook: Broken(), "raises"))
-    WATCHERS.add(WatcherEntry("leaving", lambda outlook: Leaving(), "would end the process"))
-    WATCHERS.add(WatcherEntry("unbuilt", unbuilt, "is never made"))
-    WATCHERS.add(WatcherEntry("unasked", lambda outlook: None, "nobody asked for it"))
+    CALLBACKS.add(CallbackEntry("broken", lambda state: Broken(), "raises"))
+    CALLBACKS.add(CallbackEntry("leaving", lambda state: Leaving(), "would end the process"))
+    CALLBACKS.add(CallbackEntry("unbuilt", unbuilt, "is never made"))
+    CALLBACKS.add(CallbackEntry("unasked", lambda state: None, "nobody asked for it"))
     stage = Stage(place, stage.seen)
     trial = spec()
     stage.begin(trial)

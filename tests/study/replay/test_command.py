@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from study.replay.__main__ import main
-from study.replay.compare import Arena, Terms, run_contest
-from study.replay.our_search import contestants
+from study.replay.compare import Comparison, Conditions, compare
+from study.replay.our_search import our_searches
 from study.replay.recorded import read_record
-from study.replay.report import Compared, advice
+from study.replay.report import ReplayResult, advice
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from tests.replayed import make_recorded, write_recorded
@@ -136,9 +136,11 @@ def test_every_registered_name_is_in_the_help(capsys: pytest.CaptureFixture[str]
 
 def test_of_searches_that_found_the_same_the_one_of_least_compute_is_advised(record: Path):
     recorded = read_record(record).of_goals(["sts"])
-    terms = Terms(trials=12)
-    [(_, outcomes)] = run_contest(recorded, contestants(recorded, ["random"], ["none"]), terms, 3).items()
+    conditions = Conditions(trials=12)
+    [(_, outcomes)] = compare(recorded, our_searches(recorded, ["random"], ["none"]), conditions, 3).items()
     cheap = [dataclasses.replace(outcome, compute=outcome.compute / 2) for outcome in outcomes]
-    compared = Compared("record", Arena(recorded, terms).yardstick, terms, {"dear": outcomes, "cheap": cheap}, outcomes)
+    compared = ReplayResult(
+        "record", Comparison(recorded, conditions).yardstick, conditions, {"dear": outcomes, "cheap": cheap}, outcomes
+    )
     assert "Choose **cheap**" in advice(compared)
     assert "the same as dear, and took the least compute" in advice(compared)

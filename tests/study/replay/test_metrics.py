@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from reports.statistics.fronts import on_front
 from search_spaces.space import Domain, Space
-from study.replay.compare import Arena, Contestant, Terms, WholeRecord, run_contest
+from study.replay.compare import Comparison, Conditions, NamedSearch, WholeRecord, compare
 from study.replay.metrics import Yardstick, hypervolume, progress
-from study.replay.our_search import contestants
+from study.replay.our_search import our_searches
 from study.replay.recorded import Recorded
 from study.replay.repeats import choose, mean, share
-from study.replay.simulate import Allowance, Courses, simulate
+from study.replay.simulate import SearchBudget, TrialCurves, simulate
 from tests.replayed import Scripted, make_recorded
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -46,8 +46,8 @@ class TestClosedForms:
         recorded = one_domain()
         ordered, draws = np.sort(recorded.test.ravel()), np.arange(len(BATCHES) + 1) / len(BATCHES)
         expected = ordered[-1] - float((ordered * np.diff(draws**self.DRAWS)).sum())
-        terms = Terms(trials=self.DRAWS)
-        (found,) = run_contest(recorded, contestants(recorded, ["random"], ["none"]), terms, self.REPEATS).values()
+        conditions = Conditions(trials=self.DRAWS)
+        (found,) = compare(recorded, our_searches(recorded, ["random"], ["none"]), conditions, self.REPEATS).values()
         interval = mean([outcome.found for outcome in found], 0.999)
         assert interval.low < expected < interval.high
         assert interval.high - interval.low < 0.3 * expected
@@ -57,8 +57,8 @@ class TestClosedForms:
         ordered, count = np.sort(recorded.test.ravel()), len(BATCHES)
         chances = [math.comb(place, self.DRAWS - 1) / math.comb(count, self.DRAWS) for place in range(count)]
         expected = ordered[-1] - float((ordered * chances).sum())
-        whole = Contestant("whole", WholeRecord, stops=False)
-        (found,) = run_contest(recorded, [whole], Terms(trials=self.DRAWS), self.REPEATS).values()
+        whole = NamedSearch("whole", WholeRecord, stops=False)
+        (found,) = compare(recorded, [whole], Conditions(trials=self.DRAWS), self.REPEATS).values()
         interval = mean([outcome.found for outcome in found], 0.999)
         assert interval.low < expected < interval.high
         assert interval.high - interval.low < 0.3 * expected
@@ -92,8 +92,8 @@ class TestYardstick:
     def test_the_whole_record_has_no_regret_and_all_of_the_volume_under_all_seeds(self):
         for goals in (["sts"], ["sts", "transfer"]):
             recorded = self.RECORDED.of_goals(goals)
-            whole = Contestant("whole", WholeRecord, stops=False)
-            (outcome,) = run_contest(recorded, [whole], Terms(seeds=5), 1)["whole"]
+            whole = NamedSearch("whole", WholeRecord, stops=False)
+            (outcome,) = compare(recorded, [whole], Conditions(seeds=5), 1)["whole"]
             assert outcome.found == pytest.approx(0.0 if len(goals) == 1 else 1.0)
 
     def test_a_standard_error_is_pooled_over_recipes(self):
@@ -105,7 +105,7 @@ class TestYardstick:
     def test_the_pick_is_the_best_by_development_and_is_judged_by_test(self):
         recorded = self.RECORDED.of_goals(["sts"])
         yardstick = Yardstick(recorded)
-        history = simulate(Courses.of(recorded, ()), Scripted([3, 9, 21]), [1], 1, Allowance())
+        history = simulate(TrialCurves.of(recorded, ()), Scripted([3, 9, 21]), [1], 1, SearchBudget())
         development = recorded.development[[3, 9, 21], 1, -1, 0]
         pick = [3, 9, 21][int(np.argmax(development))]
         truth = recorded.test[:, :, -1, 0].mean(axis=1)
@@ -124,9 +124,9 @@ class TestYardstick:
             def rung(self, name: str, seed: int, rung: int, values: object) -> bool:
                 return not (self.asked[name] == 12 and seed == 2)
 
-        courses = Courses.of(recorded, (0,))
+        curves = TrialCurves.of(recorded, (0,))
         for one, counted in ((search, 2), (LastSeedStopped([8, 12]), 1)):
-            history = simulate(courses, one, [0, 2], 1, Allowance())
+            history = simulate(curves, one, [0, 2], 1, SearchBudget())
             course = progress(history, [0, 2], Yardstick(recorded))
             assert course.trials[1] == 2
             assert len(np.unique(history.recipe[history.finished])) == 2
@@ -136,7 +136,7 @@ class TestYardstick:
     def test_the_volume_is_of_true_values_of_what_development_puts_on_the_front(self):
         recorded, asked = self.RECORDED, [0, 7, 14, 20, 33, 35]
         yardstick = Yardstick(recorded)
-        history = simulate(Courses.of(recorded, ()), Scripted(asked), [0, 1, 2], 2, Allowance())
+        history = simulate(TrialCurves.of(recorded, ()), Scripted(asked), [0, 1, 2], 2, SearchBudget())
         seen = recorded.development[:, :3, -1].mean(axis=1)[asked]
         front = [asked[place] for place in on_front(seen)]
         truth = recorded.test[:, :, -1].mean(axis=1)
@@ -153,7 +153,7 @@ class TestYardstick:
     def test_a_record_in_which_nothing_finished_is_refused(self):
         recorded = replace(self.RECORDED, test=np.full_like(self.RECORDED.test, np.nan))
         with pytest.raises(UserError, match="no recorded recipe was run to its end"):
-            Arena(recorded, Terms())
+            Comparison(recorded, Conditions())
 
 
 class TestErrorRates:

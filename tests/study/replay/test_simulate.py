@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.replay.compare import Arena, Contestant, Outcome, Terms, WholeRecord, run_contest
-from study.replay.our_search import OurSearch, contestants, source_of
+from study.replay.compare import Comparison, Conditions, NamedSearch, Outcome, WholeRecord, compare
+from study.replay.our_search import OurSearch, our_searches, source_of
 from study.replay.recorded import Recorded
-from study.replay.simulate import Allowance, Courses, History, simulate
+from study.replay.simulate import History, SearchBudget, TrialCurves, simulate
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS, Setting
 from tests.replayed import STEPS, Scripted, make_recorded
@@ -25,11 +25,11 @@ from trainables.errors import UserError
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
 
-def courses_of(seconds: Sequence[Sequence[float]], scoring: float = 0.0) -> Courses:
+def curves_of(seconds: Sequence[Sequence[float]], scoring: float = 0.0) -> TrialCurves:
     """Of one seed: the seconds of each recipe until each stop; the score is the recipe's number."""
     stops = len(seconds[0])
     clock = [[[second + scoring * (stop + 1) for stop, second in enumerate(course)]] for course in seconds]
-    return Courses(
+    return TrialCurves(
         tuple(float(stop + 1) for stop in range(stops)),
         [[list(course)] for course in seconds],
         clock,
@@ -43,22 +43,22 @@ def schedule(history: History) -> list[tuple[int, float]]:
 
 
 class TestSchedule:
-    FOUR = courses_of([[4.0], [3.0], [2.0], [5.0]])
+    FOUR = curves_of([[4.0], [3.0], [2.0], [5.0]])
 
     def test_one_worker_takes_trials_one_after_another(self):
-        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 1, Allowance())
+        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 1, SearchBudget())
         assert schedule(history) == [(0, 4.0), (1, 7.0), (2, 9.0), (3, 14.0)]
         assert history.spent.tolist() == [4.0, 7.0, 9.0, 14.0]
 
     def test_three_workers_take_the_next_one_when_they_are_free(self):
-        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 3, Allowance())
+        history = simulate(self.FOUR, Scripted([0, 1, 2, 3]), [0], 3, SearchBudget())
         assert schedule(history) == [(2, 2.0), (1, 3.0), (0, 4.0), (3, 7.0)]
         assert history.spent.tolist() == [9.0, 14.0, 14.0, 14.0]  # the fourth had begun at 2
 
     def test_a_stopped_trial_makes_room_at_its_rung_and_scoring_takes_time(self):
-        courses = courses_of([[1.0, 4.0], [2.0, 3.0], [1.0, 2.0]], scoring=0.5)
+        curves = curves_of([[1.0, 4.0], [2.0, 3.0], [1.0, 2.0]], scoring=0.5)
         search = Scripted([0, 1, 2], stopped=[(0, 1)])
-        history = simulate(courses, search, [0], 2, Allowance())
+        history = simulate(curves, search, [0], 2, SearchBudget())
         # the first ends at its rung (1 + 0.5), when the third begins, which has its rung at 3 and its end at 4.5
         assert schedule(history) == [(0, 1.5), (1, 4.0), (2, 4.5)]
         assert history.compute.tolist() == [1.0, 3.0, 2.0]
@@ -69,7 +69,7 @@ class TestSchedule:
     def test_all_seeds_of_a_recipe_run_before_the_next_one_is_asked_for(self):
         recorded = make_recorded()
         search = Scripted([7, 3])
-        history = simulate(Courses.of(recorded, ()), search, [0, 2, 4], 1, Allowance())
+        history = simulate(TrialCurves.of(recorded, ()), search, [0, 2, 4], 1, SearchBudget())
         assert history.recipe.tolist() == [7, 7, 7, 3, 3, 3]
         assert history.seed.tolist() == [0, 2, 4] * 2
 
@@ -78,14 +78,14 @@ class TestSchedule:
             def suggest(self, name: str) -> int | None:
                 return super().suggest(name) if len(self.told) == len(self.asked) else None
 
-        history = simulate(self.FOUR, Waits([0, 1, 2]), [0], 3, Allowance())
+        history = simulate(self.FOUR, Waits([0, 1, 2]), [0], 3, SearchBudget())
         assert schedule(history) == [(0, 4.0), (1, 7.0), (2, 9.0)]
 
 
 class TestAskedBefore:
     def test_a_recipe_that_was_run_costs_nothing_and_is_told_at_once(self):
         search = Scripted([0, 1, 0, 1, 2], stopped=[(1, 1)])
-        history = simulate(courses_of([[1.0, 2.0]] * 3), search, [0], 1, Allowance(recipes=9))
+        history = simulate(curves_of([[1.0, 2.0]] * 3), search, [0], 1, SearchBudget(recipes=9))
         assert history.recipe.tolist() == [0, 1, 2]
         assert history.spent[-1] == 2 + 1 + 2
         assert history.asked == 5
@@ -95,30 +95,30 @@ class TestAskedBefore:
 
     def test_a_recipe_that_runs_now_is_told_to_both(self):
         search = Scripted([0, 0, 1])
-        history = simulate(courses_of([[3.0], [1.0]]), search, [0], 2, Allowance(recipes=9))
+        history = simulate(curves_of([[3.0], [1.0]]), search, [0], 2, SearchBudget(recipes=9))
         assert schedule(history) == [(1, 1.0), (0, 3.0)]
         assert [name for name, _, _ in search.told] == ["3", "1", "2"]
 
     def test_without_another_end_as_many_recipes_are_asked_for_as_are_recorded(self):
-        assert simulate(courses_of([[1.0]] * 4), Scripted([0] * 9), [0], 1, Allowance()).asked == 4
+        assert simulate(curves_of([[1.0]] * 4), Scripted([0] * 9), [0], 1, SearchBudget()).asked == 4
 
 
 class TestBudget:
-    COURSES = courses_of([[1.0, 3.0]] * 6)
+    CURVES = curves_of([[1.0, 3.0]] * 6)
 
     def test_recipes(self):
-        history = simulate(self.COURSES, Scripted(range(6)), [0], 4, Allowance(recipes=3))
+        history = simulate(self.CURVES, Scripted(range(6)), [0], 4, SearchBudget(recipes=3))
         assert len(history.recipe) == history.asked == 3
 
     def test_compute_is_never_exceeded(self):
-        history = simulate(self.COURSES, Scripted(range(6)), [0], 2, Allowance(compute=7.0))
+        history = simulate(self.CURVES, Scripted(range(6)), [0], 2, SearchBudget(compute=7.0))
         # two trials and half of the way of a third one; the fourth cannot begin
         assert history.spent[-1] == 7.0
         assert history.finished.sum() == 2
         assert history.stops.tolist()[-2:] == [0, 1]
 
     def test_the_clock_is_never_exceeded(self):
-        history = simulate(self.COURSES, Scripted(range(6)), [0], 2, Allowance(seconds=5.0))
+        history = simulate(self.CURVES, Scripted(range(6)), [0], 2, SearchBudget(seconds=5.0))
         assert history.clock.max() <= 5.0
         assert history.finished.sum() == 2
 
@@ -129,7 +129,7 @@ class TestFailures:
         for array in (recorded.seconds, recorded.scoring, recorded.development, recorded.test):
             array[4, 0, 2:] = np.nan
         search = Scripted([4, 5])
-        history = simulate(Courses.of(recorded, (0, 1, 2)), search, [0], 1, Allowance())
+        history = simulate(TrialCurves.of(recorded, (0, 1, 2)), search, [0], 1, SearchBudget())
         assert history.finished.tolist() == [False, True]
         assert history.compute[0] == recorded.seconds[4, 0, 1]
         assert search.told[0] == ("1", 0, None)
@@ -137,28 +137,28 @@ class TestFailures:
     def test_it_fails_at_its_end_where_nobody_looks_before(self):
         recorded = make_recorded()
         recorded.development[4, 0, -1] = np.nan
-        history = simulate(Courses.of(recorded, ()), Scripted([4]), [0], 1, Allowance())
+        history = simulate(TrialCurves.of(recorded, ()), Scripted([4]), [0], 1, SearchBudget())
         assert history.finished.tolist() == [False]
 
 
 @st.composite
-def simulations(draw: st.DrawFn) -> tuple[Courses, Scripted, int, Allowance]:
+def simulations(draw: st.DrawFn) -> tuple[TrialCurves, Scripted, int, SearchBudget]:
     recipes, stops = draw(st.integers(1, 8)), draw(st.integers(1, 4))
     parts = st.lists(st.integers(1, 9), min_size=stops, max_size=stops)
     seconds = [list(itertools.accumulate(map(float, draw(parts)))) for _ in range(recipes)]
     asked = draw(st.lists(st.integers(0, recipes - 1), max_size=12))
     stopped = draw(st.lists(st.tuples(st.integers(0, recipes - 1), st.integers(1, stops)), max_size=8))
     compute = draw(st.one_of(st.just(math.inf), st.integers(1, 60).map(float)))
-    return courses_of(seconds), Scripted(asked, stopped), draw(st.integers(1, 4)), Allowance(99, compute)
+    return curves_of(seconds), Scripted(asked, stopped), draw(st.integers(1, 4)), SearchBudget(99, compute)
 
 
 @given(simulations())
-def test_compute_is_conserved_and_no_trial_runs_twice(case: tuple[Courses, Scripted, int, Allowance]):
-    courses, search, workers, budget = case
-    history = simulate(courses, search, [0], workers, budget)
+def test_compute_is_conserved_and_no_trial_runs_twice(case: tuple[TrialCurves, Scripted, int, SearchBudget]):
+    curves, search, workers, budget = case
+    history = simulate(curves, search, [0], workers, budget)
     assert len(set(history.recipe.tolist())) == len(history.recipe)
     own = [
-        courses.compute[recipe][0][stops - 1] if stops else 0.0
+        curves.compute[recipe][0][stops - 1] if stops else 0.0
         for recipe, stops in zip(history.recipe, history.stops, strict=True)
     ]
     assert history.compute.tolist() == own
@@ -174,10 +174,10 @@ def test_compute_is_conserved_and_no_trial_runs_twice(case: tuple[Courses, Scrip
 
 
 def ours(recorded: Recorded, sampler: str, scheduler: str, seeds: Sequence[int], rungs: Sequence[int]) -> History:
-    courses = Courses.of(recorded, rungs)
-    judge = SCHEDULERS[scheduler].build(Setting(courses.rungs, len(recorded.goals), 3))
+    curves = TrialCurves.of(recorded, rungs)
+    judge = SCHEDULERS[scheduler].build(Setting(curves.rungs, len(recorded.goals), 3))
     search = OurSearch(recorded, SAMPLERS[sampler], judge, seeds, 3)
-    return simulate(courses, search, seeds, 3, Allowance(recipes=30))
+    return simulate(curves, search, seeds, 3, SearchBudget(recipes=30))
 
 
 class TestOurs:
@@ -205,18 +205,18 @@ class TestOurs:
 
     def test_optuna_is_told_the_means_over_further_seeds_and_what_was_stopped(self):
         recorded = make_recorded()
-        courses = Courses.of(recorded, (0,))
+        curves = TrialCurves.of(recorded, (0,))
 
         class Odd:
             def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
                 return recorded.place[trial.partition("-")[0]] % 2 == 0
 
         search = OurSearch(recorded, SAMPLERS["random"], Odd(), (0, 3), 0)
-        history = simulate(courses, search, (0, 3), 1, Allowance(recipes=12), first_decides=True)
+        history = simulate(curves, search, (0, 3), 1, SearchBudget(recipes=12), first_decides=True)
         ran = {seed: set(history.recipe[history.seed == seed].tolist()) for seed in (0, 3)}
         assert ran[3] == {place for place in ran[0] if place % 2 == 0} < ran[0]
         states = set()
-        for trial in search.explorer.study.trials:
+        for trial in search.ask_tell.study.trials:
             place = recorded.nearest(trial.params)
             states.add(trial.state.name)
             if place % 2:
@@ -227,7 +227,7 @@ class TestOurs:
 
     def test_tpe_learns_and_so_beats_chance(self):
         recorded = make_recorded(noise=0.1).of_goals(["transfer"])
-        found = run_contest(recorded, contestants(recorded, ["tpe", "random"], ["none"]), Terms(trials=30), 12)
+        found = compare(recorded, our_searches(recorded, ["tpe", "random"], ["none"]), Conditions(trials=30), 12)
         tpe, chance = (np.mean([outcome.found for outcome in outcomes]) for outcomes in found.values())
         assert tpe < chance / 2
 
@@ -238,9 +238,9 @@ class TestLearning:
     def found(self, other: Recorded) -> tuple[float, float]:
         """The mean regret of twelve asks without and with what another record knows."""
         source = source_of("other", other, self.RECORDED)
-        entered = contestants(self.RECORDED, ["random"], ["none"], [source])
-        assert [contestant.name for contestant in entered] == ["random + none", "random + none, learning"]
-        outcomes = run_contest(self.RECORDED, entered, Terms(trials=16), 25).values()
+        entered = our_searches(self.RECORDED, ["random"], ["none"], [source])
+        assert [named.name for named in entered] == ["random + none", "random + none, learning"]
+        outcomes = compare(self.RECORDED, entered, Conditions(trials=16), 25).values()
         without, learning = (float(np.mean([outcome.found for outcome in found])) for found in outcomes)
         return without, learning
 
@@ -263,12 +263,12 @@ class TestLearning:
 
 
 class TestContest:
-    TERMS = Terms(seeds=2, workers=2, compute=0.5)
+    CONDITIONS = Conditions(seeds=2, workers=2, compute=0.5)
 
     def test_repeats_are_the_same_over_processes_and_in_one(self):
         recorded = make_recorded()
-        entered = contestants(recorded, ["random"], ["none", "asha"])
-        one, two = (run_contest(recorded, entered, self.TERMS, 3, processes) for processes in (1, 2))
+        entered = our_searches(recorded, ["random"], ["none", "asha"])
+        one, two = (compare(recorded, entered, self.CONDITIONS, 3, processes) for processes in (1, 2))
         assert list(one) == ["random + none", "random + asha"]
         assert [[_plain(outcome) for outcome in found] for found in one.values()] == [
             [_plain(outcome) for outcome in found] for found in two.values()
@@ -282,9 +282,9 @@ class TestContest:
             given.append(start.seeds)
             return Scripted([0])
 
-        arena = Arena(make_recorded(), self.TERMS)
+        comparison = Comparison(make_recorded(), self.CONDITIONS)
         for repeat, name in itertools.product(range(6), "ab"):
-            arena.run(Contestant(name, make, stops=False), repeat)
+            comparison.run(NamedSearch(name, make, stops=False), repeat)
         assert given[::2] == given[1::2]
         assert len(set(given)) > 2
         assert all(len(set(seeds)) == 2 for seeds in given)
@@ -293,16 +293,16 @@ class TestContest:
         recorded = make_recorded()
         for array in (recorded.seconds, recorded.development, recorded.test):
             array[3:, 2:] = np.nan
-        arena = Arena(recorded, Terms(seeds=2))
-        assert arena.common.tolist() == [0, 1]
+        comparison = Comparison(recorded, Conditions(seeds=2))
+        assert comparison.common.tolist() == [0, 1]
         with pytest.raises(UserError, match="recorded with 2; --seeds 2 is the most"):
-            Arena(recorded, Terms(seeds=3))
+            Comparison(recorded, Conditions(seeds=3))
 
     def test_a_share_of_the_compute_is_one_of_the_whole_record_under_the_same_seeds(self):
         recorded = make_recorded()
-        whole = Contestant("whole", WholeRecord, stops=False)
-        (all_of_it,) = run_contest(recorded, [whole], Terms(seeds=2), 1)["whole"]
-        (half,) = run_contest(recorded, [whole], self.TERMS, 1)["whole"]
+        whole = NamedSearch("whole", WholeRecord, stops=False)
+        (all_of_it,) = compare(recorded, [whole], Conditions(seeds=2), 1)["whole"]
+        (half,) = compare(recorded, [whole], self.CONDITIONS, 1)["whole"]
         assert all_of_it.compute == pytest.approx(all_of_it.whole)
         assert all_of_it.finished == 2 * len(recorded.hashes)
         assert half.whole == all_of_it.whole
@@ -316,8 +316,8 @@ class TestContest:
         SAMPLERS.add(narrow(several_goals=False))
         try:
             with pytest.raises(UserError, match="--sampler narrow searches for one goal"):
-                contestants(recorded, ["narrow"], ["none"])
-            assert contestants(recorded.of_goals(["sts"]), ["narrow"], ["none"])
+                our_searches(recorded, ["narrow"], ["none"])
+            assert our_searches(recorded.of_goals(["sts"]), ["narrow"], ["none"])
         finally:
             SAMPLERS.remove("narrow")
 

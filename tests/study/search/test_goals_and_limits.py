@@ -21,9 +21,11 @@ from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Allotment, Cluster
-from study.engine.launch import check_results, prepare_results, run_study
+from study.engine.launch import run_study
 from study.plan import decide, read_request
-from study.search.ask_tell import Explorer, memory_study
+from study.results_folder.check import check_results
+from study.results_folder.prepare import prepare_results
+from study.search.ask_tell import AskTell, memory_study
 from study.search.budget import Budget, check_limits
 from study.search.samplers import SAMPLERS
 from tests.study.search.test_search import finish, make, run_all, searcher_of
@@ -318,8 +320,8 @@ class TestStudy:
             if not isinstance(config, dict):
                 break
             finish(searcher, ledger, config, 50.0, cost={"seconds": 90.0 + 20 * (number % 2)})
-        assert searcher.explorer is not None
-        study = searcher.explorer.study
+        assert searcher.ask_tell is not None
+        study = searcher.ask_tell.study
         assert [direction.name for direction in study.directions] == ["MAXIMIZE", "MINIMIZE"]
         assert study.metric_names == ["development sts", "seconds"]
         done = study.get_trials(states=[optuna.trial.TrialState.COMPLETE])
@@ -349,11 +351,11 @@ class TestStudy:
         """The sampler is told costs as they are, in a study that minimises them."""
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         study = optuna.create_study(sampler=SAMPLERS["tpe"].build(0), directions=["minimize"])
-        explorer = Explorer(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
+        ask_tell = AskTell(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
         for _ in range(40):
-            number, recipe = explorer.ask()
-            assert explorer.begin(number, recipe, [0])
-            explorer.finish(recipe.hash, 0, [100 * recipe.objective.temperature])
+            number, recipe = ask_tell.ask()
+            assert ask_tell.begin(number, recipe, [0])
+            ask_tell.tell(recipe.hash, 0, [100 * recipe.objective.temperature])
         late = [float(trial.params["objective.temperature"]) for trial in study.trials[20:]]
         assert sum(late) / len(late) < 0.5
         assert memory_study(SAMPLERS["random"].build(0)).direction.name == "MAXIMIZE"
@@ -361,11 +363,11 @@ class TestStudy:
     def test_a_seed_that_is_told_twice_counts_once(self) -> None:
         """A study that goes on tells the finished seeds of a recipe that was asked for twice again."""
         study = memory_study(SAMPLERS["tpe"].build(0))
-        explorer = Explorer(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
-        number, recipe = explorer.ask()
-        explorer.begin(number, recipe, [0, 1])
+        ask_tell = AskTell(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
+        number, recipe = ask_tell.ask()
+        ask_tell.begin(number, recipe, [0, 1])
         for seed in (0, 0, 1):
-            explorer.finish(recipe.hash, seed, [50.0 + seed], rungs=[(1, [40.0])], violation=[0.5 + seed])
+            ask_tell.tell(recipe.hash, seed, [50.0 + seed], rungs=[(1, [40.0])], violation=[0.5 + seed])
         [trial] = study.trials
         assert trial.values == [50.5]
         assert trial.constraints == {"limit 1": 1.0}

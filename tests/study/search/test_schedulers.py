@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.statistics.fronts import front_numbers, spread, trials_before
-from study.search.halving import Brackets, Halving, asha, median
+from study.search.halving import Hyperband, SuccessiveHalving, asha, median
 from study.search.schedulers import Setting
 from trainables.training.rungs import DEFAULT
 
@@ -138,7 +138,7 @@ class TestHalving:
     def test_about_the_share_goes_on_of_many(self) -> None:
         random = np.random.default_rng(0)
         for goals in (1, 2, 3):
-            halving = Halving([0.25])
+            halving = SuccessiveHalving([0.25])
             went = [halving.goes_on(str(trial), 1, list(random.normal(size=goals))) for trial in range(400)]
             assert 0.2 < np.mean(went[100:]) < 0.3
 
@@ -146,7 +146,7 @@ class TestHalving:
         """Half of four go on: the end of the front that is best in the first goal, and what is farthest from it."""
         before = [(9.0, 1.0), (5.0, 5.0), (4.0, 6.0)]
         for fourth, goes_on in (((1.0, 9.0), True), ((4.5, 5.5), False), ((1.0, 1.0), False), ((10.0, 10.0), True)):
-            halving = Halving([0.5])
+            halving = SuccessiveHalving([0.5])
             for number, values in enumerate(before):
                 halving.goes_on(str(number), 1, values)
             assert halving.goes_on("fourth", 1, fourth) == goes_on
@@ -161,10 +161,10 @@ class TestHalving:
 
 class TestBrackets:
     @pytest.fixture
-    def brackets(self) -> Brackets:
-        return Brackets(Setting(DEFAULT.ladder))
+    def brackets(self) -> Hyperband:
+        return Hyperband(Setting(DEFAULT.ladder))
 
-    def test_all_get_about_the_same_compute(self, brackets: Brackets) -> None:
+    def test_all_get_about_the_same_compute(self, brackets: Hyperband) -> None:
         """Of 3,000 trials whose scores are drawn, counted here step by step."""
         random = np.random.default_rng(0)
         spent = np.zeros(len(brackets.brackets))
@@ -179,7 +179,7 @@ class TestBrackets:
                     break
         assert spent.max() / spent.min() < 1.15
 
-    def test_a_bracket_stops_nobody_before_its_first_rung(self, brackets: Brackets) -> None:
+    def test_a_bracket_stops_nobody_before_its_first_rung(self, brackets: Hyperband) -> None:
         for trial in range(200):
             goes_on = brackets.goes_on(str(trial), 1, [-trial])
             assert goes_on or brackets.of[str(trial)] == 0

@@ -16,11 +16,12 @@ from reports.ledger import Ledger, Record, StudyInfo, trial_key
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
-from study.engine.launch import continued, prepare_results, save_info
 from study.plan import Plan, PlannedTrial, decide, read_request
+from study.results_folder.check import continued
+from study.results_folder.prepare import prepare_results, save_info
 from study.search.journal import explored_recipe
 from study.search.samplers import SAMPLERS
-from study.search.tune_searcher import StudySearcher, files_key
+from study.search.tune_searcher import TuneSearcher, files_key
 from study.trial import POPULATIONS, TrialSpec, to_config
 from trainables.files import write_whole
 from trainables.recipe import Recipe
@@ -28,18 +29,16 @@ from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
 
 
-def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
+def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
     results.mkdir(exist_ok=True)
     plan = decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
     ledger = Ledger(results / "ledger")
     return plan, ledger, searcher_of(plan, ledger)
 
 
-def searcher_of(
-    plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None
-) -> StudySearcher:
+def searcher_of(plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None) -> TuneSearcher:
     """As a study makes it: what is handed out has no resources here."""
-    searcher = StudySearcher(plan, ledger, asked)
+    searcher = TuneSearcher(plan, ledger, asked)
 
     def task_of(members: list[PlannedTrial], together: bool) -> dict[str, Any]:
         done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
@@ -60,7 +59,7 @@ def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
     return scores if transfer is None else {**scores, "MR": {"dev_accuracy": transfer}}
 
 
-def finish(searcher: StudySearcher, ledger: Ledger, config: Any, score: float | None, **more: Any) -> None:
+def finish(searcher: TuneSearcher, ledger: Ledger, config: Any, score: float | None, **more: Any) -> None:
     """Each trial of a task that is not done yet gets a record, or fails where there is nothing to record."""
     for task in config["trials"]:
         if task["key"] in config["done"]:
@@ -75,7 +74,7 @@ def finish(searcher: StudySearcher, ledger: Ledger, config: Any, score: float | 
         searcher.settle(task["key"], record)
 
 
-def run_all(searcher: StudySearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int = 1000) -> list[Any]:
+def run_all(searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int = 1000) -> list[Any]:
     ran = []
     for number in range(limit):
         config = searcher.suggest(f"t{number}")
@@ -102,8 +101,8 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
     run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task["seed"])
-    assert searcher.explorer is not None
-    trials = searcher.explorer.study.get_trials()
+    assert searcher.ask_tell is not None
+    trials = searcher.ask_tell.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
     assert [trial.value for trial in explored] == [45.0, 45.0]
     told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
@@ -139,7 +138,7 @@ def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> Non
     assert {config["trials"][0]["seed"] for config in run_all(searcher, ledger)} == {1}
 
 
-def again(results: Path, *arguments: str) -> tuple[Plan, Ledger, StudySearcher]:
+def again(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
     """As `study/run.py` begins in a folder that holds a study."""
     plan = continued(make(results, *arguments)[0])
     ledger = Ledger(results / "ledger")
@@ -204,8 +203,8 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
     again = run_all(searcher, ledger)
     assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
     assert len(again) == 4
-    assert searcher.explorer is not None
-    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
+    assert searcher.ask_tell is not None
+    states = [t.state for t in searcher.ask_tell.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.COMPLETE] * 2
 
 
@@ -219,8 +218,8 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         explored = config["trials"][0]["name"].startswith("optuna")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
-    assert searcher.explorer is not None
-    states = [t.state for t in searcher.explorer.study.get_trials() if "name" in t.user_attrs]
+    assert searcher.ask_tell is not None
+    states = [t.state for t in searcher.ask_tell.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
 
 
@@ -250,8 +249,8 @@ def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
     run_all(searcher, ledger, limit=len(searcher.queue))
     config: Any = searcher.suggest("e")
     finish(searcher, ledger, config, None, training=rungs({"sts": 40.0}, {"sts": 50.0}), status="pruned")
-    assert searcher.explorer is not None
-    (trial,) = searcher.explorer.study.get_trials(states=[TrialState.PRUNED])
+    assert searcher.ask_tell is not None
+    (trial,) = searcher.ask_tell.study.get_trials(states=[TrialState.PRUNED])
     assert trial.intermediate_values == {1: 40.0, 2: 50.0}
 
 
@@ -269,10 +268,10 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
         (task,) = config["trials"]  # type: ignore[index]
         diverged = number == 0 or (task["name"], task["seed"]) == ("optuna 1", 0)
         finish(searcher, ledger, config, None, **(cheap if diverged else told))
-        assert searcher.explorer is not None
-        assert not diverged or task["recipe_hash"] not in searcher.explorer.groups
-    assert searcher.explorer is not None
-    trials = searcher.explorer.study.get_trials()
+        assert searcher.ask_tell is not None
+        assert not diverged or task["recipe_hash"] not in searcher.ask_tell.groups
+    assert searcher.ask_tell is not None
+    trials = searcher.ask_tell.study.get_trials()
     assert [t.state for t in trials if "name" in t.user_attrs] == [TrialState.PRUNED, TrialState.COMPLETE]
     assert len(trials) == 2 + rows // 2 - 1  # nor is the row told that diverged under one seed
     assert {tuple(t.values) for t in trials if t.state == TrialState.COMPLETE} == {(9.0,)}
@@ -313,8 +312,8 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     finish(searcher, ledger, handed[1][0], None)  # the third fails, and no more seeds of it run
     assert searcher.suggest("e") == Searcher.FINISHED
     assert searcher.remaining == 0
-    assert searcher.explorer is not None
-    found = [trial for trial in searcher.explorer.study.get_trials() if "name" in trial.user_attrs]
+    assert searcher.ask_tell is not None
+    found = [trial for trial in searcher.ask_tell.study.get_trials() if "name" in trial.user_attrs]
     assert [trial.state for trial in found] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
     assert found[1].value == 61.0
     _, _, again = make(tmp_path, *arguments)
@@ -336,7 +335,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
     def run(trials: int, killed_at: int = 1000) -> list[optuna.trial.FrozenTrial]:
         arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "2")
         _, ledger, searcher = make(tmp_path, *arguments, "--trials", str(trials))
-        assert searcher.explorer is not None
+        assert searcher.ask_tell is not None
         for number in range(1000):
             config = searcher.suggest(f"t{number}")
             if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
@@ -348,7 +347,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
             finish(
                 searcher, ledger, {**config, "trials": [t for t in config["trials"] if t not in stopped]}, 50.0 + number
             )
-        return searcher.explorer.study.get_trials()
+        return searcher.ask_tell.study.get_trials()
 
     first = run(14, killed_at=8)
     assert TrialState.RUNNING in {trial.state for trial in first}
@@ -370,9 +369,9 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
     run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task["recipe"]["objective.weight"] - 0.42))
-    assert searcher.explorer is not None
-    assert searcher.explorer.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
-    assert searcher.explorer.study.direction == optuna.study.StudyDirection.MAXIMIZE
+    assert searcher.ask_tell is not None
+    assert searcher.ask_tell.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
+    assert searcher.ask_tell.study.direction == optuna.study.StudyDirection.MAXIMIZE
 
 
 CLSR = ("--space", "clsr_main", "--only", "CLSR-BERT-base")
@@ -492,8 +491,8 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
         sizes.append(len(config["trials"]))
     assert sum(sizes) == 31
     assert max(sizes) > 1
-    assert searcher.explorer is not None
-    assert len(searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])) == 31
+    assert searcher.ask_tell is not None
+    assert len(searcher.ask_tell.study.get_trials(states=[TrialState.COMPLETE])) == 31
     assert searcher.remaining == 0
     assert plan.explored == 30
 
@@ -509,9 +508,9 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     for config in handed:
         finish(searcher, ledger, config, 50.0)
     assert searcher.remaining == 0
-    assert searcher.explorer is not None
-    assert not searcher.explorer.study.get_trials(states=[TrialState.RUNNING])
-    complete = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
+    assert searcher.ask_tell is not None
+    assert not searcher.ask_tell.study.get_trials(states=[TrialState.RUNNING])
+    complete = searcher.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
     assert len(complete) == len(trials) - 1  # all but the base itself
 
 
@@ -521,15 +520,15 @@ def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path)
     plan, ledger, searcher = make(tmp_path, *arguments)
     rows = len(plan.fixed_trials())
     handed = run_all(searcher, ledger, score=lambda task: None, limit=rows)
-    assert searcher.explorer is not None
+    assert searcher.ask_tell is not None
     for _ in range(2):
-        searcher.explorer.study.enqueue_trial({"objective.temperature": 0.1})  # a row
+        searcher.ask_tell.study.enqueue_trial({"objective.temperature": 0.1})  # a row
     handed += run_all(searcher, ledger, score=lambda task: None)
     keys = [task["key"] for config in handed for task in config["trials"]]
     assert len(keys) == len(set(keys)) == rows + 1
     assert len(searcher.explored) == 3
     assert searcher.remaining == 0
-    assert not searcher.explorer.study.get_trials(states=[TrialState.RUNNING])
+    assert not searcher.ask_tell.study.get_trials(states=[TrialState.RUNNING])
     _, _, again = make(tmp_path, *arguments)
     assert again.suggest("t0") != Searcher.FINISHED  # a new start tries them again
 
@@ -546,12 +545,12 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
         finish(searcher, ledger, config, 1.0, **status)
         told += 1
     assert told == 19
-    assert searcher.explorer is not None
-    done = searcher.explorer.study.get_trials(states=[TrialState.COMPLETE])
+    assert searcher.ask_tell is not None
+    done = searcher.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
     assert all(len(trial.values) == 2 for trial in done)
-    states = [trial.state for trial in searcher.explorer.study.get_trials()]
+    states = [trial.state for trial in searcher.ask_tell.study.get_trials()]
     assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
-    assert len(searcher.explorer.study.best_trials) == len(done)  # each is better than the others in one goal
+    assert len(searcher.ask_tell.study.best_trials) == len(done)  # each is better than the others in one goal
 
 
 def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_path: Path) -> None:

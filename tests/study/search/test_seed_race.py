@@ -11,7 +11,7 @@ from reports.sections.racing import why
 from reports.seed_race import Raced
 from reports.statistics.sequential import Entrant, race_for_best
 from study.cli.options import parse
-from study.search.seed_race import Race
+from study.search.seed_race import SeedRace
 from trainables.errors import UserError
 
 LEAST, MOST = 1, 5
@@ -26,13 +26,13 @@ def truth(recipes: int, goals: int, seed: int) -> dict[str, np.ndarray]:
 
 def run(
     scores: dict[str, np.ndarray], order: random.Random, *, places: int, killed: float = 0.0, rows: int = 3
-) -> tuple[Race, list[tuple[str, int]]]:
+) -> tuple[SeedRace, list[tuple[str, int]]]:
     """A race to its end. Trials end in random order; with the chance `killed` all that is not done is forgotten."""
     done: dict[tuple[str, int], list[float]] = {}
     begun: list[tuple[str, int]] = []
 
-    def fresh() -> Race:
-        race = Race(LEAST, MOST, next(iter(scores.values())).shape[1], baseline="r0")
+    def fresh() -> SeedRace:
+        race = SeedRace(LEAST, MOST, next(iter(scores.values())).shape[1], baseline="r0")
         for number, name in enumerate(scores):
             race.enter(name, row=number < rows)
         for (name, seed), values in order.sample(sorted(done.items()), len(done)):
@@ -96,7 +96,7 @@ def test_nothing_is_run_twice_without_a_restart() -> None:
 
 
 def test_a_round_is_wanted_at_once_and_idle_places_run_ahead() -> None:
-    race = Race(2, 10)
+    race = SeedRace(2, 10)
     for name, values in {"a": [50.0, 51.0], "b": [50.5, 50.4], "far": [10.0, 10.2]}.items():
         race.enter(name)
         for seed, value in enumerate(values):
@@ -122,7 +122,7 @@ def test_far_behind_recipes_stop_and_close_ones_go_on() -> None:
 
 
 def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
-    race = Race(1, 4)
+    race = SeedRace(1, 4)
     for name in "abc":
         race.enter(name)
         race.tell(name, 0, [50.0])
@@ -134,7 +134,7 @@ def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
 
 
 def test_what_no_seed_changes_is_run_once() -> None:
-    race = Race(1, 4)
+    race = SeedRace(1, 4)
     race.enter("fixed", fixed=True)
     race.tell("fixed", 0, [50.0])
     for name in "abc":

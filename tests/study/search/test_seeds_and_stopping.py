@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from study.replay.our_search import OurSearch
-from study.replay.simulate import Allowance, Courses, History, simulate
+from study.replay.simulate import History, SearchBudget, TrialCurves, simulate
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS, Setting
 from tests.replayed import make_recorded
@@ -51,10 +51,10 @@ def equal_recipes(studies: int, first_decides: bool, scheduler: str = "asha") ->
         noise = chance.standard_normal(shape)
         noise[:, :, -1] = 0.0
         recorded = replace(RECORDED, development=ends + noise)
-        courses = Courses.of(recorded, range(shape[2]))
-        judge = SCHEDULERS[scheduler].build(Setting(courses.rungs))
+        curves = TrialCurves.of(recorded, range(shape[2]))
+        judge = SCHEDULERS[scheduler].build(Setting(curves.rungs))
         search = OurSearch(recorded, SAMPLERS["random"], judge, SEEDS, number)
-        history = simulate(courses, search, SEEDS, 4, Allowance(recipes=40), first_decides=first_decides)
+        history = simulate(curves, search, SEEDS, 4, SearchBudget(recipes=40), first_decides=first_decides)
         ranked = _ranked(history, ends[:, :, 0, 0], first_decides)
         row = chance.standard_normal(len(SEEDS)).mean()
         found.scores += [score for score, _ in ranked]

@@ -14,11 +14,11 @@ from search_spaces import load_space
 from search_spaces.space import Domain
 from study.check import check_plan
 from study.cli.options import parse
-from study.engine.launch import prepare_results
 from study.plan import decide, read_request
-from study.search.ask_tell import LEARNT, Explorer, memory_study
+from study.results_folder.prepare import prepare_results
+from study.search.ask_tell import LEARNT, AskTell, memory_study
 from study.search.samplers import SAMPLERS
-from study.search.warm_start import FIRST, Chosen, Learning, Source, read_findings
+from study.search.warm_start import FIRST, Chosen, Source, WarmStart, load_source
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
@@ -74,16 +74,16 @@ def source(kind: str, seed: int) -> Source:
 def search(sampler: str, seed: int, sources: Sequence[Source]) -> np.ndarray:  # (ASKS,)
     """The best score so far after every recipe."""
     entry = SAMPLERS[sampler]
-    learning = Learning(sources, DOMAINS) if sources else None
+    warm_start = WarmStart(sources, DOMAINS) if sources else None
     study = memory_study(entry.build(seed))
-    explorer = Explorer(study, BASE, DOMAINS, conditional=entry.conditional, learning=learning)
+    ask_tell = AskTell(study, BASE, DOMAINS, conditional=entry.conditional, warm_start=warm_start)
     found = []
     for _ in range(ASKS):
-        number, chosen = explorer.choose()
+        number, chosen = ask_tell.choose()
         recipe = BASE.override(chosen)
         found.append(score(chosen))
-        if explorer.begin(number, recipe, [0]):
-            explorer.finish(recipe.hash, 0, [found[-1]])
+        if ask_tell.begin(number, recipe, [0]):
+            ask_tell.tell(recipe.hash, 0, [found[-1]])
     return np.maximum.accumulate(found)
 
 
@@ -109,29 +109,29 @@ def test_whom_it_trusts() -> None:
     draw = np.random.default_rng(0)
     finished = [(recipe, [score(recipe)]) for recipe in drawn(draw, 20)]
     helpful, negated = source("helpful", 0), source("negated", 0)
-    learning = Learning([helpful, negated], DOMAINS)
-    assert learning.trusts(negated, finished[: FIRST - 1])
-    assert not learning.trusts(negated, finished)
-    assert learning.trusts(helpful, finished)
+    warm_start = WarmStart([helpful, negated], DOMAINS)
+    assert warm_start.trusts(negated, finished[: FIRST - 1])
+    assert not warm_start.trusts(negated, finished)
+    assert warm_start.trusts(helpful, finished)
     here = [[(recipe, [score(recipe)]) for recipe in drawn(draw, 12)] for _ in range(100)]
     shuffled = [source("shuffled", seed) for seed in range(100)]
-    passed = sum(Learning([one], DOMAINS).trusts(one, own) for one, own in zip(shuffled, here, strict=True))
+    passed = sum(WarmStart([one], DOMAINS).trusts(one, own) for one, own in zip(shuffled, here, strict=True))
     assert passed < 17
 
 
 def test_at_its_turn_a_source_gives_the_best_that_was_not_tried_yet() -> None:
     helpful = source("helpful", 1)
     best = [recipe for _, recipe in sorted(zip(helpful.values, helpful.chosen, strict=True), key=lambda p: -p[0][0])]
-    learning = Learning([helpful], DOMAINS)
-    assert learning.propose([], []) == ("helpful", best[0])
-    assert learning.propose([best[0]], []) is None
-    assert learning.propose([best[0], best[2]], []) == ("helpful", best[1])
-    assert learning.propose([*best[:15], *best[20:25]], []) is None  # the best quarter is tried
-    assert [learning.propose(best[20 : 20 + asked], []) is None for asked in range(12, 21)] == [
+    warm_start = WarmStart([helpful], DOMAINS)
+    assert warm_start.propose([], []) == ("helpful", best[0])
+    assert warm_start.propose([best[0]], []) is None
+    assert warm_start.propose([best[0], best[2]], []) == ("helpful", best[1])
+    assert warm_start.propose([*best[:15], *best[20:25]], []) is None  # the best quarter is tried
+    assert [warm_start.propose(best[20 : 20 + asked], []) is None for asked in range(12, 21)] == [
         asked % 5 > 0 for asked in range(12, 21)
     ]
     other = Source("other", best[30:], [[0.0]] * 30)
-    turns = [Learning([helpful, other], DOMAINS).propose(best[50 : 50 + asked], []) for asked in (0, 2)]
+    turns = [WarmStart([helpful, other], DOMAINS).propose(best[50 : 50 + asked], []) for asked in (0, 2)]
     assert [turn[0] for turn in turns if turn] == ["helpful", "other"]
 
 
@@ -167,32 +167,32 @@ def elsewhere(tmp_path: Path) -> Path:
 
 def test_what_a_results_folder_knows_of_a_space(elsewhere: Path, tmp_path: Path) -> None:
     space = load_space("scl_tau")
-    found = read_findings(elsewhere, space.base, space)
+    found = load_source(elsewhere, space.base, space)
     assert found.chosen == [{"objective.temperature": 0.2}]
     assert found.values == [[65.0]]
     with pytest.raises(UserError, match="does not exist"):
-        read_findings(tmp_path / "nowhere", space.base, space)
+        load_source(tmp_path / "nowhere", space.base, space)
     other = load_space("contrastive_all")
     with pytest.raises(UserError, match=r"has nothing to learn from: no recipe .* domains of 'contrastive_all'"):
-        read_findings(elsewhere, other.base.override({"objective.name": "mnrl"}), other)
+        load_source(elsewhere, other.base.override({"objective.name": "mnrl"}), other)
 
 
 def test_a_study_says_whom_it_learnt_from(elsewhere: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
 
     arguments = ["--space", "scl_tau", "--scale", "laptop", "--search", "optuna", "--learn-from", str(elsewhere)]
     plan = decide(read_request(parse([*arguments, "--results", str(tmp_path / "here")])), 0)
     check_plan(plan)
     assert f"1 recipes of another study, {elsewhere}" in prepare_results(plan, "hardware").notes[0]
-    searcher = StudySearcher(plan, Ledger(plan.results / LEDGER))
+    searcher = TuneSearcher(plan, Ledger(plan.results / LEDGER))
     searcher.queue.clear()
     searcher.task_of = lambda members, together: {"trials": [member.recipe.flat() for member in members]}
     asked = searcher.suggest("t0")
     assert isinstance(asked, dict)
     assert asked["trials"][0]["objective.temperature"] == 0.2
-    assert searcher.explorer is not None
-    assert searcher.explorer.study.trials[-1].user_attrs[LEARNT] == str(elsewhere)
+    assert searcher.ask_tell is not None
+    assert searcher.ask_tell.study.trials[-1].user_attrs[LEARNT] == str(elsewhere)
 
 
 @pytest.mark.parametrize(

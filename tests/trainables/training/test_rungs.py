@@ -18,8 +18,8 @@ from reports.ledger import Record, StudyInfo
 from reports.ledger.validity import checked
 from search_spaces.goals import GOALS
 from study.cli.options import parse
-from study.engine.launch import check_results
 from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
 from tests.conftest import ROWS, pairs_of
 from trainables.corpora import scenes
 from trainables.corpora.samplers import RowSampler

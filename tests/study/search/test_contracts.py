@@ -12,7 +12,7 @@ from study.cli.options import parse
 from study.plan import decide, read_request
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
-from study.testing import SamplerContract, SchedulerContract
+from study.testing.search import SamplerContract, SchedulerContract
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 
@@ -105,10 +105,10 @@ def test_a_sampler_says_which_package_it_lacks() -> None:
 
 def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
     from reports.ledger import Ledger
-    from study.search.tune_searcher import StudySearcher
+    from study.search.tune_searcher import TuneSearcher
 
     request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
     plan = decide(read_request(request), 0)
-    searcher = StudySearcher(plan, Ledger(tmp_path / "ledger"))
-    assert searcher.explorer is not None
-    assert type(searcher.explorer.study.sampler).__name__ == "RandomSampler"
+    searcher = TuneSearcher(plan, Ledger(tmp_path / "ledger"))
+    assert searcher.ask_tell is not None
+    assert type(searcher.ask_tell.study.sampler).__name__ == "RandomSampler"

@@ -14,17 +14,19 @@ import pytest
 from study.cli.options import parse
 from study.engine import launch
 from study.engine.cluster import Allotment, Cluster
-from study.engine.launch import LOCK, alone, check_results, run_study
+from study.engine.launch import run_study
 from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.lock import LOCK, locked
 from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
 HELD = """
 import sys, time
-from tests.study.engine.test_alone import plan_of
+from tests.study.results_folder.test_lock import plan_of
 from pathlib import Path
-from study.engine.launch import alone
-with alone(plan_of(Path(sys.argv[1]))):
+from study.results_folder.lock import locked
+with locked(plan_of(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -47,7 +49,7 @@ def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_p
     finally:
         first.kill()
         first.wait()
-    with alone(plan):
+    with locked(plan):
         pass
 
 
@@ -69,7 +71,7 @@ def test_a_file_system_that_locks_nothing_is_warned_of(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with alone(plan_of(tmp_path)):
+    with locked(plan_of(tmp_path)):
         assert "cannot be locked (No locks available): start no second study there" in capsys.readouterr().out
 
 

@@ -114,11 +114,11 @@ def _draws(
 ) -> list[dict[str, Value]]:
     """What a search asks for in so many trials, each scored by its temperature. `stopped`: two thirds of the trials
     are stopped, and one in ten fails. `limit`: the larger batches break one."""
-    from study.search.ask_tell import Explorer, memory_study
+    from study.search.ask_tell import AskTell, memory_study
 
     domains = (*DOMAINS, CONDITIONAL) if conditional else DOMAINS if entry.choices else DOMAINS[:2]
     base = Recipe().override({"optimisation.batch_size": 8})
-    explorer = Explorer(memory_study(entry.build(seed), goals), base, domains, conditional=entry.conditional)
+    ask_tell = AskTell(memory_study(entry.build(seed), goals), base, domains, conditional=entry.conditional)
     values = random.Random(seed)
     for _ in range(elsewhere):
         temperature, size = values.uniform(0.01, 2.0), values.randint(8, 64)
@@ -127,17 +127,17 @@ def _draws(
             "optimisation.batch_size": size,
             "head.kind": "none",
         }
-        explorer.add({domain.key: told[domain.key] for domain in domains}, [temperature] * goals)
+        ask_tell.add({domain.key: told[domain.key] for domain in domains}, [temperature] * goals)
     drawn = []
     for trial in range(trials):
-        number, chosen = explorer.choose()
+        number, chosen = ask_tell.choose()
         drawn.append(chosen)
         recipe = base.override(chosen)
-        assert explorer.begin(number, recipe, [0])
+        assert ask_tell.begin(number, recipe, [0])
         score = float(str(chosen["objective.temperature"]))
         over = (float(str(chosen["optimisation.batch_size"])) - HALF) / HALF
         ends = not stopped or trial % 3 == 0
-        explorer.finish(
+        ask_tell.tell(
             recipe.hash,
             0,
             [score, -score][:goals] if ends and not (stopped and trial % 10 == 9) else None,

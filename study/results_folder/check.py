@@ -1,0 +1,105 @@
+"""What a results folder holds already: whether it is this study's, and what of it the study goes on with."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from reports.ledger import LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
+from reports.ledger.location import is_unfinished
+from reports.ledger.names import to_write
+from search_spaces.limits import of_trials
+from study.plan import Plan
+from study.results_folder.lock import LOCK
+from trainables.errors import UserError
+from trainables.plugins import load_plugin
+from trainables.recipe import Recipe
+from trainables.training.rungs import parse_rungs
+
+
+def check_results(plan: Plan) -> None:
+    """`UserError` where the results folder holds something else than this study."""
+    results = plan.results
+    nearest = next(place for place in (results, *results.parents) if place.exists())
+    if not nearest.is_dir():
+        raise UserError(f"--results {results}: {nearest} is a file; name a folder")
+    for path in results.iterdir() if results.is_dir() else ():
+        to_write(results, path.name)  # a link that leads out is found before anything has run
+    if (results / STUDY).is_file():
+        before = StudyInfo.load(results)
+        if before.space != plan.space.name or before.scale != plan.scale:
+            raise UserError(
+                f"{results} holds another study ({before.space} at the scale {before.scale}, not "
+                f"{plan.space.name} at {plan.scale}); give this one its own folder with --results"
+            )
+        _load_earlier_plugins(plan, before)
+        before.check_names(results)
+        known = Recipe.from_flat(before.base).flat()  # a key that the recipe did not have then has its default
+        differing = [key for key, value in plan.base.flat().items() if known[key] != value]
+        if differing:
+            key = differing[0]
+            raise UserError(
+                f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
+                "run that study's own command to continue it, or give this one its own folder with --results"
+            )
+        paused = before.stopping.get("rungs")
+        if paused and plan.rungs and paused != str(plan.rungs):
+            raise UserError(
+                f"{results} holds a study whose trainings pause at {paused}, not {plan.rungs}, so their scores cannot "
+                f"be compared; continue it with --rungs {paused}, or give this one its own folder with --results"
+            )
+        if before.search == "optuna":
+            _check_search(plan, before)
+    elif results.is_dir() and any(not is_unfinished(path.name) and path.name != LOCK for path in results.iterdir()):
+        raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
+
+
+def continued(plan: Plan) -> Plan:
+    """With the search of the study that the results hold, where the command says nothing of one: its explored recipes
+    stay part of it. `--only` is of rows alone."""
+    asked = plan.request
+    if asked.search != "paper" or asked.only or not (plan.results / STUDY).is_file():
+        return plan
+    before = StudyInfo.load(plan.results)
+    if before.search == "paper":
+        return plan
+    print(f"the study in {plan.place.shown} goes on with its search ({before.search})", flush=True)
+    request = dataclasses.replace(
+        asked, search=before.search, trials=before.trials or len(before.explored) or asked.trials
+    )
+    scheduler, rungs = (before.stopping.get(name) for name in ("scheduler", "rungs"))
+    if scheduler and rungs:
+        request = dataclasses.replace(request, scheduler=scheduler, rungs=parse_rungs(rungs))
+    return plan.asking(request)
+
+
+def set_aside(plan: Plan) -> list[str]:
+    """A sentence for each record of the results that cannot be right. Its trial counts as not done, and where the study
+    asks for it, it runs again, and the new record takes the wrong one's place."""
+    wrong = Ledger(plan.results / LEDGER).sift()[1]
+    return [
+        f"{plan.results / LEDGER / name} is set aside, and its trial counts as not done: {why}"
+        for name, why in wrong.items()
+    ]
+
+
+def _check_search(plan: Plan, before: StudyInfo) -> None:
+    """`UserError` where Optuna has been told of other goals, or of other limits of trials."""
+    goals = plan.draft.own_goals if before.goals is None else before.goals
+    asked = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
+    limits = [of_trials(those) for those in (before.limits, plan.limits)]
+    kept = [" ".join(f"--limit {name}={value:g}" for name, value in those.items()) or "no limit" for those in limits]
+    for what, (earlier, now) in (("for", asked), ("under", kept)):
+        if earlier != now:
+            raise UserError(
+                f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; run that study's own "
+                "command to continue it, or give this one its own folder with --results"
+            )
+
+
+def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:
+    """The report needs them too; two plugins that cannot go together are refused before a trial runs."""
+    given = {Path(plugin.path).name for plugin in plan.draft.plugins}
+    for name in before.plugins:
+        if name not in given:
+            load_plugin(plan.results / PLUGINS / name)

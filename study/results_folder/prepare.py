@@ -1,0 +1,120 @@
+"""`study.json` and the sources of a study: what is known before its first trial, and what is added as it goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import shlex
+import sys
+from pathlib import Path
+
+from reports.ledger import FAILURES, PLUGINS, STUDY, Ledger, StudyInfo
+from reports.ledger.location import as_user_error
+from reports.ledger.names import to_write
+from study.plan import Plan
+from study.results_folder.redact import redacted
+from study.results_folder.versions import versions
+from trainables.files import write_whole
+
+
+def prepare_results(plan: Plan, machine: str) -> StudyInfo:
+    """Make the results folder, or go on with the one there, and write what is known before the first trial.
+
+    `UserError` where it cannot be written.
+    """
+    own = plan.draft.space_file
+    plugins = {Path(plugin.path).name: plugin for plugin in plan.draft.plugins}
+    info = StudyInfo(
+        space=plan.space.name,
+        space_file="space.py" if own else None,
+        scale=plan.scale,
+        scale_reason=plan.reason,
+        search=plan.request.search,
+        trials=plan.explored or None,
+        seeds=list(plan.seeds),
+        most_seeds=plan.most_seeds if plan.races else None,
+        base=plan.base.flat(),
+        row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
+        missing=dict(plan.missing),
+        searched=[domain.key for domain in plan.space.domains],
+        goals=list(plan.space.goals),
+        limits=dict(plan.limits),
+        explored=[recipe.hash for recipe in plan.grid],
+        versions=versions(plan.draft.plugins),
+        hardware=machine,
+        notes=_notes(plan),
+        commands=[redacted(shlex.join(["python", "study/run.py", *sys.argv[1:]]))],
+        plugins=list(plugins),
+        stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
+        created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+    if (plan.results / STUDY).is_file():
+        before = StudyInfo.load(plan.results)
+        rows = {**info.row_hashes, **before.row_hashes}
+        rows |= {label: value for label, value in info.row_hashes.items() if value}
+        missing = {label: why for label, why in {**before.missing, **info.missing}.items() if rows[label] is None}
+        explored = list(dict.fromkeys([*before.explored, *info.explored]))
+        seeds = sorted({*before.seeds, *info.seeds})
+        most = max(before.most_seeds or 0, info.most_seeds or 0) or None
+        search = info.search if info.search != "paper" else before.search
+        trials = max(before.trials or 0, info.trials or 0) or None
+        info = dataclasses.replace(
+            info,
+            created_at=before.created_at,
+            row_hashes=rows,
+            missing=missing,
+            explored=explored,
+            seeds=seeds,
+            most_seeds=most,
+            search=search,
+            trials=trials,
+            notes=list(dict.fromkeys([*before.notes, *info.notes])),
+            stopping=info.stopping or before.stopping,
+            commands=list(dict.fromkeys([*before.commands, *info.commands])),
+            plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
+        )
+    try:
+        plan.results.mkdir(parents=True, exist_ok=True)
+        if own is not None:
+            write_whole(plan.results / "space.py", own.text)
+        for name, plugin in plugins.items():
+            write_whole(to_write(plan.results, f"{PLUGINS}/{name}"), plugin.text)
+        info.save(plan.results)
+        plan.place.sweep()
+        plan.place.push_changed()
+    except OSError as error:
+        raise as_user_error(error, plan.place.shown) from None
+    return info
+
+
+def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
+    """`study.json` as it stands at the end."""
+    records = ledger.read()
+    counts = {
+        "finished": sum(record.status == "finished" for record in records),
+        "pruned": sum(record.status == "pruned" for record in records),
+        "failed": len(list((plan.results / FAILURES).glob("*.json"))),
+    }
+    data = next((record.data for record in records if record.data.get("corpus")), {})
+    dataclasses.replace(with_explored(info, explored), status_counts=counts, data=data).save(plan.results)
+
+
+def with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
+    """With what Optuna has asked for since."""
+    return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
+
+
+def _notes(plan: Plan) -> list[str]:
+    """What a reader must know about the encoder, and which studies the search learnt from."""
+    notes = [
+        f"the search tried the best of {len(source.chosen)} recipes of another study, {source.name}, as long as that "
+        "one agreed with what was found here"
+        for source in plan.sources
+    ]
+    name = plan.base.encoder.name
+    if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):
+        notes.append(
+            "the encoder is a finished sentence-transformers model, already tuned on sentence pairs (NLI may be among "
+            "them), so rows differ less than they would from a plain language model"
+        )
+    return notes

@@ -1,0 +1,81 @@
+"""Which of a space's rows run, and what each needs beyond its overrides, such as a checkpoint."""
+
+from __future__ import annotations
+
+from search_spaces.space import Row, Space
+from trainables.corpora.augment import check_augmentation
+from trainables.encoders import available
+from trainables.encoders.availability import WORD_VECTORS
+from trainables.errors import UserError, choices
+from trainables.files import expanded
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value
+
+
+def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
+    """Those that `--only` leaves."""
+    unknown = [label for label in only if label not in {row.label for row in space.rows}]
+    if unknown:
+        raise UserError(
+            f"--only {unknown[0]!r} is no row of {space.name!r}; its rows are {choices(r.label for r in space.rows)}"
+        )
+    return tuple(row for row in space.rows if not only or row.label in only)
+
+
+def given_models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
+    """Row label to the model that `--evaluate` names for it."""
+    labels = {row.label for row in space.rows}
+    models = {}
+    for text in assignments:
+        label, equals, model = text.rpartition("=")
+        if not equals or not model:
+            raise UserError(f"--evaluate {text!r} is not ROW=MODEL; name a row, and a model's folder or hub id")
+        if label not in labels:
+            raise UserError(f"--evaluate {label!r} is no row of {space.name!r}; its rows are {choices(sorted(labels))}")
+        models[label] = absolute(model)
+    return models
+
+
+def inputs_of(
+    row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str
+) -> dict[str, Value] | str:
+    """What the row needs beyond its overrides, or the reason why it cannot be had."""
+    if row.needs == "word_vectors":
+        model = model or (str(expanded(word_vectors).absolute()) if word_vectors else None)
+        return {"encoder.name": model} if model else "no word vectors were given (`--word-vectors`)"
+    if row.needs != "checkpoint" and model is not None:  # a row that we train ourselves is evaluated instead
+        return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
+    if row.needs in ("wordnet", "paraphraser"):
+        try:
+            check_augmentation(base.override(row.overrides).corpus)
+        except UserError as error:
+            return str(error)
+    if row.needs != "checkpoint":
+        return {}
+    if model is not None:
+        return _kind(row, model)
+    if "encoder.name" not in row.overrides:
+        return "no public checkpoint is known; give one with `--evaluate ROW=MODEL`"
+    if scale == "laptop":
+        return "its model is not fetched at the scale laptop; give one with `--evaluate ROW=MODEL`"
+    return available(Recipe().override(row.overrides).encoder) or {}
+
+
+def _kind(row: Row, model: str) -> dict[str, Value]:
+    """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
+    if model.endswith(WORD_VECTORS):
+        return {"encoder.kind": "word_vectors", "encoder.name": model}
+    finished = available(EncoderConfig(kind="pipeline", name=model)) is None
+    adapted = row.overrides.get("encoder.adapter", "none") != "none"
+    asked = row.overrides.get("encoder.kind") == "transformer" or adapted
+    kind = "pipeline" if finished and not asked else "transformer"
+    return {"encoder.kind": kind, "encoder.name": model}
+
+
+def absolute(text: str) -> str:
+    """Workers run in other folders: a path that exists here is made absolute; ids and built-in names stay."""
+    if text in (SCENES, SCENES_ENCODER):
+        return text
+    parts = [expanded(part.strip()) for part in text.split(",")]
+    if all(part.exists() for part in parts):
+        return ",".join(str(part.absolute()) for part in parts)
+    return text

@@ -1,0 +1,245 @@
+"""What every callback must bear, and what every tracker must keep, as tests that yours inherit:
+
+class TestMine(CallbackContract):
+    @pytest.fixture
+    def entry(self, monkeypatch: pytest.MonkeyPatch) -> CallbackEntry:
+        monkeypatch.setenv("MY_SERVER", "...")  # what asks for it
+        return CALLBACKS["mine"]
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.ledger import LEDGER, Ledger, Record
+from study.callbacks import Callback, CallbackEntry, StudyState
+from study.callbacks.base import Relay
+from study.cli.options import parse
+from study.plan import decide, read_request
+from study.results_folder.prepare import prepare_results
+from study.trial import TrialSpec
+
+HARDWARE = "2 cores"
+SCORES: dict[str, dict[str, Any]] = {
+    **{f"STS{year}": {"spearman_wmean": 50.0 + year, "examples": 1000, "seconds": 1.5} for year in range(12, 17)},
+    "MR": {"dev_accuracy": 70.0, "test_accuracy": 71.5, "ratio": float("nan")},
+    "CR": {"reason": "no data"},
+    "STSBenchmark": {"dev_spearman_cosine": 60.0, "test_spearman_cosine": 58.25},
+}
+MEASURED = {
+    **{f"STS{year}/spearman_wmean": 50.0 + year for year in range(12, 17)},
+    "MR/dev_accuracy": 70.0,
+    "MR/test_accuracy": 71.5,
+    "STSBenchmark/dev_spearman_cosine": 60.0,
+    "STSBenchmark/test_spearman_cosine": 58.25,
+    "average/liao_sts": 64.0,
+    "development/selection": 65.0,
+    "development/sts": 60.0,
+    "development/transfer": 70.0,
+    "training/negatives_per_anchor": 61.5,
+    "training/steps": 90.0,
+    "cost/seconds": 30.0,
+    "cost/crew/busy": 9.0,
+    "cost/crew/idle": 1.0,
+}
+"""What trackers make of a record with these scores."""
+
+
+def study_state(results: Path, space: str = "scl_tau", *arguments: str) -> StudyState:
+    """Of a study with four trials to come, which has been prepared in the folder."""
+    command = ["--space", space, "--scale", "laptop", "--results", str(results), *arguments]
+    plan = decide(read_request(parse(command)), 0)
+    prepare_results(plan, HARDWARE)
+    return StudyState(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: (), lambda: math.inf)
+
+
+def trial(state: StudyState, number: int = 0, name: str | None = None) -> TrialSpec:
+    """One of the study's trials."""
+    planned = state.plan.fixed_trials()[number]
+    named = name or planned.name
+    recipe = planned.recipe
+    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, named, {"CPU": 1.0}, 1, 1, None, HARDWARE)
+
+
+def record(spec: TrialSpec, stopped: str | None = None) -> Record:
+    """What the trial leaves; with a reason, that of one that was stopped early."""
+    return Record(
+        dict(spec.recipe),
+        spec.recipe_hash,
+        spec.seed,
+        status="pruned" if stopped else "finished",
+        scores={} if stopped else SCORES,
+        protocol=str(spec.recipe["evaluation.protocol"]),
+        training={"negatives_per_anchor": 61.5, "steps": 90, "stopped": stopped},
+        cost={"seconds": 30.0, "crew": {"busy": 9.0, "idle": 1.0}},
+    )
+
+
+class Followed(Relay):
+    """Tells a study's state, and then one callback, as a study does."""
+
+    def __init__(self, state: StudyState, callback: Callback | None) -> None:
+        assert callback is not None, "nobody has asked for it; set in the fixture what does"
+        self.state, self.callback = state, callback
+
+    def relay(self, event: str, *arguments: Any) -> None:
+        for each in (self.state, self.callback):
+            getattr(each, event)(*arguments)
+
+
+class CallbackContract:
+    """Give it a fixture `entry`."""
+
+    def test_it_says_what_it_is(self, entry: CallbackEntry) -> None:
+        assert entry.name
+        assert entry.meaning
+
+    def test_it_bears_whatever_happens(self, entry: CallbackEntry, tmp_path: Path) -> None:
+        """Trials that train together, that are interrupted, stopped and fail, that end without having begun, and are
+        called whatever a person likes. It writes nothing beside the results, and leaves what it is told as it is."""
+        state = study_state(tmp_path / "results")
+        names = ["../../../out/\x1b[31m\n" + "x" * 300, "[red]%s{0}", "=1+1", "ärger 猫"]
+        first, second, third, fourth = (trial(state, number, name) for number, name in enumerate(names))
+        scalars, scores = {"loss": 2.0, "learning_rate": 1e-5}, {"sts": 61.5, "transfer": 70.0}
+        whole = record(first)
+        before = copy.deepcopy((first, scalars, scores, dataclasses.asdict(whole)["training"]))
+        told = Followed(state, entry.build(state))
+        told.tick()
+        told.started([first, second])
+        for step in (0, 45, 90):
+            told.step(first, step, 90, scalars)
+            told.step(second, step, 90, {"loss": math.nan})
+            told.tick()
+        told.rung(first, 1, scores)
+        told.interrupted([first, second])
+        told.step(first, 50, 90, scalars)  # told late
+        told.started([first, second])
+        told.step(first, 45, 90, scalars)
+        told.finished(first, whole)
+        told.finished(second, record(second, stopped="stopped by asha\n"))
+        told.failed(third, "CUDA\nout of memory")
+        told.finished(fourth, Record(dict(fourth.recipe), fourth.recipe_hash, fourth.seed))
+        told.tick()
+        told.close()
+        assert before == (first, scalars, scores, dataclasses.asdict(whole)["training"])
+        assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+    def test_it_can_end_before_anything_happened(self, entry: CallbackEntry, tmp_path: Path) -> None:
+        state = study_state(tmp_path / "results")
+        Followed(state, entry.build(state)).close()
+
+
+@dataclass
+class TrackedRun:
+    """What a tracker has of a trial."""
+
+    name: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    points: dict[str, dict[int, float]] = field(default_factory=dict)
+    """By the name of a number, its values by step."""
+    finished: bool = True
+    reason: str = ""
+    """Why it has not."""
+
+
+class TrackerContract(CallbackContract):
+    """Give it `tracked`, too: what the tracker has of the study in a results folder, by trial."""
+
+    def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
+        raise NotImplementedError
+
+    def test_trials_have_their_recipe_curves_rungs_and_every_score(self, entry: CallbackEntry, tmp_path: Path) -> None:
+        """Also of trials that are open at once."""
+        state = study_state(tmp_path / "results")
+        specs = [trial(state, 0), trial(state, 1)]
+        told = Followed(state, entry.build(state))
+        told.started(specs)
+        for step in (1, 45, 90):
+            for number, spec in enumerate(specs):
+                told.step(spec, step, 90, {"loss": number + 1 / step, "learning_rate": 1e-5})
+            told.tick()
+            if step == 45:
+                told.rung(specs[0], 1, {"sts": 61.5})
+                told.rung(specs[1], 1, {"sts": 61.5, "transfer": 80.0})
+        for spec in specs:
+            told.finished(spec, record(spec))
+        told.close()
+
+        found = self.tracked(tmp_path / "results")
+        assert set(found) == {spec.key for spec in specs}
+        for number, spec in enumerate(specs):
+            run = found[spec.key]
+            assert run.name == f"{spec.name} seed {spec.seed}"
+            assert (run.finished, run.reason) == (True, "")
+            recipe = {**spec.recipe, "label": spec.name, "seed": spec.seed}
+            for key, value in recipe.items():
+                assert _is_told(run.parameters.get(key), value), key
+            assert run.points.pop("train/loss") == pytest.approx({step: number + 1 / step for step in (1, 45, 90)})
+            assert run.points.pop("train/learning_rate")[90] == pytest.approx(1e-5)
+            assert run.points.pop("development/rung") == {45: 1}
+            rungs = {"sts": 61.5, "transfer": 80.0} if number else {"": 61.5}
+            for goal, score in rungs.items():
+                assert run.points.pop(f"development/score/{goal}".rstrip("/")) == {45: score}
+            assert run.points == {name: {90: pytest.approx(value)} for name, value in MEASURED.items()}
+
+    def test_trials_that_were_stopped_failed_or_interrupted_say_why(self, entry: CallbackEntry, tmp_path: Path) -> None:
+        state = study_state(tmp_path / "results")
+        stopped, failed, cut = (trial(state, number) for number in range(3))
+        told = Followed(state, entry.build(state))
+        told.started([stopped, failed, cut])
+        told.finished(stopped, record(stopped, stopped="stopped by asha"))
+        told.failed(failed, "CUDA\nout of memory")
+        told.close()
+        found = {key: (run.finished, run.reason) for key, run in self.tracked(tmp_path / "results").items()}
+        whole, why = found.pop(cut.key)
+        assert not whole
+        assert why in ("", "the study was stopped; run it again to continue")
+        assert found == {stopped.key: (False, "stopped by asha"), failed.key: (False, "CUDA\\nout of memory")}
+
+    def test_steps_that_are_repeated_are_told_once_also_where_the_study_is_run_again(
+        self, entry: CallbackEntry, tmp_path: Path
+    ) -> None:
+        """The same trial of another study has a run of its own."""
+        state = study_state(tmp_path / "results")
+        spec = trial(state)
+        told = Followed(state, entry.build(state))
+        for steps in ((1, 2), (2, 3)):  # a crew died after step 2, its checkpoint was of step 1
+            told.started([spec])
+            for step in steps:
+                told.step(spec, step, 5, {"loss": float(step)})
+        told.close()
+        state = study_state(tmp_path / "results")
+        told = Followed(state, entry.build(state))
+        told.started([spec])
+        for step in (3, 4, 5):
+            told.step(spec, step, 5, {"loss": float(step)})
+        told.finished(spec, record(spec))
+        told.close()
+        (run,) = self.tracked(tmp_path / "results").values()
+        assert run.points["train/loss"] == {step: float(step) for step in range(1, 6)}
+        assert (run.finished, run.reason) == (True, "")
+
+        other = study_state(tmp_path / "elsewhere")
+        told = Followed(other, entry.build(other))
+        told.started([spec])
+        told.close()
+        (run,) = self.tracked(tmp_path / "elsewhere").values()
+        assert not run.points.get("train/loss")
+
+
+def _is_told(told: Any, value: Any) -> bool:
+    if value is None:
+        return told is None
+    if isinstance(value, tuple | list):
+        value = ", ".join(map(str, value))
+    if isinstance(value, bool | str):
+        return str(told) == str(value)
+    return float(told) == value

@@ -1,0 +1,188 @@
+"""Every callback bears whatever happens in a study, and every tracker keeps the same of a trial."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.callbacks import CALLBACKS, CallbackEntry
+from study.callbacks.tensorboard import FOLDER
+from study.testing.callbacks import CallbackContract, TrackedRun, TrackerContract, study_state
+
+TRACKERS = ("tensorboard", "mlflow", "wandb")
+BLOCK, FILE_HEADER, HEADER = 32768, 7, 7
+FULL, LAST = 1, 4
+"""Kinds of chunks that end a message in a file of Weights & Biases, whose format is that of LevelDB's log."""
+
+
+class TestOthers(CallbackContract):
+    @pytest.fixture(params=[name for name in CALLBACKS if name not in TRACKERS])
+    def entry(self, request: pytest.FixtureRequest) -> CallbackEntry:
+        return CALLBACKS[request.param]
+
+
+class TestTensorBoard(TrackerContract):
+    """Read back as TensorBoard itself reads it."""
+
+    @pytest.fixture
+    def entry(self) -> CallbackEntry:
+        pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
+        return CALLBACKS["tensorboard"]
+
+    def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
+        return {folder.name: self._run(folder) for folder in (results / FOLDER).iterdir()}
+
+    def _run(self, folder: Path) -> TrackedRun:
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+        events = EventAccumulator(str(folder)).Reload()
+        tags = events.Tags()
+
+        def text(name: str) -> str:
+            shown = events.Tensors(f"{name}/text_summary")[-1].tensor_proto.string_val[0].decode()
+            return str(shown).splitlines()[0].strip()
+
+        content = events.PluginTagToContent("hparams")
+        started = HParamsPluginData.FromString(content["_hparams_/session_start_info"]).session_start_info
+        ended = "ended/text_summary" in tags["tensors"]
+        return TrackedRun(
+            text("trial"),
+            {key: getattr(value, value.WhichOneof("kind")) for key, value in started.hparams.items()},
+            {name: {event.step: event.value for event in events.Scalars(name)} for name in tags["scalars"]},
+            "_hparams_/session_end_info" in content and not ended,
+            text("ended").partition(": ")[2] if ended else "",
+        )
+
+
+@pytest.fixture(scope="module")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A store that MLflow has just made, which takes it seconds."""
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
+    pytest.importorskip("sqlalchemy", reason="MLflow's SQLite store needs it")
+    path = tmp_path_factory.mktemp("mlflow") / "store.db"
+    mlflow.MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path.read_bytes()
+
+
+class TestMLflow(TrackerContract):
+    """In a SQLite store, read back with MLflow's client."""
+
+    pytestmark = pytest.mark.xdist_group("mlflow")  # one process makes what they share
+
+    @pytest.fixture
+    def entry(
+        self, empty_store: bytes, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    ) -> CallbackEntry:
+        path = tmp_path_factory.mktemp("store") / "store.db"
+        path.write_bytes(empty_store)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
+        return CALLBACKS["mlflow"]
+
+    def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
+        from mlflow import MlflowClient
+
+        client = MlflowClient()
+        experiment = client.get_experiment_by_name("scl_tau")
+        assert experiment is not None
+        found = client.search_runs([experiment.experiment_id], f"tags.results LIKE '{results}%'")
+        return {
+            run.data.tags["key"]: TrackedRun(
+                run.info.run_name or "",
+                run.data.params,
+                {
+                    name: {point.step: point.value for point in client.get_metric_history(run.info.run_id, name)}
+                    for name in run.data.metrics
+                },
+                run.info.status == "FINISHED",
+                run.data.tags.get("reason", ""),
+            )
+            for run in found
+        }
+
+    def test_a_store_that_cannot_be_opened_is_told(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "store.db").write_text("no database")
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'store.db'}")
+        callback = CALLBACKS["mlflow"].build(study_state(tmp_path / "results"))
+        assert callback is not None
+        with pytest.raises(Exception, match="not a database"):
+            callback.close()
+
+
+class TestWeightsAndBiases(TrackerContract):
+    """Offline, read back from the files that `wandb sync` would send."""
+
+    @pytest.fixture
+    def entry(self, monkeypatch: pytest.MonkeyPatch) -> CallbackEntry:
+        pytest.importorskip("wandb", reason="Weights & Biases is not installed")
+        monkeypatch.setenv("WANDB_MODE", "offline")
+        monkeypatch.delenv("WANDB_API_KEY", raising=False)
+        return CALLBACKS["wandb"]
+
+    def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
+        """A server puts the files of one id together."""
+        found: dict[str, TrackedRun] = {}
+        paths = sorted((results / "wandb").glob("offline-run-*/*.wandb"), key=lambda path: path.stat().st_mtime_ns)
+        for path in paths:
+            run, summary = TrackedRun(""), dict[str, Any]()
+            for message in _messages(path):
+                kind = message.WhichOneof("record_type")
+                if kind == "run":
+                    assert message.run.project == "scl_tau"
+                    run.name, id = message.run.display_name, message.run.run_id
+                    run.parameters |= {item.key: json.loads(item.value_json) for item in message.run.config.update}
+                elif kind == "history":
+                    values = _values(message.history.item)
+                    for name in values.keys() - {"_step", "_runtime", "_timestamp"}:
+                        run.points.setdefault(name, {})[values["_step"]] = values[name]
+                elif kind == "summary":
+                    summary |= _values(message.summary.update)
+                elif kind == "exit":
+                    assert message.exit.exit_code == int(summary["status"] in ("failed", "interrupted"))
+            run.finished, run.reason = summary["status"] == "finished", summary["reason"]
+            for name, points in found.get(id, TrackedRun("")).points.items():
+                run.points[name] = points | run.points.get(name, {})
+            found[id] = run
+        return {run.parameters["key"]: run for run in found.values()}
+
+
+def _messages(path: Path) -> Iterator[Any]:
+    """Of one run's file."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    content, place, parts = path.read_bytes(), FILE_HEADER, b""
+    while place + HEADER <= len(content):
+        if BLOCK - place % BLOCK < HEADER:  # the rest of a block that is too short for a header
+            place += BLOCK - place % BLOCK
+            continue
+        _, length, kind = struct.unpack("<IHB", content[place : place + HEADER])
+        parts += content[place + HEADER : place + HEADER + length]
+        place += HEADER + length
+        if kind in (FULL, LAST):
+            yield Record.FromString(parts)
+            parts = b""
+
+
+def _values(items: Any) -> dict[str, Any]:
+    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+@pytest.mark.parametrize("name", ["mlflow", "wandb"])
+def test_a_tracker_is_off_where_nobody_asks_for_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("MLFLOW_TRACKING_URI", "WANDB_MODE", "WANDB_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    assert CALLBACKS[name].build(study_state(tmp_path)) is None
+
+
+def test_the_contract_can_fail(tmp_path: Path) -> None:
+    class Outside(type(CALLBACKS["progress"].build(study_state(tmp_path / "results")))):  # type: ignore[misc]
+        def close(self) -> None:
+            (self.results.parent / "beside").write_text("")
+
+    with pytest.raises(AssertionError):
+        CallbackContract().test_it_bears_whatever_happens(CallbackEntry("outside", Outside, "writes beside"), tmp_path)
