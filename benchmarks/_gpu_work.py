@@ -18,7 +18,7 @@ from benchmarks._gpu_models import Triples, sentences
 from trainables.encoders import load_encoder
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import resolve_objective
-from trainables.process_cache import KEPT
+from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, HeadConfig, ObjectiveConfig, OptimisationConfig, PoolingConfig
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS
@@ -177,7 +177,7 @@ def our_encoding(folder: str, way: str, count: int, machine: Machine) -> Timed:
         encoder, texts = _ours(folder, way, machine), sentences(count, seed=0)
 
         def run() -> None:
-            KEPT.clear()  # or the tokens would be there already
+            PROCESS_CACHE.clear()  # or the tokens would be there already
             encoder.encode(texts)
 
         seconds = machine.best(run, 2)

@@ -30,7 +30,7 @@ def run(folder: Path, count: int) -> list[dict[str, Any]]:
     import torch
 
     from trainables.recipe import Recipe
-    from trainables.trial.process_reset import Between
+    from trainables.trial.process_reset import ProcessReset
     from trainables.trial.run import run_trial
 
     torch.set_num_threads(1)
@@ -46,7 +46,7 @@ def run(folder: Path, count: int) -> list[dict[str, Any]]:
             "evaluation.protocol": "fast",
         }
     )
-    between, found = Between(), []
+    between, found = ProcessReset(), []
     for number in range(count):
         batch = BATCHES[number % len(BATCHES)]
         with between.trial():

@@ -19,7 +19,7 @@ from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, Unscored
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import Clock
-from trainables.trial.save_and_score import finish
+from trainables.trial.save_and_score import embed_and_score
 
 
 def perform(task: Mapping[str, Any], me: Member) -> None:
@@ -41,7 +41,9 @@ def simulated(
         reporter.step(step, {"loss": 1.0 / step})
     clock.training_ended()
     evaluator = Evaluator(recipe.evaluation, Workers())
-    yield finish(recipe, seeds[0], Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over)
+    yield embed_and_score(
+        recipe, seeds[0], Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over
+    )
 
 
 class Noise:

@@ -12,7 +12,7 @@ from trainables.errors import UserError, answer_user_errors, checked_arguments
 from trainables.files import expanded
 
 if TYPE_CHECKING:
-    from reports.ledger.location import Place
+    from reports.ledger.location import ResultsLocation
 
 RESULTS = "the folder that a study wrote, or its URL"
 USAGE = """python -m reports RESULTS [options]
@@ -119,19 +119,19 @@ def _report(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _brought(results: str) -> Place:
+def _brought(results: str) -> ResultsLocation:
     """The results that a person named, with all that a report reads on this machine."""
     from reports.ledger import STUDY
-    from reports.ledger.location import open_place
+    from reports.ledger.location import open_location
 
-    place = open_place(results, Path())
+    place = open_location(results, Path())
     place.bring()
     if place.url and not place.exists(STUDY):
         raise UserError(f"{place.shown} holds no {STUDY}; give a folder or a URL that a study wrote")
     return place
 
 
-def _check(place: Place, sentences: Path | None) -> int:
+def _check(place: ResultsLocation, sentences: Path | None) -> int:
     from reports.check import check
 
     problems = check(place.folder, sentences)

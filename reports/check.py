@@ -30,7 +30,7 @@ from reports.markdown import DASH
 from reports.predictions import DEV_COSINE, Kept
 from reports.report import write_unrecorded
 from reports.results import Results
-from reports.scratch_copy import linked
+from reports.scratch_copy import scratch_copy
 from trainables.errors import UserError
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS
@@ -132,7 +132,7 @@ def _written(results: Path, sentences: Path | None) -> list[str]:
         REPORT_FORM,
         *(form.name for form in FORMATS.values() if form.name != REPORT_FORM and _is_in(form, results)),
     ]
-    with linked(results) as copy:
+    with scratch_copy(results) as copy:
         try:
             write_unrecorded(
                 copy, forms, across=[name for name in dict.fromkeys(across) if name in GUARDS], sentences=sentences

@@ -12,7 +12,7 @@ from reports.report import PICTURES, TRIALS
 
 
 @contextlib.contextmanager
-def linked(results: Path) -> Iterator[Path]:
+def scratch_copy(results: Path) -> Iterator[Path]:
     """A temporary folder of the same name, which holds links to everything but what a report writes."""
     written = {PICTURES, TRIALS, *(form.file for form in FORMATS.values())}
     with tempfile.TemporaryDirectory() as scratch:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from reports.ledger import trial_key
-from reports.ledger.location import Place, open_place
+from reports.ledger.location import ResultsLocation, open_location
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
 from search_spaces.limits import parse_limits
@@ -111,10 +111,10 @@ class Plan:
         return self.draft.space
 
     @functools.cached_property
-    def place(self) -> Place:
+    def place(self) -> ResultsLocation:
         """Where its results are. A Ray job's copy of a working directory is thrown away, so a relative folder is there
         below the home folder. `UserError` for a URL that cannot be reached."""
-        place = open_place(self.request.results, Path("results") / f"{self.space.name}-{self.scale}")
+        place = open_location(self.request.results, Path("results") / f"{self.space.name}-{self.scale}")
         folder = (Path.home() if inside_copy() else Path()) / place.folder
         return dataclasses.replace(place, folder=folder.absolute())
 

@@ -229,11 +229,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def nothing_kept() -> Iterator[None]:
     """The process keeps nothing that tests before this one read, and nothing that this one patched."""
-    from trainables.process_cache import KEPT
+    from trainables.process_cache import PROCESS_CACHE
 
-    KEPT.clear()
+    PROCESS_CACHE.clear()
     yield
-    KEPT.clear()
+    PROCESS_CACHE.clear()
 
 
 @pytest.fixture(scope="session")

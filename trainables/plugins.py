@@ -16,6 +16,7 @@ from pathlib import Path
 
 from trainables.errors import OUTSIDE, SHORT, UserError, reason, sentence, unforeseen
 from trainables.files import check_plain
+from trainables.moved import moved
 
 _ran: dict[str, types.ModuleType] = {}
 """By source: what this process has run already. Entries of a file that is run twice would be duplicates."""
@@ -63,6 +64,6 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
             raise
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), None) or 1
-        raise UserError(f"{path}, line {line}: {unforeseen(error)}") from None
+        raise UserError(f"{path}, line {line}: {moved(error) or unforeseen(error)}") from None
     _ran[source] = module
     return module

@@ -1,6 +1,6 @@
 """What a process keeps from trial to trial: what was read from files, and is the same for the next trial.
 
-    pairs = KEPT.get(("pairs", source, stamp(path)), lambda: read(path)).copy()
+    pairs = PROCESS_CACHE.get(("pairs", source, stamp(path)), lambda: read(path)).copy()
 
 Every value is kept by all that decides it, files by their path, size and time of change. A trial may do to its data
 what it likes: what is kept is never handed out itself, but copied (or cannot be changed). Nothing that depends on a
@@ -24,7 +24,7 @@ BOUND = 2 * 2**30
 and little beside what a trial of that size takes itself. A laptop's trials keep a few MiB."""
 
 
-class Kept:
+class ProcessCache:
     """Values by key, bounded by their bytes: those that were not asked for the longest leave first."""
 
     def __init__(self, bound: int = BOUND) -> None:
@@ -57,7 +57,7 @@ class Kept:
         self._values.clear()
 
 
-KEPT = Kept()
+PROCESS_CACHE = ProcessCache()
 """The one of this process."""
 
 

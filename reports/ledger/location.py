@@ -1,6 +1,6 @@
 """Where a study's results are: a folder, or a URL with a working copy on this machine.
 
-    place = open_place(text, default)
+    place = open_location(text, default)
     place.bring()                  # nothing to do for a folder
     ...                            # read and write place.folder
     place.push("ledger/KEY.json")
@@ -52,8 +52,8 @@ _UNFINISHED = re.compile(r".+\.[0-9a-f]{8}\.tmp")
 
 
 @dataclass(frozen=True)
-class Place:
-    """A study's results. Made by `open_place`."""
+class ResultsLocation:
+    """A study's results. Made by `open_location`."""
 
     folder: Path
     """The results folder, or the working copy of `url`."""
@@ -262,15 +262,15 @@ class Place:
             raise UserError(f"the results at {self.url} cannot be {done}: {self._storage.why(error)}") from error
 
 
-def open_place(text: str | Path | None, default: Path) -> Place:
+def open_location(text: str | Path | None, default: Path) -> ResultsLocation:
     """The place that a person named by `--results`; `default` where they named none.
 
     `UserError` for a URL that nothing here reads, a bucket that is not there, or no right to read it.
     """
     if text is None:
-        return Place(default)
+        return ResultsLocation(default)
     if not is_url(text):
-        return Place(expanded(text))
+        return ResultsLocation(expanded(text))
     url = str(text)
     try:
         parts = urlsplit(url)
@@ -281,7 +281,7 @@ def open_place(text: str | Path | None, default: Path) -> Place:
     if parts.scheme in ("file", "local"):
         if parts.netloc not in ("", "localhost"):
             raise UserError(f"{url} names the machine {parts.netloc!r}; a folder of this one is file:///FOLDER")
-        return Place(Path(unquote(parts.path)))
+        return ResultsLocation(Path(unquote(parts.path)))
     if parts.password is not None:
         raise UserError(
             f"the URL at {parts.hostname} holds a password, and study.json keeps the command line; give it by the "
@@ -293,7 +293,7 @@ def open_place(text: str | Path | None, default: Path) -> Place:
 
     storage(url).check()
     folder, lock = _working_copy(url)
-    return Place(folder, url, lock)
+    return ResultsLocation(folder, url, lock)
 
 
 def is_url(text: str | Path) -> bool:

@@ -20,7 +20,7 @@ NICE = 10
 """How far the process stands back behind the study's own."""
 
 
-class Rebuilt:
+class CachedReport:
     """Something that is made of a results folder."""
 
     def __init__(self, make: Callable[[], str], one_at_a_time: threading.Lock) -> None:

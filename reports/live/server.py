@@ -14,7 +14,7 @@ from typing import Any
 from reports.ledger import LOOKS, StudyInfo
 from reports.live import html
 from reports.live.folder import Folder
-from reports.live.report_process import Rebuilt, in_own_process
+from reports.live.report_process import CachedReport, in_own_process
 from reports.live.texts import SCRIPT, STYLE
 from trainables.errors import UserError
 
@@ -69,10 +69,10 @@ class LiveServer(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), Handler)
         self.folder = Folder(results)
         one_at_a_time = threading.Lock()
-        self.verdicts = Rebuilt(
+        self.verdicts = CachedReport(
             functools.partial(in_own_process, ["reports.live.provisional", str(results)]), one_at_a_time
         )
-        self.report = Rebuilt(functools.partial(_report, results, push), one_at_a_time)
+        self.report = CachedReport(functools.partial(_report, results, push), one_at_a_time)
         self.addresses: dict[str, Callable[[], tuple[str, str]]] = {
             "/": lambda: (HTML, self._page(html.page)),
             "/state.json": lambda: (JSON, self._page(html.state)),
@@ -153,9 +153,9 @@ class Handler(BaseHTTPRequestHandler):
 
 def _report(results: Path, push: Callable[[str], object]) -> str:
     """The report as one HTML file. In the results folder, whose report is its owner's, only the look is recorded."""
-    from reports.scratch_copy import linked  # loads what draws pictures
+    from reports.scratch_copy import scratch_copy  # loads what draws pictures
 
-    with linked(results) as copy:
+    with scratch_copy(results) as copy:
         in_own_process(["reports.live.download", str(results), str(copy)])
         try:
             push(LOOKS)

@@ -27,10 +27,11 @@ class Callback:
     """
 
     def started(self, trials: Sequence[TrialSpec]) -> None:
-        """A crew has begun them; several train together in one population. After a crew's death it is told again."""
+        """A worker group has begun them; several train together in one population. After the death of one it is told
+        again."""
 
     def interrupted(self, trials: Sequence[TrialSpec]) -> None:
-        """Their crew died. Another one begins them again, from their checkpoint, as soon as it has a place."""
+        """Their worker group died. Another one begins them again, from their checkpoint, as soon as it has a place."""
 
     def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         """About a hundred times in a training, and after its last step. `scalars` has `loss`, and for a trial that

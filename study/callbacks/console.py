@@ -157,7 +157,7 @@ class Console(Callback):
         running, orphans = state.running, state.orphans
         begun = running or state.ended or orphans
         parts = [f"{len(running)} running" if begun else "starting the first trials"]
-        parts += [f"{len(orphans)} waiting for {_crew(*orphans.values())}"] if orphans else []
+        parts += [f"{len(orphans)} waiting for {_worker_group(*orphans.values())}"] if orphans else []
         parts += [f"{state.failed_now} failed"] if state.failed_now else []
         left_out = state.queued - state.coming
         parts += [f"{left_out:,} beyond the limits"] if left_out else []
@@ -235,10 +235,10 @@ def _state(run: Run, align: bool = False) -> list[str]:
     return parts
 
 
-def _crew(trial: TrialSpec, *others: TrialSpec) -> str:
-    """`a new crew (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
+def _worker_group(trial: TrialSpec, *others: TrialSpec) -> str:
+    """`a new worker group (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
     each = " and ".join(f"{number:g} {name}" for name, number in trial.per_worker.items())
-    return f"a new crew ({count(trial.workers, 'worker')} of {each}{' each' if trial.workers > 1 else ''})"
+    return f"a new worker group ({count(trial.workers, 'worker')} of {each}{' each' if trial.workers > 1 else ''})"
 
 
 def _fit(name: str, width: int) -> str:

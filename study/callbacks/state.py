@@ -32,7 +32,7 @@ class Run:
     since: str
     """When it began, as files tell it."""
     attempt: int
-    """1, and one more each time that its crew died and another began it."""
+    """1, and one more each time that its worker group died and another began it."""
     step: int | None = None
     steps: int | None = None
     loss: float | None = None
@@ -73,7 +73,7 @@ class StudyState(Callback):
         self.running: dict[str, Run] = {}
         """By trial, in the order of their begin."""
         self.orphans: dict[str, TrialSpec] = {}
-        """By trial, those whose crew died, until another one begins them."""
+        """By trial, those whose worker group died, until another one begins them."""
         self.ended = 0
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0

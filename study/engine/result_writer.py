@@ -17,7 +17,7 @@ import ray
 from ray import tune
 
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
-from reports.ledger.location import Place
+from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
 from study.callbacks.dispatch import Dispatch
 from study.engine.checkpoints import places
@@ -39,7 +39,7 @@ class Keeper(tune.Callback):
 
     def __init__(
         self,
-        place: Place,
+        place: ResultsLocation,
         desk: Any,
         courier: Courier,
         callbacks: Dispatch,

@@ -44,7 +44,7 @@ class Courier(Protocol):
 def courier_for(url: str | None, desk: Any) -> Courier:
     """Straight to a URL that every machine reaches; else through the desk into the folder on the study's machine.
 
-    `url`: the study's `Place.url`. `desk`: the actor that answers with a `Deliveries`' methods.
+    `url`: the study's `ResultsLocation.url`. `desk`: the actor that answers with a `Deliveries`' methods.
     """
     return DeskCourier(desk) if url is None or urlsplit(url).scheme in HERE else UrlCourier(url)
 

@@ -32,7 +32,7 @@ from trainables.machine import machine
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
-from trainables.trial.process_reset import Between, Growth
+from trainables.trial.process_reset import Growth, ProcessReset
 from trainables.trial.result import Unscored
 from trainables.trial.run import run_trials
 
@@ -159,9 +159,9 @@ class CrewReporter(Reporter):
 
 
 @functools.cache
-def _between() -> Between:
+def _between() -> ProcessReset:
     """The one of this process, made before its first trial."""
-    return Between()
+    return ProcessReset()
 
 
 def _spent(growth: Growth, number: int) -> bool:

@@ -211,7 +211,7 @@ class TrackerContract(CallbackContract):
         state = study_state(tmp_path / "results")
         spec = trial(state)
         told = Followed(state, entry.build(state))
-        for steps in ((1, 2), (2, 3)):  # a crew died after step 2, its checkpoint was of step 1
+        for steps in ((1, 2), (2, 3)):  # a worker group died after step 2, its checkpoint was of step 1
             told.started([spec])
             for step in steps:
                 told.step(spec, step, 5, {"loss": float(step)})

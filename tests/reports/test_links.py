@@ -10,7 +10,7 @@ import pytest
 
 from reports.export import export
 from reports.ledger import CURVES, FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, Ledger, add_losses
-from reports.ledger.location import INCOMING, Place
+from reports.ledger.location import INCOMING, ResultsLocation
 from reports.ledger.names import to_write
 from reports.report import PICTURES, TRIALS, write_report
 from reports.testing import make_study
@@ -77,7 +77,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a trial's losses": (f"{CURVES}/{KEY}.jsonl", lambda results: add_losses(results, KEY, 2, [(1, 0.5)])),
     "a model": (MODELS, lambda results: deliver(results, f"{MODELS}/{KEY}")),
     "one model": (f"{MODELS}/{KEY}", lambda results: deliver(results, f"{MODELS}/{KEY}")),
-    "a model's card": (MODELS, lambda results: Place(results).add(f"{MODELS}/{KEY}/README.md", "# A model")),
+    "a model's card": (MODELS, lambda results: ResultsLocation(results).add(f"{MODELS}/{KEY}/README.md", "# A model")),
     "a checkpoint": (TRAIN, lambda results: deliver(results, f"{TRAIN}/{KEY}")),
     "what is on its way": (INCOMING, lambda results: Deliveries(results).put_piece("delivery", "weights", 0, b"1234")),
     "TensorBoard": (TENSORBOARD, note),
@@ -171,7 +171,7 @@ def test_nothing_is_removed_through_one_either(results: Path, tmp_path: Path, na
     (theirs / f"{KEY}.json").write_text("theirs")
     (results / FAILURES).symlink_to(theirs)
     with pytest.raises(UserError, match="leads out of the results folder by a link"):
-        Place(results).remove(name)
+        ResultsLocation(results).remove(name)
     for folder in (MODELS, TRAIN):
         (results / folder).symlink_to(theirs)
         with pytest.raises(UserError, match="leads out of the results folder by a link"):

@@ -16,7 +16,7 @@ from reports.boards import boards
 from reports.check import check
 from reports.evidence import Evidence
 from reports.ledger import LOOKS, StudyInfo
-from reports.ledger.location import open_place
+from reports.ledger.location import open_location
 from reports.live.server import LiveServer
 from reports.looks import look, share, taken, trials
 from reports.report import write_report
@@ -148,14 +148,14 @@ def test_a_link_that_leads_out_keeps_no_look(folder: Path, capsys: pytest.Captur
 def test_a_reader_at_a_url_and_the_study_undo_nothing_of_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
     url = f"memory://{uuid.uuid4().hex}/study"
-    study = open_place(url, folder)
+    study = open_location(url, folder)
     study.bring()
     shutil.copytree(folder, study.folder, dirs_exist_ok=True)
     kept = without_last_seed(study.folder)
     study.push_changed()
     for path in (study.folder / "ledger").iterdir():
         study.push(f"ledger/{path.name}")
-    reader = open_place(url, folder)
+    reader = open_location(url, folder)
     reader.bring()
     running = StudyInfo.load(study.folder)
     dataclasses.replace(running, status_counts={"finished": 99}).save(study.folder)  # the study ends ...

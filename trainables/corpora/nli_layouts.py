@@ -20,7 +20,7 @@ from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError, shown
 from trainables.labels import ENTAILMENT
-from trainables.process_cache import KEPT
+from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import CorpusConfig
 
 Made = tuple[Sampler, dict[str, Any]]
@@ -191,7 +191,7 @@ def _kept(config: CorpusConfig) -> tuple[NLIPairs, Census]:
         pairs = _load_nli(config)
         return pairs, census(pairs)
 
-    return KEPT.get(("labelled pairs", *_source(config)), read)
+    return PROCESS_CACHE.get(("labelled pairs", *_source(config)), read)
 
 
 def _load_nli(config: CorpusConfig) -> NLIPairs:

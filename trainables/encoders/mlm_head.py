@@ -15,7 +15,7 @@ from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer
 from trainables.encoders.passes import Passes, autocast, padded
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 IGNORED = -100
@@ -87,10 +87,10 @@ class MLMHead(nn.Module):
             states, _ = self._passes.states(tokens)
             wanted = padded(labels, IGNORED).flatten()
             hidden = (wanted != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for
-            found = states[-1].flatten(0, 1)[onto(hidden, self.device)]
+            found = states[-1].flatten(0, 1)[to_device(hidden, self.device)]
             logits = self.head(found)  # (hidden tokens, vocabulary): the vocabulary is large
             logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-            return F.cross_entropy(logits, onto(wanted[hidden], self.device), reduction="sum")
+            return F.cross_entropy(logits, to_device(wanted[hidden], self.device), reduction="sum")
 
 
 def mask_tokens(

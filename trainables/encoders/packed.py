@@ -20,7 +20,7 @@ from trainables.encoders.dropout import dropout as quick_dropout
 from trainables.encoders.families import first_position
 from trainables.encoders.packing import Packing
 from trainables.encoders.varlen import Looks, fastest
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 PACKED = "packed_sentences"
 
@@ -37,15 +37,15 @@ def packed_states(
     device = next(backbone.parameters()).device
     packing = Packing.of([len(row) for row in tokens], device, rounded=rounded)
     output = backbone(
-        input_ids=onto(packing.ids(tokens, filler), device),
-        position_ids=onto(packing.positions(first_position(backbone)), device),
+        input_ids=to_device(packing.ids(tokens, filler), device),
+        position_ids=to_device(packing.positions(first_position(backbone)), device),
         output_hidden_states=every_layer,
         packing=packing,
     )
     states = output.hidden_states if every_layer else (output.last_hidden_state,)
     mask = packing.mask()
-    places = onto(mask.view(-1).nonzero().squeeze(1), device)
-    return tuple(_spread(state[0], places, mask.shape) for state in states), onto(mask, device)
+    places = to_device(mask.view(-1).nonzero().squeeze(1), device)
+    return tuple(_spread(state[0], places, mask.shape) for state in states), to_device(mask, device)
 
 
 def _spread(states: Tensor, places: Tensor, shape: torch.Size) -> Tensor:  # (tokens, dim) -> (sentences, longest, dim)

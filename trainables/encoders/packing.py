@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Packing:
         filling = [longest] * (fill // longest) + [fill % longest] * (fill % longest > 0)
         row = (*lengths, *filling)
         offsets = torch.from_numpy(np.cumsum([0, *row], dtype=np.int32))
-        return cls(row, len(lengths), onto(offsets, device))
+        return cls(row, len(lengths), to_device(offsets, device))
 
     @functools.cached_property
     def longest(self) -> int:

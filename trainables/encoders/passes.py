@@ -12,7 +12,7 @@ from torch import Tensor
 from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
 from trainables.encoders.packed import PACKED, packed_states
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -70,8 +70,8 @@ def _padded_states(
     backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], filler: int, every_layer: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     device = next(backbone.parameters()).device
-    ids = onto(padded(tokens, filler), device)
-    mask = onto(padded([[1] * len(row) for row in tokens], 0), device)
+    ids = to_device(padded(tokens, filler), device)
+    mask = to_device(padded([[1] * len(row) for row in tokens], 0), device)
     output = backbone(input_ids=ids, attention_mask=mask, output_hidden_states=every_layer)
     return output.hidden_states if every_layer else (output.last_hidden_state,), mask
 

@@ -30,7 +30,7 @@ from trainables.encoders.precision import DTYPES, resolve_precision
 from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, shown
-from trainables.process_cache import KEPT, stamp
+from trainables.process_cache import PROCESS_CACHE, stamp
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
 
 
@@ -85,7 +85,9 @@ def _pristine(name: str, dtype: torch.dtype) -> Loaded:
 
     folder = Path(transformer_folder(name))
     files = stamp(folder) if folder.is_dir() else None  # a name of the hub
-    return copy.deepcopy(KEPT.get(("transformer", name, dtype, files), lambda: _load(name, dtype), without_draws))
+    return copy.deepcopy(
+        PROCESS_CACHE.get(("transformer", name, dtype, files), lambda: _load(name, dtype), without_draws)
+    )
 
 
 def _load(name: str, dtype: torch.dtype) -> Loaded:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trainables.encoders.fingerprint import tokenizer_settings
-from trainables.process_cache import KEPT
+from trainables.process_cache import PROCESS_CACHE
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -35,7 +35,7 @@ def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str],
     found = hashlib.blake2b(json.dumps(tokenizer_settings(tokenizer), sort_keys=True, default=repr).encode())
     for sentence in sentences:
         found.update(sentence.encode(errors="surrogatepass") + b"\0")
-    numbers, ends = KEPT.get(("tokens", found.digest(), longest), flat)
+    numbers, ends = PROCESS_CACHE.get(("tokens", found.digest(), longest), flat)
     ids, places = numbers.tolist(), ends.tolist()
     return [ids[start:end] for start, end in pairwise(places)]
 

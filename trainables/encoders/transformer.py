@@ -24,7 +24,7 @@ from trainables.encoders.tokens import kept_token_ids, token_ids
 from trainables.errors import UserError
 from trainables.recipe import PoolingConfig
 from trainables.registry import load
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 
 class TransformerEncoder(nn.Module):
@@ -127,7 +127,7 @@ class TransformerEncoder(nn.Module):
         with autocast(self.device, self.training_precision):
             embedded = torch.cat([self.pool(*self._states([tokens[i] for i in one])) for one in passes])
         order = torch.tensor([i for one in passes for i in one])
-        return embedded[onto(order.argsort(), self.device)]
+        return embedded[to_device(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
         """Sentences that `embed` has in one pass; see `Passes.cut`."""

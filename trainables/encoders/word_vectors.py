@@ -16,7 +16,7 @@ from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
 from trainables.errors import UserError, is_text, shown, unforeseen
 from trainables.lines import bounded_lines
-from trainables.process_cache import KEPT, stamp
+from trainables.process_cache import PROCESS_CACHE, stamp
 
 _LARGEST_LIST = 256 * 2**20
 """Bytes of a JSON file with words."""
@@ -64,7 +64,7 @@ def load_word_vectors(request: EncoderRequest) -> BaseEncoder:
         raise UserError(f"no word vectors at {name!r}; name a GloVe text file or a .npy matrix")
     if path.suffix == ".npy":
         return WordVectors(*_read_matrix(path), device=request.device)
-    words, vectors = KEPT.get(("word vectors", stamp(path)), lambda: _read_text(path))
+    words, vectors = PROCESS_CACHE.get(("word vectors", stamp(path)), lambda: _read_text(path))
     return WordVectors(words, vectors.copy(), device=request.device)
 
 

@@ -11,7 +11,7 @@ from trainables.objectives.liao_pairs import choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.pair_classifier import PairClassifier
 from trainables.recipe import ObjectiveConfig
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 
 class AugmentedCrossEntropy(Objective):
@@ -32,10 +32,10 @@ class AugmentedCrossEntropy(Objective):
         mine = batch.share(count)
         rows, pairs = rows[mine], pairs[mine]
         device = batch.embeddings.device
-        anchors, chosen = onto(contrast.anchors[rows], device), onto(pairs, device)
+        anchors, chosen = to_device(contrast.anchors[rows], device), to_device(pairs, device)
         own = batch.premise[chosen] == anchors
         label = torch.where(own, batch.label[chosen], CONTRADICTION)
-        label = torch.where(onto(contrast.positives[rows, pairs], device), ENTAILMENT, label)
+        label = torch.where(to_device(contrast.positives[rows, pairs], device), ENTAILMENT, label)
 
         def summed(part: slice) -> Tensor:  # (1,)
             u, v = batch.embeddings[anchors[part]], batch.embeddings[batch.hypothesis[chosen[part]]]

@@ -12,7 +12,7 @@ from trainables.objectives.groups import Groups
 from trainables.objectives.liao_pairs import choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import ObjectiveConfig
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 
 class SCL(Contrastive):
@@ -39,7 +39,7 @@ class SCL(Contrastive):
         contrast = choose_contrast(batch, self.config)
         device = batch.projected.device
         anchors, positives, negatives = (
-            onto(t, device) for t in (contrast.anchors, contrast.positives, contrast.negatives)
+            to_device(t, device) for t in (contrast.anchors, contrast.positives, contrast.negatives)
         )
         premises = Groups.of_batch(dataclasses.replace(batch, group=batch.premise))
         return Comparison(

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import Fit
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 _BLOCK_ROWS = 16_384
 """Rows that are gathered at once; bounds the memory of a permuted copy."""
@@ -120,7 +120,7 @@ def fit_classifiers(
     classifiers = [fold * per_fold + i for group in alike.values() for fold in group for i in range(per_fold)]
     order = np.argsort(classifiers)
     return Classifiers(
-        torch.cat([stack.weights for stack in stacks])[onto(torch.from_numpy(order), rows.device)],
+        torch.cat([stack.weights for stack in stacks])[to_device(torch.from_numpy(order), rows.device)],
         np.concatenate([stack.dev_correct for stack in stacks])[order],
     )
 
@@ -146,8 +146,8 @@ def _fit(
     device = rows.device
     target = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64)).to(device)
     stack = reading(rows, target, classes, folds, fit.batch, seed)
-    dev = [rows.take(onto(torch.from_numpy(fold.dev), device)) for fold in folds]
-    dev_target = [target[onto(torch.from_numpy(fold.dev), device)] for fold in folds]
+    dev = [rows.take(to_device(torch.from_numpy(fold.dev), device)) for fold in folds]
+    dev_target = [target[to_device(torch.from_numpy(fold.dev), device)] for fold in folds]
 
     per_fold = decays.shape[1]
     decay = torch.tensor(decays.reshape(-1, 1, 1), device=device)  # (classifiers, 1, 1)
@@ -210,7 +210,7 @@ class _Shared:
         classifiers, columns, width = weights.shape
         flat = weights.view(-1, width)  # (classifiers * columns, width)
         decay = decay.expand(classifiers, columns, 1).reshape(-1, 1)
-        permutation = onto(torch.from_numpy(self.random.permutation(len(self.index))), self.index.device)
+        permutation = to_device(torch.from_numpy(self.random.permutation(len(self.index))), self.index.device)
         for order in permutation.split(self.step * max(1, _BLOCK_ROWS // self.step)):
             index = self.index[order]
             block = zip(
@@ -254,7 +254,7 @@ class _Apart:
         own = [self.train[i][torch.from_numpy(self.random[i].permutation(len(self.train[i])))] for i in alive]
         ones = [torch.ones(len(part)) for part in own]
         index, mask = (  # (folds, n)
-            onto(nn.utils.rnn.pad_sequence(part, batch_first=True), self.target.device) for part in (own, ones)
+            to_device(nn.utils.rnn.pad_sequence(part, batch_first=True), self.target.device) for part in (own, ones)
         )
         truth = self.truth[self.target[index]]  # (folds, n, columns)
         steps = zip(*(part.split(self.step, dim=1) for part in (index, truth, mask)), strict=True)

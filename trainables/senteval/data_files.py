@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainables.errors import UserError
-from trainables.process_cache import KEPT, stamp
+from trainables.process_cache import PROCESS_CACHE, stamp
 from trainables.senteval.readers import READERS
 from trainables.senteval.tasks import TASKS, Task
 
@@ -64,7 +64,7 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
 
 def content_hash(path: Path) -> str:
     """SHA-256 of a file's content; of a large file, of its size and its two ends."""
-    return KEPT.get(("content", stamp(path)), lambda: _content_hash(path))
+    return PROCESS_CACHE.get(("content", stamp(path)), lambda: _content_hash(path))
 
 
 def _content_hash(path: Path) -> str:

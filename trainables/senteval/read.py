@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError, shown
-from trainables.process_cache import KEPT, stamp
+from trainables.process_cache import PROCESS_CACHE, stamp
 from trainables.registry import load
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.readers import READERS
@@ -55,7 +55,7 @@ def kept_task(task: Task, data: Path) -> TaskData:
     """`read_task`; files that are as they were the last time are not read again."""
     entries = task, READERS[task.layout], SCORERS[task.kind]
     stamps = tuple(stamp(data / file) for file in task.files)
-    return KEPT.get(("task", *entries, str(data), stamps), lambda: read_task(task, data)).copy()
+    return PROCESS_CACHE.get(("task", *entries, str(data), stamps), lambda: read_task(task, data)).copy()
 
 
 _Example = tuple[list[str], list[str] | None, float]

@@ -20,7 +20,7 @@ from trainables.senteval.regressor import fit_regressor, onto_bins
 from trainables.senteval.retrieval import fit_projections
 from trainables.senteval.scorers import SCORERS, Numbers
 from trainables.senteval.tasks import Task
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 Lookup = Callable[[list[str]], Tensor]
 """Sentences to their row numbers in the embeddings, (n,) int64."""
@@ -114,9 +114,9 @@ def nested_cv(given: Embedded, protocol: Protocol, seed: int) -> Scores:
     classifiers = fit_classifiers(rows, labels, classes, refits, decays, protocol.fit, seed, apart=True)
     predictions = np.empty(len(labels), dtype=np.int64)
     for number, fold in enumerate(outer):
-        predictions[fold.dev] = classifiers.predict(rows.take(onto(torch.from_numpy(fold.dev), rows.device)), [number])[
-            :, 0
-        ]
+        predictions[fold.dev] = classifiers.predict(
+            rows.take(to_device(torch.from_numpy(fold.dev), rows.device)), [number]
+        )[:, 0]
     test = np.mean([(predictions[fold.dev] == labels[fold.dev]).mean() for fold in outer])
     numbers: Numbers = {
         "dev_accuracy": float(means.max(axis=1).mean()),

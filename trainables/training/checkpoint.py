@@ -57,7 +57,7 @@ def save_state(
     progress: Progress,
     kept: Mapping[str, Tensor],
 ) -> None:
-    """Everything that a later process needs to go on as if nothing had happened. `kept`: `Keeping.tensors`."""
+    """Everything that a later process needs to go on as if nothing had happened. `kept`: `LastWeights.tensors`."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for position, parameter in enumerate(_parameters(optimiser)):

@@ -22,7 +22,7 @@ import torch
 
 from trainables.errors import UserError
 from trainables.objectives.objective import Loss
-from trainables.to_device import onto
+from trainables.to_device import to_device
 from trainables.training.checkpoint import Chunk
 from trainables.training.distributed import FullElsewhereError, Workers
 from trainables.training.dropout_streams import RandomState
@@ -135,7 +135,7 @@ class Chunks:
         loss = Loss(local.new_zeros(()))
         if model.objective.needs_embeddings:
             order = torch.tensor([i for one in passes for i in one], dtype=torch.long).argsort()
-            loss = model.contrast(local[onto(order, local.device)], batch, self.workers, generator)
+            loss = model.contrast(local[to_device(order, local.device)], batch, self.workers, generator)
             self.gradients.add(loss.value)
         value = loss.value.detach()
         if model.mlm_weight:

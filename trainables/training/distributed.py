@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainables.to_device import onto
+from trainables.to_device import to_device
 
 
 class FullElsewhereError(torch.OutOfMemoryError):
@@ -73,7 +73,7 @@ class Workers:
         sizes = [len(share) for share in shares]
         stacked = local if self.count == 1 else _Gather.apply(local, sizes, self)
         order = torch.tensor([i for share in shares for i in share]).argsort()
-        return stacked[onto(order, local.device)]
+        return stacked[to_device(order, local.device)]
 
     def total(self, value: Tensor) -> Tensor:
         """The sum of a tensor over the workers, without gradient."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from trainables.corpora.batch import Sampler
 from trainables.objectives.objective import Loss
 from trainables.recipe import OptimisationConfig
-from trainables.to_device import onto
+from trainables.to_device import to_device
 from trainables.training.checkpoint import Progress, load_state, save_state
 from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
@@ -24,9 +24,9 @@ from trainables.training.dropout_streams import RandomState
 from trainables.training.gradients import GradientSum
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.pace import Pace
-from trainables.training.pending_numbers import Later
+from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.rungs import RungPlan
-from trainables.training.weights_kept import keeping_of
+from trainables.training.weights_kept import weights_kept
 
 MOMENTUM = 0.9
 
@@ -152,7 +152,7 @@ def stepwise(
     the watcher ends the training at a checkpoint; both on every worker.
     """
     optimiser = build_optimiser(model, config)
-    keeping = keeping_of(config, steps, model.encoder, watcher.score)
+    keeping = weights_kept(config, steps, model.encoder, watcher.score)
     progress = load_state(resume, model, optimiser, keeping.tensors) if resume else Progress()
     passed = rungs.reached(progress.step, steps, progress.sums.get("tokens", 0)) if rungs else 0
     account = _Account(progress, watcher, workers)
@@ -199,7 +199,7 @@ class _Step:
     """A step that the device may still be at work on."""
 
     number: int  # counted from 1
-    told: Later  # the loss over all workers, whether the first one wants a checkpoint, and the counts that are tensors
+    told: PendingNumbers  # the loss over all workers, whether the first wants a checkpoint, counts that are tensors
     rate: float
     sums: dict[str, int]  # of the batch
     counts: dict[str, float | Tensor]  # of the objective
@@ -230,9 +230,9 @@ class _Account:
         value = loss.value.detach()
         # The wish for a checkpoint travels with the loss, so that all workers learn of it in the same step.
         numbers = torch.stack([value, torch.full_like(value, self._asked)])
-        counts = [onto(count, value.device).view(1) for count in loss.counts.values() if isinstance(count, Tensor)]
+        counts = [to_device(count, value.device).view(1) for count in loss.counts.values() if isinstance(count, Tensor)]
         # float64 holds every count exactly.
-        told = Later(torch.cat([part.double() for part in (self.workers.total(numbers), *counts)]))
+        told = PendingNumbers(torch.cat([part.double() for part in (self.workers.total(numbers), *counts)]))
         self.settle()
         sums = {"pairs": len(batch.label), "sentences": len(batch.tokens), "tokens": sum(map(len, batch.tokens))}
         self._last = _Step(number, told, rate, sums, dict(loss.counts))

@@ -17,7 +17,7 @@ from trainables.encoders.projection_heads import build_projection, projected_siz
 from trainables.objectives import build_objective
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.recipe import HeadConfig, ObjectiveConfig
-from trainables.to_device import onto
+from trainables.to_device import to_device
 from trainables.training.distributed import Workers
 from trainables.training.query_document import tokenize
 
@@ -121,17 +121,17 @@ class StudyModel(nn.Module):
         device = self.encoder.device
         embeddings = workers.gather(local, batch.shares(workers))  # (items, dim)
         if self.count_padding:
-            embeddings = embeddings * onto(_padding_share(batch).to(embeddings.dtype), device)
+            embeddings = embeddings * to_device(_padding_share(batch).to(embeddings.dtype), device)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         loss = self.objective(
             EmbeddedBatch(
                 embeddings=embeddings,
                 projected=self.head(embeddings),
-                text=onto(batch.text, device),
-                premise=onto(batch.premise, device),
-                hypothesis=onto(batch.hypothesis, device),
-                label=onto(batch.label, device),
-                group=onto(batch.group, device),
+                text=to_device(batch.text, device),
+                premise=to_device(batch.premise, device),
+                hypothesis=to_device(batch.hypothesis, device),
+                label=to_device(batch.label, device),
+                group=to_device(batch.group, device),
                 generator=generator,
                 bank=bank,
                 bank_text=bank_text,
@@ -183,7 +183,7 @@ class MemoryBank(nn.Module):
         """Put a batch's candidates in, in place of the oldest entries."""
         added, batches = self._counts()
         size = len(self.texts)
-        order = onto(torch.randperm(len(texts), generator=generator)[:size], texts.device)
+        order = to_device(torch.randperm(len(texts), generator=generator)[:size], texts.device)
         vectors, texts = vectors[order], texts[order]
         places = (self.added + torch.arange(len(texts), device=texts.device)) % size
         self.vectors[places] = vectors.to(self.vectors.dtype)

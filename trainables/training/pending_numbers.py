@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-class Later:
+class PendingNumbers:
     """The numbers of a tensor, on their way from the device to this process.
 
     Making one does not wait for the device; `read` waits until it has come so far. A training that reads a step's

@@ -33,7 +33,7 @@ from trainables.recipe import ObjectiveConfig, OptimisationConfig
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable
 from trainables.training.loop import MOMENTUM, Interrupted, learning_rate, total_steps
 from trainables.training.model import StudyModel
-from trainables.training.pending_numbers import Later
+from trainables.training.pending_numbers import PendingNumbers
 from trainables.typed_json import Count, parse_json, read_fields
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
@@ -210,7 +210,7 @@ class _Stack:
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
         self.temperature = self._column([member.objective.temperature for member in members])
         self.tables: list[Tensor] | None = None
-        self.last: tuple[int, Later, list[_Pairs]] | None = None
+        self.last: tuple[int, PendingNumbers, list[_Pairs]] | None = None
         """The step that the device may still be at work on, its losses and its batches."""
         self.optimiser = (_SGD if configs[0].optimiser == "sgd" else _AdamW)([*self.weight, *self.bias])
 
@@ -227,7 +227,7 @@ class _Stack:
             self._clip(gradients)
         rates = [learning_rate(step, self.steps, member.optimisation) for member in self.members]
         self.optimiser.step(step, gradients, self._column(rates), self.decay)
-        queued = step, Later(losses), pairs
+        queued = step, PendingNumbers(losses), pairs
         self.settle()
         self.last = queued
 

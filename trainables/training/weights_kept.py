@@ -1,6 +1,6 @@
 """Which weights of the encoder a training keeps: the last, the best on a development set, or a mean of the last ones.
 
-keeping = keeping_of(config, steps, encoder, score)
+keeping = weights_kept(config, steps, encoder, score)
 keeping.after(step, progress)   # after every step
 keeping.put_back()              # after the last one: the encoder has the kept weights
 """
@@ -19,7 +19,7 @@ from trainables.recipe import OptimisationConfig
 from trainables.training.checkpoint import Progress
 
 
-class Keeping:
+class LastWeights:
     """Keeps the weights of the last step, for which nothing has to be done.
 
     The other rules keep what they have in `tensors` and in `Progress.kept`, which are both part of a checkpoint. The
@@ -41,7 +41,7 @@ class Keeping:
         """The training is over: give the encoder what was kept."""
 
 
-class Best(Keeping):
+class BestWeights(LastWeights):
     """Scores the encoder every so many steps, and after the last, and keeps the first weights of the highest score."""
 
     def __init__(self, encoder: TrainableEncoder, steps: int, every: int, score: Callable[[], float | None]) -> None:
@@ -69,7 +69,7 @@ class Best(Keeping):
         _fill(_state(self.encoder), self.tensors)
 
 
-class Average(Keeping):
+class AverageWeights(LastWeights):
     """The mean of the weights after each of the last steps. Buffers stay as the last step left them."""
 
     def __init__(self, encoder: TrainableEncoder, steps: int, share: float) -> None:
@@ -100,13 +100,13 @@ class Average(Keeping):
             parameter.data = (self.tensors[name] / count).to(parameter.device, precision)
 
 
-def keeping_of(
+def weights_kept(
     config: OptimisationConfig, steps: int, encoder: TrainableEncoder, score: Callable[[], float | None]
-) -> Keeping:
+) -> LastWeights:
     """The rule that `optimisation.keep` names, for a training of so many steps."""
     if config.keep == "best":
-        return Best(encoder, steps, config.keep_every, score)
-    return Average(encoder, steps, config.keep_share) if config.keep == "average" else Keeping()
+        return BestWeights(encoder, steps, config.keep_every, score)
+    return AverageWeights(encoder, steps, config.keep_share) if config.keep == "average" else LastWeights()
 
 
 def _trained(encoder: Any) -> dict[str, Tensor]:

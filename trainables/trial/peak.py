@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from trainables.process_cache import KEPT
+from trainables.process_cache import PROCESS_CACHE
 
 STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -30,7 +30,7 @@ class Peak:
         give_back()  # else a later trial would fill what an earlier one has left, and seem to take less
         self._forgets = forget_peak()
         self._before = _Memory.now()
-        self._kept = KEPT.bytes
+        self._kept = PROCESS_CACHE.bytes
 
     def taken(self) -> float | None:
         """The most until now, in MiB. None where the system cannot tell: on a CPU only Linux forgets an earlier peak,
@@ -38,7 +38,9 @@ class Peak:
         now = _Memory.now()
         if not self._forgets or now is None or self._before is None:
             return None
-        stays = 0 if torch.cuda.is_available() else max(0, now.files - self._before.files, KEPT.bytes - self._kept)
+        stays = (
+            0 if torch.cuda.is_available() else max(0, now.files - self._before.files, PROCESS_CACHE.bytes - self._kept)
+        )
         return max(0, now.peak - self._before.held - stays) / 2**20
 
 

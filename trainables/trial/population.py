@@ -36,7 +36,7 @@ from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.rungs import Checkpoints
-from trainables.trial.save_and_score import finish, save_model
+from trainables.trial.save_and_score import embed_and_score, save_model
 
 POINTS = 100
 """How often in a training losses are reported. Reporting each step could take longer than the step."""
@@ -88,7 +88,7 @@ def run_population(
             stopped = f"diverged: {member.diverged}"
             yield TrialResult(stopped, training=training, cost=clock.cost(workers), data=data)
             continue
-        yield finish(
+        yield embed_and_score(
             resolve(recipes[number]),
             seeds[number],
             member.model.encoder,

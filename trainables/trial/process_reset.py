@@ -1,6 +1,6 @@
 """Between two trials of one process: what the first one must not leave to the second.
 
-    between = Between()                       # before the first trial
+    between = ProcessReset()                  # before the first trial
     with between.trial():
         result = run_trial(recipe, seed)
     if between.grown().memory > 2**30: ...    # end this process and start a new one
@@ -27,7 +27,7 @@ import torch
 from torch.nn.modules import module
 from torch.optim import optimizer
 
-from trainables.process_cache import KEPT
+from trainables.process_cache import PROCESS_CACHE
 from trainables.trial.peak import give_back
 
 
@@ -51,7 +51,7 @@ class _Setting:
     write: Callable[[Any], object]
 
 
-class Between:
+class ProcessReset:
     """Remembers what the process was like before its first trial, and makes it so again after each."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Between:
 
 def _state() -> Growth:
     cuda = torch.cuda.memory_allocated() if torch.cuda.is_initialized() else 0
-    return Growth(_resident() - KEPT.bytes, cuda, threading.active_count())
+    return Growth(_resident() - PROCESS_CACHE.bytes, cuda, threading.active_count())
 
 
 def _resident() -> int:

@@ -30,7 +30,7 @@ from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.rungs import Rungs
-from trainables.trial.save_and_score import finish, save_model
+from trainables.trial.save_and_score import embed_and_score, save_model
 
 
 def run_trials(
@@ -114,7 +114,7 @@ def run_trial(
     encoder = postprocessed(recipe, base)
     clock.training_ended()
     model = save_model(base, model_folder) if trained and workers.rank == 0 else None
-    return finish(
+    return embed_and_score(
         recipe, seed, encoder, evaluator, clock, training=trained, data=data, model=model, hand_over=hand_over
     )
 

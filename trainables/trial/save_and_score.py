@@ -1,6 +1,6 @@
 """The end of a trial: the model is saved, embeds the sentences of SentEval, and is scored and described.
 
-unscored = finish(recipe, seed, encoder, evaluator, clock, ...)   # the last thing that needs the encoder
+unscored = embed_and_score(recipe, seed, encoder, evaluator, clock, ...)   # the last thing that needs the encoder
 result = score(unscored)                                          # needs no GPU: any process can do it
 """
 
@@ -34,7 +34,7 @@ def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
     return folder
 
 
-def finish(
+def embed_and_score(
     recipe: Recipe,
     seed: int,
     encoder: Encoder,

@@ -24,7 +24,7 @@ from moto.core.responses import ActionAuthenticatorMixin
 from reports.__main__ import main
 from reports.ledger import LEDGER, MODELS, PREDICTIONS, STUDY, Ledger
 from reports.ledger import storage as storage_module
-from reports.ledger.location import STALE_SECONDS, Place, as_user_error, is_url, open_place
+from reports.ledger.location import STALE_SECONDS, ResultsLocation, as_user_error, is_url, open_location
 from reports.ledger.names import checked_name
 from reports.ledger.storage import storage
 from reports.testing import make_study
@@ -75,9 +75,9 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-def study_at(url: str) -> Place:
+def study_at(url: str) -> ResultsLocation:
     """A place with a study in it, all of it pushed."""
-    place = open_place(url, DEFAULT)
+    place = open_location(url, DEFAULT)
     place.bring()
     make_study(place.folder)
     place.push_changed()
@@ -100,15 +100,15 @@ class Private(BaseHTTPRequestHandler):
 
 class TestWhatAPersonNames:
     def test_a_folder(self, tmp_path: Path):
-        assert open_place(None, tmp_path) == Place(tmp_path)
-        assert open_place("x/y", tmp_path) == Place(Path("x/y"))
-        assert open_place(Path("x/y"), tmp_path).shown == "x/y"
-        assert open_place("~/x", tmp_path).folder == Path.home() / "x"
+        assert open_location(None, tmp_path) == ResultsLocation(tmp_path)
+        assert open_location("x/y", tmp_path) == ResultsLocation(Path("x/y"))
+        assert open_location(Path("x/y"), tmp_path).shown == "x/y"
+        assert open_location("~/x", tmp_path).folder == Path.home() / "x"
 
     def test_a_file_url_is_a_folder(self, tmp_path: Path):
-        assert open_place(f"file://{tmp_path}/a%20b", DEFAULT) == Place(tmp_path / "a b")
+        assert open_location(f"file://{tmp_path}/a%20b", DEFAULT) == ResultsLocation(tmp_path / "a b")
         with pytest.raises(UserError, match="names the machine 'elsewhere'"):
-            open_place("file://elsewhere/x", DEFAULT)
+            open_location("file://elsewhere/x", DEFAULT)
 
     def test_what_is_a_url(self):
         assert is_url("s3://bucket/x")
@@ -128,14 +128,14 @@ class TestWhatAPersonNames:
     )
     def test_a_mistake_is_one_sentence(self, text: str, says: str):
         with pytest.raises(UserError) as caught:
-            open_place(text, DEFAULT)
+            open_location(text, DEFAULT)
         assert says in str(caught.value)
         assert "\n" not in str(caught.value)
         assert "secret" not in str(caught.value)
 
     def test_a_bucket_that_is_not_there(self, server: str):
         with pytest.raises(UserError, match="there is no bucket 'nobodys'; make it first"):
-            open_place(f"s3://nobodys/x?{server}", DEFAULT)
+            open_location(f"s3://nobodys/x?{server}", DEFAULT)
 
     def test_no_credentials(self, monkeypatch: pytest.MonkeyPatch):
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -143,7 +143,7 @@ class TestWhatAPersonNames:
         with HTTPServer(("127.0.0.1", 0), Private) as private:
             threading.Thread(target=private.serve_forever, daemon=True).start()
             with pytest.raises(UserError, match="cannot be read: access is denied; set AWS_ACCESS_KEY_ID") as caught:
-                open_place(f"s3://{BUCKET}/x?endpoint_override=127.0.0.1:{private.server_port}&scheme=http", DEFAULT)
+                open_location(f"s3://{BUCKET}/x?endpoint_override=127.0.0.1:{private.server_port}&scheme=http", DEFAULT)
             private.shutdown()
         assert "\n" not in str(caught.value)
 
@@ -151,23 +151,23 @@ class TestWhatAPersonNames:
         monkeypatch.setattr("moto.settings.INITIAL_NO_AUTH_ACTION_COUNT", 0)
         monkeypatch.setattr(ActionAuthenticatorMixin, "request_count", 0)
         with pytest.raises(UserError, match="cannot be read: access is denied; set AWS_ACCESS_KEY_ID"):
-            open_place(s3, DEFAULT)
+            open_location(s3, DEFAULT)
 
     @pytest.mark.slow  # six seconds of attempts that pyarrow makes by itself
     def test_nobody_answers(self):
         with pytest.raises(UserError, match=r"cannot be read: .*connect"):
-            open_place("s3://bucket/x?endpoint_override=127.0.0.1:1&scheme=http", DEFAULT)
+            open_location("s3://bucket/x?endpoint_override=127.0.0.1:1&scheme=http", DEFAULT)
 
     def test_a_file_is_no_place(self, s3: str):
         path, _, query = s3.partition("?")
         storage(s3).write("file", b"x")
         with pytest.raises(UserError, match="is a file"):
-            open_place(f"{path}/file?{query}", DEFAULT)
+            open_location(f"{path}/file?{query}", DEFAULT)
 
     def test_something_else_is_there(self, url: str):
         storage(url).write("thesis.tex", b"x")
         with pytest.raises(UserError, match="is not empty and holds no study"):
-            open_place(url, DEFAULT).bring()
+            open_location(url, DEFAULT).bring()
 
 
 class TestPlace:
@@ -180,7 +180,7 @@ class TestPlace:
         (here.folder / "optuna.journal.lock").write_text("x")
         here.push_changed()
         machine()
-        there = open_place(url, DEFAULT)
+        there = open_location(url, DEFAULT)
         there.bring()
         assert there.folder != here.folder
         assert len(Ledger(there.folder / LEDGER).read()) == 4
@@ -213,7 +213,7 @@ class TestPlace:
     def test_the_next_process_fetches_only_what_differs(self, s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         monkeypatch.setattr("reports.ledger.location.RECENT_SECONDS", -5.0)  # the server's times are whole seconds
         study_at(s3)
-        first = open_place(s3, DEFAULT)
+        first = open_location(s3, DEFAULT)
         first.bring()
         folder = first.folder
         del first
@@ -223,7 +223,7 @@ class TestPlace:
         (folder / "left over.txt").write_text("of a killed process")
         study = (folder / STUDY).read_text()
         (folder / STUDY).write_text(study + " ")
-        again = open_place(s3, DEFAULT)
+        again = open_location(s3, DEFAULT)
         again.bring()
         assert again.folder == folder
         assert fetched == [STUDY]
@@ -231,7 +231,7 @@ class TestPlace:
         assert not (folder / "left over.txt").exists()
 
     def test_two_at_once_have_a_copy_each(self, url: str):
-        study, report = study_at(url), open_place(url, DEFAULT)
+        study, report = study_at(url), open_location(url, DEFAULT)
         (study.folder / LEDGER / "written-but-not-pushed.json").write_text("{}")
         report.bring()
         assert report.folder != study.folder
@@ -250,8 +250,8 @@ class TestPlace:
         script = f"""
 import os, signal
 from pathlib import Path
-from reports.ledger.location import open_place
-place = open_place({s3!r}, Path())
+from reports.ledger.location import open_location
+place = open_location({s3!r}, Path())
 place.bring()
 for name in ("study.json", "predictions/a-0.npz"):
     (place.folder / name).parent.mkdir(exist_ok=True)
@@ -268,7 +268,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         for fresh in (False, True):  # the working copy that it left is taken again; another machine has none
             if fresh:
                 machine()
-            place = open_place(s3, DEFAULT)
+            place = open_location(s3, DEFAULT)
             place.bring()
             assert (place.folder / PREDICTIONS / "a-0.npz").read_text() == "x"
             assert not (place.folder / LEDGER / "a-0.json").exists()
@@ -294,12 +294,12 @@ os.kill(os.getpid(), signal.SIGKILL)
         (tmp_path / "model" / "README.md").write_text("a card")
         assert place.fetch(f"{MODELS}/a-0")
         assert same(place.folder / MODELS / "a-0", tmp_path / "model")
-        own = Place(tmp_path)
+        own = ResultsLocation(tmp_path)
         own.add("model/README.md", "another")
         assert (tmp_path / "model" / "README.md").read_text() == "another"
 
     def test_a_folder_needs_nothing(self, tmp_path: Path):
-        place = Place(tmp_path)
+        place = ResultsLocation(tmp_path)
         place.bring()
         place.push("nothing")
         place.push_changed()
@@ -307,7 +307,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert place.at("report.md") == str(tmp_path / "report.md")
 
     def test_what_a_person_is_told(self, s3: str):
-        place = open_place(s3, DEFAULT)
+        place = open_location(s3, DEFAULT)
         assert place.shown == s3
         assert place.at("report.md") == s3.partition("?")[0] + "/report.md"
 
@@ -325,10 +325,10 @@ os.kill(os.getpid(), signal.SIGKILL)
         key = storage(s3).root.removeprefix(f"{BUCKET}/") + "/ledger/../../../escaped"
         client.put_object(Bucket=BUCKET, Key=key, Body=b"x")
         with pytest.raises(UserError, match="names no file"):
-            open_place(s3, DEFAULT).bring()
+            open_location(s3, DEFAULT).bring()
 
     def test_half_written_files_of_dead_processes_go(self, tmp_path: Path):
-        place = Place(tmp_path)
+        place = ResultsLocation(tmp_path)
         (tmp_path / LEDGER).mkdir()
         old, young, other = (
             tmp_path / LEDGER / name for name in ("a-0.json.0123abcd.tmp", "a-1.json.0123abcd.tmp", "a-0.json")
@@ -394,7 +394,7 @@ class TestErrors:
     def test_a_folder_that_cannot_be_written(self, tmp_path: Path):
         (tmp_path / "file").write_text("x")
         with pytest.raises(UserError, match="cannot be written: "):
-            Place(tmp_path).add("file/README.md", "x")
+            ResultsLocation(tmp_path).add("file/README.md", "x")
 
 
 @given(st.text(alphabet=st.sampled_from("a./\\\0 ~"), max_size=8))

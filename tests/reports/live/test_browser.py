@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Ledger, StudyInfo
-from reports.live.report_process import Rebuilt
+from reports.live.report_process import CachedReport
 from reports.live.server import LiveServer
 from tests.live_folder import DONE, add_curve, running_study
 from tests.live_pictures import chromium, served
@@ -29,7 +29,9 @@ WAIT = 20_000
 def server(tmp_path: Path) -> Iterator[LiveServer]:
     running_study(tmp_path, seeds=(0, 1))
     with served(tmp_path) as found:
-        found.verdicts = Rebuilt(lambda: json.dumps({"finished": 18, "boards": [], "claims": {}}), threading.Lock())
+        found.verdicts = CachedReport(
+            lambda: json.dumps({"finished": 18, "boards": [], "claims": {}}), threading.Lock()
+        )
         yield found
 
 

@@ -21,7 +21,7 @@ from reports.live import folder as folder_module
 from reports.live import html, serve
 from reports.live.folder import Folder, signature_of
 from reports.live.picture import loss_picture, marks
-from reports.live.report_process import Rebuilt, in_own_process
+from reports.live.report_process import CachedReport, in_own_process
 from reports.live.server import LiveServer
 from reports.results import Results
 from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
@@ -42,8 +42,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(results: Path) -> Iterator[LiveServer]:
     with served(results) as found:
-        found.verdicts = Rebuilt(lambda: json.dumps({"finished": 27, "boards": [], "claims": {}}), threading.Lock())
-        found.report = Rebuilt(lambda: "<!doctype html><title>report</title>", threading.Lock())
+        found.verdicts = CachedReport(
+            lambda: json.dumps({"finished": 27, "boards": [], "claims": {}}), threading.Lock()
+        )
+        found.report = CachedReport(lambda: "<!doctype html><title>report</title>", threading.Lock())
         yield found
 
 
@@ -153,7 +155,7 @@ class TestServer:
             raise RuntimeError("no trial is finished yet")
 
         with served(results) as server:
-            server.report = Rebuilt(broken, threading.Lock())
+            server.report = CachedReport(broken, threading.Lock())
             status, _, content = ask(server, "/report")
         assert status == 503
         assert "no trial is finished yet" in content
@@ -300,7 +302,7 @@ class TestWhatIsShown:
         running_study(tmp_path, seeds=(0,))
         before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
         with served(tmp_path) as server:
-            server.verdicts = Rebuilt(lambda: '{"finished": 1, "boards": [], "claims": {}}', threading.Lock())
+            server.verdicts = CachedReport(lambda: '{"finished": 1, "boards": [], "claims": {}}', threading.Lock())
             ask(server, "/")
             ask(server, "/state.json")
         assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
@@ -393,7 +395,7 @@ class TestRebuilt:
             return str(len(made))
 
         lock = threading.Lock()
-        report, verdicts = Rebuilt(make, lock), Rebuilt(make, lock)
+        report, verdicts = CachedReport(make, lock), CachedReport(make, lock)
         threads = [threading.Thread(target=one.get, args=((),)) for one in (report, verdicts) * 4]
         for thread in threads:
             thread.start()
@@ -411,7 +413,7 @@ class TestRebuilt:
             assert len(made) == 1 or go.wait(20)
             return str(len(made))
 
-        one = Rebuilt(make, threading.Lock())
+        one = CachedReport(make, threading.Lock())
         assert one.get(()) == "1"
         changed = (("study.json", 1, 1),)
         assert one.latest(changed) == ("1", "")
@@ -430,7 +432,7 @@ class TestRebuilt:
             tried.append(1)
             raise RuntimeError("not enough trials")
 
-        one = Rebuilt(make, threading.Lock())
+        one = CachedReport(make, threading.Lock())
         for _ in range(2):
             with pytest.raises(RuntimeError, match="not enough trials"):
                 one.get(())
@@ -446,7 +448,7 @@ class TestRebuilt:
                 raise answer
             return answer
 
-        one = Rebuilt(make, threading.Lock())
+        one = CachedReport(make, threading.Lock())
         assert one.get(()) == "first"
         changed = (("study.json", 1, 1),)
         for _ in range(2):

@@ -369,7 +369,7 @@ def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(
     study.now += 8
     shown.tick()
     said = capsys.readouterr().out
-    assert said == "[0/4] 0 running, 1 waiting for a new crew (1 worker of 1 CPU) (8 s so far)\n"
+    assert said == "[0/4] 0 running, 1 waiting for a new worker group (1 worker of 1 CPU) (8 s so far)\n"
     study.tell(shown, "started", [spec_of(trial)])
     study.tell(shown, "step", spec_of(trial), 60, 100, {"loss": 2.5})
     study.now += 12

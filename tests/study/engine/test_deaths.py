@@ -338,7 +338,7 @@ def test_a_crew_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(a
         until(lambda: step() > before, study, "further steps after the deadline", seconds=60)
         assert trains(results)  # in its first attempt
         end_head(machine)
-        need = "0 running, 1 waiting for a new crew (2 workers of 1 CPU each)"
+        need = "0 running, 1 waiting for a new worker group (2 workers of 1 CPU each)"
         until(lambda: need in said(tmp_path), study, "what is waited for")
         apart.add(), apart.add()
         assert ended(study, tmp_path) == 0, said(tmp_path)

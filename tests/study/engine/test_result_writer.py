@@ -23,7 +23,7 @@ from ray.tune.experiment import Trial
 
 import study.engine.result_writer as module
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record, read_failures
-from reports.ledger.location import Place
+from reports.ledger.location import ResultsLocation
 from reports.ledger.storage import storage
 from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
 from study.callbacks.dispatch import Dispatch
@@ -128,7 +128,7 @@ class Seen(Callback):
 class Stage:
     """A keeper with all that it works with."""
 
-    def __init__(self, place: Place, seen: Seen) -> None:
+    def __init__(self, place: ResultsLocation, seen: Seen) -> None:
         self.place, self.seen, self.desk = place, seen, FakeDesk()
         self.removed: list[str] = []
         self.settled: dict[str, Record | None] = {}
@@ -171,13 +171,13 @@ def failure(trial: TrialSpec, reason: str = "no such file") -> dict[str, Any]:
 
 
 @pytest.fixture(params=["folder", "url"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> ResultsLocation:
     url = f"memory://{uuid.uuid4().hex}/results" if request.param == "url" else None
-    return Place(tmp_path / "results", url)
+    return ResultsLocation(tmp_path / "results", url)
 
 
 @pytest.fixture
-def stage(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def stage(place: ResultsLocation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(module, "ray", FakeRay)
     seen = Seen(place.folder)
     before = list(CALLBACKS)
@@ -195,13 +195,13 @@ def stage(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
     """The names of files in the order in which they are written or brought to the URL."""
     order: list[str] = []
-    push, write = Place.push, Ledger.write
+    push, write = ResultsLocation.push, Ledger.write
 
     def note_write(path: Path, content: Any) -> None:
         order.append(path.relative_to(stage.place.folder).as_posix())
         write_whole(path, content)
 
-    def note_push(self: Place, name: str) -> None:
+    def note_push(self: ResultsLocation, name: str) -> None:
         order.append(f"push {name}")
         push(self, name)
 
@@ -211,7 +211,7 @@ def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
 
     monkeypatch.setattr(module, "write_whole", note_write)
     monkeypatch.setattr("reports.ledger.location.write_whole", note_write)
-    monkeypatch.setattr(Place, "push", note_push)
+    monkeypatch.setattr(ResultsLocation, "push", note_push)
     monkeypatch.setattr(Ledger, "write", note_record)
     return order
 
@@ -252,7 +252,7 @@ def test_without_what_it_promises_there_is_no_record(
     def fail(*arguments: Any) -> None:
         raise OSError(errno.EIO, "a broken disk")
 
-    monkeypatch.setattr(*((module, "write_whole") if broken == "predictions" else (Place, "add")), fail)
+    monkeypatch.setattr(*((module, "write_whole") if broken == "predictions" else (ResultsLocation, "add")), fail)
     stage.tell(result(trial))
     assert isinstance(stage.keeper.problem, OSError)
     assert not [name for name in stage.files() if name.startswith(LEDGER)]
@@ -453,7 +453,7 @@ class Leaving(Callback):
 
 
 def test_a_callback_that_raises_is_left_out(
-    place: Place, stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: ResultsLocation, stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unbuilt(state: Any) -> Callback:
         raise RuntimeError("no key")

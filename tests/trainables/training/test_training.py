@@ -41,7 +41,7 @@ from trainables.training.model import (
     _padding_share,
     decay_groups,
 )
-from trainables.training.pending_numbers import Later
+from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.rungs import parse_rungs
 from trainables.trial.build import build_model
 
@@ -334,7 +334,7 @@ class TestTraining:
         """A step's numbers are read once the next step is queued, but where somebody looks at the state."""
         events: list[str] = []
 
-        class Watched(Later):
+        class Watched(PendingNumbers):
             def __init__(self, numbers: torch.Tensor) -> None:
                 super().__init__(numbers)
                 self.number = sum(event.startswith("queued") for event in events) + 1
@@ -344,7 +344,7 @@ class TestTraining:
                 events.append(f"read {self.number}")
                 return super().read()
 
-        monkeypatch.setattr(loop, "Later", Watched)
+        monkeypatch.setattr(loop, "PendingNumbers", Watched)
         study(BASE.override({"optimisation.max_steps": 4}), Watcher())
         assert events == [
             *("queued 1", "queued 2", "read 1", "queued 3", "read 2", "queued 4", "read 3", "read 4"),

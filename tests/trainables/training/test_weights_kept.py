@@ -202,10 +202,10 @@ class TestAverage:
 
     def test_many_steps_of_large_weights_lose_nothing(self):
         """A running sum in float32 would be off in the fourth digit."""
-        from trainables.training.weights_kept import Average
+        from trainables.training.weights_kept import AverageWeights
 
         encoder = torch.nn.Linear(1, 1)
-        keeping: Any = Average(encoder, 20_000, 1.0)  # type: ignore[arg-type]
+        keeping: Any = AverageWeights(encoder, 20_000, 1.0)  # type: ignore[arg-type]
         with torch.no_grad():
             for step in range(1, 20_001):
                 encoder.weight.fill_(1000 + step % 2 * 0.1)

@@ -27,13 +27,13 @@ from trainables.encoders import load_encoder
 from trainables.objectives import OBJECTIVES
 from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import EmbeddedBatch, Loss
-from trainables.process_cache import KEPT, Kept, size_of, stamp
+from trainables.process_cache import PROCESS_CACHE, ProcessCache, size_of, stamp
 from trainables.recipe import CorpusConfig, EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import content_hash
 from trainables.senteval.read import kept_task
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
-from trainables.trial.process_reset import SETTINGS, Between
+from trainables.trial.process_reset import SETTINGS, ProcessReset
 from trainables.trial.run import run_trial, run_trials
 
 PAIRS = Recipe().override(
@@ -75,9 +75,9 @@ for flat in json.loads(sys.argv[1]):
 
 
 @pytest.fixture
-def between() -> Iterator[Between]:
+def between() -> Iterator[ProcessReset]:
     """The other tests are left as they were, whatever is planted here."""
-    made = Between()
+    made = ProcessReset()
     yield made
     made.leave_clean()
 
@@ -90,7 +90,7 @@ def of_fresh_processes(recipes: Sequence[Recipe]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_scores_are_those_of_a_fresh_process_first_or_last(between: Between, tmp_path: Path):
+def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset, tmp_path: Path):
     adapted = FEW.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word} 1 {number} 3\n" for number, word in enumerate(("a", "man", "is", "two"))))
@@ -172,7 +172,7 @@ LEAKS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", LEAKS)
-def test_settings_are_put_back(name: str, between: Between):
+def test_settings_are_put_back(name: str, between: ProcessReset):
     before = [setting.read() for setting in SETTINGS]
     with between.trial():
         LEAKS[name]()
@@ -181,7 +181,7 @@ def test_settings_are_put_back(name: str, between: Between):
 
 
 @pytest.mark.parametrize("name", ["default dtype", "autocast", "hook", "gradients"])
-def test_a_leak_would_change_the_next_trial(name: str, between: Between, leaking: Recipe):
+def test_a_leak_would_change_the_next_trial(name: str, between: ProcessReset, leaking: Recipe):
     """The negative control: without the clean-up the next trial gives other scores, or none."""
     expected = without_seconds(run_trial(FEW, 1))
     steps: list[int] = []
@@ -207,7 +207,7 @@ def test_a_leak_would_change_the_next_trial(name: str, between: Between, leaking
         assert (found == expected) == clean
 
 
-def test_random_streams_start_anew(between: Between):
+def test_random_streams_start_anew(between: ProcessReset):
     """Of an objective, say, that draws without a seed of its own."""
 
     def draws() -> tuple[float, float, float]:
@@ -220,7 +220,7 @@ def test_random_streams_start_anew(between: Between):
         assert draws() == first
 
 
-def test_an_error_holds_no_tensors(between: Between):
+def test_an_error_holds_no_tensors(between: ProcessReset):
     """Running out of memory leaves a traceback whose functions hold all that there was."""
     held: list[Any] = []
 
@@ -259,7 +259,7 @@ def test_an_error_holds_no_tensors(between: Between):
 
 
 class TestGrowth:
-    def test_what_is_held_is_seen(self, between: Between):
+    def test_what_is_held_is_seen(self, between: ProcessReset):
         held: list[Any] = []
         for _ in range(3):
             with between.trial():
@@ -273,13 +273,13 @@ class TestGrowth:
         between.leave_clean()
         assert between.grown().memory < 70 * 2**20
 
-    def test_what_is_kept_on_purpose_is_not(self, between: Between):
+    def test_what_is_kept_on_purpose_is_not(self, between: ProcessReset):
         between.leave_clean()
-        KEPT.get("test", lambda: np.ones(64 * 2**17))
+        PROCESS_CACHE.get("test", lambda: np.ones(64 * 2**17))
         assert between.grown().memory < 8 * 2**20  # less where the system gave memory that was free
-        KEPT.clear()
+        PROCESS_CACHE.clear()
 
-    def test_a_thread_that_goes_on(self, between: Between):
+    def test_a_thread_that_goes_on(self, between: ProcessReset):
         between.leave_clean()
         end = threading.Event()
         with between.trial():
@@ -291,7 +291,7 @@ class TestGrowth:
         assert between.grown().threads == 0
 
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-    def test_the_memory_of_a_gpu(self, between: Between):
+    def test_the_memory_of_a_gpu(self, between: ProcessReset):
         held = []
         between.leave_clean()
         with between.trial():
@@ -407,11 +407,11 @@ class TestWhatIsKept:
         from trainables.encoders.tokens import MANY
 
         encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), PoolingConfig("mean"))
-        before = KEPT.bytes
+        before = PROCESS_CACHE.bytes
         encoder.tokenize([f"a man sees {number} dogs" for number in range(MANY)])
-        assert KEPT.bytes == before
+        assert PROCESS_CACHE.bytes == before
         encoder.encode(["a man"] * MANY)
-        assert KEPT.bytes > before
+        assert PROCESS_CACHE.bytes > before
 
     def test_a_changed_file_has_another_hash(self, tmp_path: Path):
         file = tmp_path / "file"
@@ -427,7 +427,7 @@ class TestWhatIsKept:
 
 class TestKept:
     def test_it_is_bounded_by_bytes_and_the_oldest_leave(self):
-        kept = Kept(bound=1000)
+        kept = ProcessCache(bound=1000)
         made: list[str] = []
 
         def value(name: str, size: int) -> np.ndarray:
@@ -449,7 +449,7 @@ class TestKept:
         assert kept.bytes == 800
 
     def test_what_fails_or_is_not_fit_is_made_again(self):
-        kept, tries = Kept(), []
+        kept, tries = ProcessCache(), []
 
         def fail() -> int:
             tries.append(1)
