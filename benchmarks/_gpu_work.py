@@ -22,7 +22,7 @@ from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, HeadConfig, ObjectiveConfig, OptimisationConfig, PoolingConfig
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.score import Embedded, nested_cv
+from trainables.senteval.scoring import Embedded, score_task
 from trainables.senteval.tasks import TASKS
 from trainables.training.chunks import TIGHT
 from trainables.training.distributed import Workers
@@ -211,7 +211,7 @@ def heads(device: str, rows: int, dim: int, protocol: str, machine: Machine) -> 
     with machine.memory() as peak:
         machine.settle()
         begin = time.perf_counter()
-        nested_cv(given, PROTOCOLS[protocol], seed=1111)
+        score_task(given, PROTOCOLS[protocol], seed=1111)
         machine.settle()
         return Timed(time.perf_counter() - begin, peak_gb=peak() if device == "cuda" else None)
 

@@ -28,11 +28,12 @@ from reports.statistics.collapse import collapsed
 from reports.statistics.comparison import Comparison, compare, interaction, items_part
 from reports.statistics.equivalence import tost
 from reports.statistics.families import Field, best_set, holm, rank_intervals
-from reports.statistics.influence import accuracy_effects, correlation_effects, group_effects
+from reports.statistics.influence import group_effects
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import pooled_spread, power
 from reports.statistics.sample import Array, Sample
 from reports.statistics.spreads import common_spread
+from trainables.senteval.effects import accuracy_effects, correlation_effects
 
 Figure = Literal["accuracy", "spearman"]
 ALPHA = 0.05

@@ -239,7 +239,7 @@ class _Tasks:
         import numpy as np
         import torch
 
-        from trainables.senteval.read import kept_task
+        from trainables.senteval.read_task import kept_task
         from trainables.senteval.tasks import TASKS
 
         stsb, reviews = (kept_task(TASKS[name], folder) for name in ("STSBenchmark", "CR"))

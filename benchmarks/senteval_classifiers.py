@@ -59,8 +59,8 @@ def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
 
     from benchmarks import _one_by_one as one_by_one
     from trainables.senteval.protocol import PROTOCOLS
-    from trainables.senteval.read import read_task
-    from trainables.senteval.score import Embedded, nested_cv
+    from trainables.senteval.read_task import read_task
+    from trainables.senteval.scoring import Embedded, score_task
     from trainables.senteval.tasks import TASKS
 
     if name not in TASKS or TASKS[name].kind != "nested_cv":
@@ -91,10 +91,11 @@ def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
         return torch.arange(len(texts))
 
     begin = time.process_time()
-    scores = nested_cv(Embedded(TASKS[name], content, torch.from_numpy(x), rows), protocol, 1111)
+    _, found = score_task(Embedded(TASKS[name], content, torch.from_numpy(x), rows), protocol, 1111)
     stack = time.process_time() - begin
     fits = protocol.folds**2 * len(protocol.decays)
-    accuracy = 100 * float((scores.predictions == scores.gold).mean())
+    (answers,) = found.answers
+    accuracy = 100 * float((answers.predicted == answers.gold).mean())
     return _Run(inner / sample * fits + refit * protocol.folds, stack, accuracy)
 
 

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _sample(data: Path, count: int) -> list[str]:
     """So many sentences of the downstream tasks whose files are there, drawn at random."""
-    from trainables.senteval.read import read_task
+    from trainables.senteval.read_task import read_task
     from trainables.senteval.tasks import GROUPS, TASKS
 
     there = [TASKS[name] for name in GROUPS["downstream"] if (data / TASKS[name].files[0]).is_file()]

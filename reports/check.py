@@ -4,9 +4,9 @@
 
 Every number of the ledger that predictions and right answers give is computed again. Then the report is written anew in
 a temporary folder, in each of the forms that the folder holds, and compared number by number: texts, the page, tables,
-pictures and `trials.csv`. Development scores of classifiers, retrieval, kinds of tasks that do not say how their
-numbers follow from predictions (`Scorer.again`), and trials without predictions cannot be computed again: of these only
-what is written is checked.
+pictures and `trials.csv`. What a task's kind cannot tell from predictions (`TaskKind.numbers`: development scores of
+classifiers, for instance), and trials without predictions cannot be computed again: of these only what is written is
+checked.
 """
 
 from __future__ import annotations
@@ -18,22 +18,16 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 
-import numpy as np
-from scipy.stats import spearmanr
-
 from reports import markup
 from reports.commands import report_command
 from reports.formats import FORMATS, Format
 from reports.guards import GUARDS
 from reports.ledger import Record
 from reports.markdown import DASH
-from reports.predictions import DEV_COSINE, Kept
 from reports.report import write_unrecorded
 from reports.results import Results
 from reports.scratch_copy import scratch_copy
 from trainables.errors import UserError
-from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.tasks import TASKS
 
 REPORT_FORM = "md"
 REPORT = FORMATS[REPORT_FORM].file
@@ -41,8 +35,6 @@ EXACT = 1e-6
 """So far, in points, two computations of one number may lie apart."""
 FULL = 15
 """Characters from which on a number is written with all of its digits."""
-FOLDS_SEED = 1111
-"""Of the outer folds of `nested_cv`, as in `trainables.senteval.score`."""
 
 _MARKUP, _TEXT = (".html", ".svg"), (".md", ".csv", ".tex", ".txt")
 _ACROSS = re.compile(r"Judged all the same, as `+ ?--across ([\w-]+)")
@@ -74,12 +66,12 @@ def _scores(results: Results) -> Iterator[str]:
         if record.predictions and not (results.folder / record.predictions).is_file():
             yield f"{name} should have predictions in {record.predictions}, but that file is not there."
         for task, numbers in record.scores.items():
-            for number, value in _again(results, record, task).items():
+            for number, value in results.predictions.again(record, task).items():
                 stored = numbers.get(number)
                 if number not in numbers:  # a record of another version
                     continue
                 if value is None:
-                    yield f"{name}: {number} of {task} is {stored} in the ledger, but its right answers fit no folds."
+                    yield f"{name}: {number} of {task} is {stored} in the ledger, but its predictions cannot give it."
                 elif not isinstance(stored, int | float) or not abs(stored - value) <= EXACT:
                     said = f"{stored:.4f}" if isinstance(stored, int | float) else repr(stored)
                     yield f"{name}: {number} of {task} is {said} in the ledger, but its predictions give {value:.4f}."
@@ -91,32 +83,6 @@ def _scores(results: Results) -> Iterator[str]:
 def _name(results: Results, record: Record) -> str:
     row = results.labels.get(record.recipe_hash)
     return f"The trial {record.key}" + (f" (row {row}, seed {record.seed})" if row else "")
-
-
-def _again(results: Results, record: Record, task: str) -> dict[str, float | None]:
-    """The task's numbers from its predictions; None for one that should be there and cannot be computed."""
-    found: dict[str, float | None] = dict(results.predictions.again(record, task))
-    kept = results.predictions.of_task(record, task)
-    if found and kept is not None and TASKS[task].kind == "nested_cv" and record.protocol in PROTOCOLS:
-        found["test_accuracy"] = _over_folds(kept, PROTOCOLS[record.protocol].folds)
-    dev = results.predictions.of_task(record, f"dev.{task}")
-    if dev is not None and DEV_COSINE in found:
-        varies = np.ptp(dev.predicted) > 0 and np.ptp(dev.gold) > 0
-        found[DEV_COSINE] = 100 * float(spearmanr(dev.predicted, dev.gold).statistic) if varies else 0.0
-    return found
-
-
-def _over_folds(kept: Kept, folds: int) -> float | None:
-    """The mean over outer folds of the accuracy within each, in percent; the folds follow from the right answers."""
-    from sklearn.model_selection import StratifiedKFold
-
-    hits = kept.predicted == kept.gold
-    splitter = StratifiedKFold(n_splits=folds, shuffle=True, random_state=FOLDS_SEED)
-    try:
-        tests = [test for _, test in splitter.split(np.zeros(len(hits)), kept.gold)]
-    except ValueError:
-        return None
-    return float(100 * np.mean([hits[test].mean() for test in tests]))
 
 
 # What was written

@@ -28,8 +28,7 @@ from trainables.encoders.model_card import model_card, quoted, without_folders, 
 from trainables.errors import UserError, meant
 from trainables.fidelity import resolve
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
-from trainables.senteval.scorers import SCORERS
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.tasks import TASKS, kind_of
 
 NORMAL = 1.96
 """An interval at 95 % reaches so many standard errors to both sides; a test set has hundreds of items."""
@@ -166,7 +165,7 @@ def _metadata(row: str | None, record: Record) -> list[str]:
         "  results:",
     ]
     for task, metric, value in _tests(record):
-        classes = SCORERS[TASKS[task].kind].target == "classes"
+        classes = kind_of(task).predicted == "classes"
         lines += [
             "  - task:",
             f"      type: {'text-classification' if classes else 'sentence-similarity'}",

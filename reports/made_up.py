@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
-from trainables.senteval.scorers import SCORERS
+from trainables.senteval.file_layouts import FILE_LAYOUTS
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.kinds.relatedness import REGRESSED
 from trainables.senteval.tasks import TASKS, Task
 
 ITEMS = 60
@@ -58,7 +60,7 @@ def with_predictions(
     for name, numbers in scores.items():
         new[name] = dict(numbers)
         task = TASKS[name]
-        target = SCORERS[task.kind].target
+        target = KINDS[task.kind].target
         if target == "classes" and numbers.get("test_accuracy") is not None:
             new[name] |= _classes(task, numbers, chance, arrays)
         elif target == "scores":
@@ -83,81 +85,47 @@ def _classes(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator
     predicted = (gold + 1) % classes
     predicted[right] = gold[right]
     arrays[task.name], arrays[f"gold.{task.name}"] = predicted, gold
-    found = {"test_accuracy": 100 * float((predicted == gold).mean())}
-    if "test_f1" in numbers:
-        true = int(((predicted == 1) & (gold == 1)).sum())
-        found["test_f1"] = 100 * 2 * true / max(1, int((predicted == 1).sum() + (gold == 1).sum()))
-    return found
+    return _numbers(task, Answers(predicted, gold), numbers)
 
 
 def _pairs(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, arrays: Arrays) -> dict[str, float]:
     """Cosines, and what a regressor says, that agree with the gold scores as much as the numbers ask for."""
-    parts = len(task.files) // 2 if task.kind == "similarity" else 1
     fixed = _of_task(task)
     gold = fixed.uniform(0, 5, ITEMS).round(2)
     own = fixed.standard_normal(ITEMS)
+    parts = 1 if KINDS[task.kind].splits else len(task.files) // (FILE_LAYOUTS[task.layout].files_per_split or 1)
+    sizes = np.full(parts, ITEMS // parts)
     found: dict[str, float] = {}
-    for array, ending in ((task.name, ""), (f"regressed.{task.name}", "_regressor")):
-        names = [
-            name
-            for name, value in numbers.items()
-            if value is not None
-            and name.startswith(("spearman_", "pearson_", "test_"))
-            and name.endswith("_regressor") == bool(ending)
-        ]
-        if not names:
+    for array in ("", REGRESSED):
+
+        def given_by(predicted: np.ndarray, more: str = array) -> dict[str, float]:
+            there = _numbers(task, Answers(predicted, gold, sizes, {more: predicted} if more else {}), numbers)
+            return {name: value for name, value in there.items() if name.endswith("_regressor") == bool(more)}
+
+        first = next(iter(given_by(gold)), None)
+        if first is None:
             continue
         noise = SHARED * own + (1 - SHARED**2) ** 0.5 * chance.standard_normal(ITEMS)
-        measure = _MEASURES[names[0].removeprefix("test_")]
         low, high = 0.0, 1.0
         for _ in range(STEPS):
             middle = (low + high) / 2
-            short = measure(_mixed(gold, noise, middle), gold, parts) < numbers[names[0]]
+            short = given_by(_mixed(gold, noise, middle))[first] < numbers[first]
             low, high = (middle, high) if short else (low, middle)
-        arrays[array] = _mixed(gold, noise, high)
-        found |= {name: _MEASURES[name.removeprefix("test_")](arrays[array], gold, parts) for name in names}
+        predicted = _mixed(gold, noise, high)
+        arrays[f"{array}.{task.name}" if array else task.name] = predicted
+        found |= given_by(predicted)
     if found:
         arrays[f"gold.{task.name}"] = gold
-    if found and task.kind == "similarity":
-        arrays[f"parts.{task.name}"] = np.full(parts, ITEMS // parts)
+    if found and parts > 1:
+        arrays[f"parts.{task.name}"] = sizes
     return found
+
+
+def _numbers(task: Task, answers: Answers, wanted: Mapping[str, Any]) -> dict[str, float]:
+    """Those of the wanted numbers that follow from the answers, in the order in which they are wanted."""
+    there = KINDS[task.kind].numbers(task, answers, None)
+    return {name: value for name in wanted if wanted[name] is not None and (value := there.get(name)) is not None}
 
 
 def _mixed(gold: np.ndarray, noise: np.ndarray, share: float) -> np.ndarray:
     return np.asarray(share * (gold - 2.5) / 1.5 + (1 - share) * noise)
-
-
-def _pearson(a: np.ndarray, b: np.ndarray) -> float:
-    return float(100 * np.corrcoef(a, b)[0, 1])
-
-
-def _spearman(a: np.ndarray, b: np.ndarray) -> float:
-    return _pearson(rankdata(a), rankdata(b))
-
-
-Correlation = Callable[[np.ndarray, np.ndarray], float]
-
-
-def _over_parts(correlation: Correlation) -> Callable[[np.ndarray, np.ndarray, int], float]:
-    """The mean over sub-corpora of one size, with which the mean weighted by size is the same."""
-
-    def measure(predicted: np.ndarray, gold: np.ndarray, parts: int) -> float:
-        sides = zip(np.split(predicted, parts), np.split(gold, parts), strict=True)
-        return float(np.mean([correlation(a, b) for a, b in sides]))
-
-    return measure
-
-
-def _whole(correlation: Correlation) -> Callable[[np.ndarray, np.ndarray, int], float]:
-    return lambda predicted, gold, parts: correlation(predicted, gold)
-
-
-_MEASURES = {
-    **{f"spearman_{way}": _over_parts(_spearman) for way in ("mean", "wmean")},
-    **{f"pearson_{way}": _over_parts(_pearson) for way in ("mean", "wmean")},
-    "spearman_all": _whole(_spearman),
-    "pearson_all": _whole(_pearson),
-    "spearman_cosine": _whole(_spearman),
-    "spearman_regressor": _whole(_spearman),
-    "pearson_regressor": _whole(_pearson),
-}

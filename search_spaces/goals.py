@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from search_spaces.names import check_score
+from search_spaces.names import check_score, development_number
 from search_spaces.paper import Scores
 from trainables.errors import UserError
 from trainables.registry import Registry
@@ -28,15 +28,17 @@ class Goal:
     """What it is, for a table's caption; the words before a bracket stand for it in headings."""
     tasks: tuple[str, ...] = ()
     number: str = ""
-    """Of the tasks."""
+    """Of the tasks; empty takes the development number that the kind of each has."""
     parts: tuple[Goal, ...] = ()
     cost: str = ""
     """The number of a record's cost that it is, instead of a score."""
     unit: str = "%"
 
     def __post_init__(self) -> None:
-        if [bool(self.tasks and self.number), bool(self.parts), bool(self.cost)].count(True) != 1:
+        if [bool(self.tasks), bool(self.parts), bool(self.cost)].count(True) != 1:
             raise UserError(f"goal {self.name!r} needs tasks with a number, or parts, or a cost")
+        if self.tasks and not self.number:
+            object.__setattr__(self, "number", development_number(f"goal {self.name!r}", self.tasks))
         for task in self.tasks:
             check_score(f"goal {self.name!r}", task, self.number)
 
@@ -69,12 +71,9 @@ class Goal:
         return -value if self.lower_is_better else value
 
 
-STS = Goal("sts", "STS (Spearman on the development part of STSBenchmark)", ("STSBenchmark",), "dev_spearman_cosine")
+STS = Goal("sts", "STS (Spearman on the development part of STSBenchmark)", ("STSBenchmark",))
 TRANSFER = Goal(
-    "transfer",
-    "transfer (mean accuracy on the development parts of the transfer tasks)",
-    GROUPS["transfer"],
-    "dev_accuracy",
+    "transfer", "transfer (mean accuracy on the development parts of the transfer tasks)", GROUPS["transfer"]
 )
 SELECTION = Goal("selection", "selection (mean of the goals STS and transfer, of what is there)", parts=(STS, TRANSFER))
 """What a study without goals maximises."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from trainables.errors import UserError, choices, meant, shown
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.tasks import TASKS, kind_of
 
 
 def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
@@ -22,6 +22,16 @@ def check_score(where: str, task: str, number: str) -> None:
     """`UserError` if there is no such task, or it has no such number."""
     check_name(where, "task", task, TASKS)
     check_name(where, f"number of {task}", number, TASKS[task].numbers)
+
+
+def development_number(where: str, tasks: Iterable[str]) -> str:
+    """The development number that the kinds of these tasks have; `UserError` where it is not one and the same."""
+    for task in tasks:
+        check_name(where, "task", task, TASKS)
+    numbers = {kind_of(task).development for task in tasks}
+    if len(numbers) != 1 or numbers == {""}:
+        raise UserError(f"{where}: {', '.join(tasks)} have no development number in common; name one")
+    return numbers.pop()
 
 
 def refuse_twice(what: str, names: Iterable[str]) -> None:

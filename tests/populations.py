@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
-from reports.predictions import Kept, Predictions, numbers_of
+from reports.predictions import Predictions
 from reports.results import Results
 from search_spaces import Space, spaces
 from tests.synthetic_results import make_record
-from trainables.senteval.scorers import SCORERS
-from trainables.senteval.tasks import GROUPS, TASKS
+from trainables.senteval.items import Answers
+from trainables.senteval.tasks import GROUPS, TASKS, kind_of
 
 TASK_NAMES = (*GROUPS["sts"], *GROUPS["transfer"])
 
@@ -24,12 +24,11 @@ TASK_NAMES = (*GROUPS["sts"], *GROUPS["transfer"])
 class InMemory(Predictions):
     """Predictions that were never written."""
 
-    def __init__(self, kept: Mapping[str, dict[str, Kept]]) -> None:
+    def __init__(self, kept: Mapping[str, dict[str, Answers]]) -> None:
         super().__init__(Path())
         self._read = dict(kept)
-        self._again = {(key, task): numbers_of(one, task) for key, tasks in kept.items() for task, one in tasks.items()}
 
-    def _load(self, key: str) -> dict[str, Kept]:
+    def _load(self, key: str) -> dict[str, Answers]:
         return {}
 
 
@@ -56,7 +55,7 @@ class Population:
         labels = self.rows or tuple(row.label for row in self.space.rows if row.needs is None)
         tests = {task: _test(task, self.items, random) for task in self.tasks}
         records: list[Record] = []
-        kept: dict[str, dict[str, Kept]] = {}
+        kept: dict[str, dict[str, Answers]] = {}
         hashes: dict[str, str | None] = {row.label: None for row in self.space.rows if row.needs and not self.rows}
         for label in labels:
             recipe = base.override(self.space.row(label).overrides)
@@ -112,18 +111,18 @@ def write(results: Results, folder: Path) -> Results:
 def _test(task: str, items: int, random: np.random.Generator) -> tuple[Any, Any]:
     """Right answers, and how easy each item is for everybody."""
     ease = random.normal(0, 1, items)
-    if SCORERS[TASKS[task].kind].target == "classes":
+    if kind_of(task).target == "classes":
         return random.permutation(np.arange(items) % max(2, len(TASKS[task].labels))), ease
     return random.normal(0, 1, items), ease
 
 
-def _answers(task: str, gold: Any, ease: Any, skill: float) -> Kept:
+def _answers(task: str, gold: Any, ease: Any, skill: float) -> Answers:
     """What somebody of that skill answers."""
     parts = np.array([len(gold)])
-    if SCORERS[TASKS[task].kind].target == "classes":
+    if kind_of(task).target == "classes":
         predicted = np.where(ease + 0.7 + skill > 0, gold, (gold + 1) % max(2, len(TASKS[task].labels)))
-        return Kept(predicted, gold, parts, None, "")
-    if TASKS[task].kind == "similarity":
+        return Answers(predicted, gold, parts)
+    if not kind_of(task).splits:
         count = len(TASKS[task].files) // 2
         parts = np.array([len(part) for part in np.array_split(gold, count)])
-    return Kept((1.2 + skill) * gold + ease, gold, parts, None, "")
+    return Answers((1.2 + skill) * gold + ease, gold, parts)

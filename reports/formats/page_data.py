@@ -16,8 +16,7 @@ from reports.ledger import Record
 from reports.quantity import Quantity
 from reports.results import Results
 from trainables.errors import UserError
-from trainables.senteval.scorers import SCORERS
-from trainables.senteval.tasks import TASKS, Task
+from trainables.senteval.tasks import TASKS, Task, kind_of
 
 ABOUT_PAIRS = (
     "Intervals are at 95 %, of each comparison by itself: who looks at many will find some that lie beside zero by "
@@ -92,7 +91,7 @@ def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:
 
 def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.ndarray] | None:
     """A name of the task's test items, and (items,) whether most seeds get each right; None where that is unknown."""
-    if task not in TASKS or SCORERS[TASKS[task].kind].target != "classes":
+    if task not in TASKS or kind_of(task).predicted != "classes":
         return None
     read = results.predictions
     kept = [found for record in records if (found := read.of_task(record, task)) and read.fits(record, task)]
@@ -134,14 +133,14 @@ def _texts(task: Task, folder: Path, wanted: str) -> list[str]:
 
     The readers need no torch.
     """
-    from trainables.senteval.items import digest, test_splits
-    from trainables.senteval.read import read_task
+    from trainables.senteval.items import digest
+    from trainables.senteval.read_task import read_task
 
     missing = [file for file in task.files if not (folder / file).exists()]
     if missing:
         raise UserError(f"{folder} has no {missing[0]}")
     data = read_task(task, folder)
-    splits = test_splits(task, data)
+    splits = kind_of(task.name).tested(data)
     if digest(splits) != wanted:
         raise UserError(f"those in {folder} are not the ones that were scored, or the trials do not say which were")
     texts: list[str] = []

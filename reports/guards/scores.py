@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,8 +16,7 @@ from reports.quantity import quantity
 from reports.results import Results
 from search_spaces.averages import AVERAGES
 from trainables.errors import UserError
-from trainables.senteval.scorers import SCORERS
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.tasks import TASKS, kind_of
 
 EXPOSED = 0.01
 """Recipes that saw shares of a task's test items which are further apart have no verdict there."""
@@ -184,25 +184,28 @@ def _cells(results: Results) -> Iterable[tuple[Record, str]]:
 
 
 def _tested(record: Record, task: str) -> bool:
-    """Whether a task has a score of its test items; how images are found is kept as no predictions."""
+    """Whether a task has a score of its test items that predictions should be kept for: older studies kept none from
+    which it follows how images are found."""
     numbers = [name for name in TASKS[task].numbers if not name.startswith("dev_")]
     there = any(record.scores[task].get(name) is not None for name in numbers)
-    return there and SCORERS[TASKS[task].kind].target != "images"
+    return there and kind_of(task).target != "images"
 
 
 def _degenerate(results: Results, record: Record, task: str) -> tuple[str, bool]:
     """What is degenerate in a task's predictions, empty where nothing is, and whether that is certain."""
     kept, numbers = results.predictions.of_task(record, task), record.scores[task]
-    classes = SCORERS[TASKS[task].kind].target == "classes"
+    kind = kind_of(task)
     if kept is not None:
-        span = np.ptp(kept.predicted)
-        constant = (span == 0 if classes else span < NARROW) and np.ptp(kept.gold) > 0
-        what = "one class is predicted for every item" if classes else "every pair has nearly the same cosine"
-        return (what, True) if constant else ("", True)
-    if not classes:
+        span = np.ptp(kept.predicted) if np.ptp(kept.gold) > 0 else math.inf
+        if kind.predicted == "classes" and span == 0:
+            return "one class is predicted for every item", True
+        if kind.predicted == "cosines" and span < NARROW:
+            return "every pair has nearly the same cosine", True
+        return "", True
+    if kind.predicted == "cosines":
         scores = [numbers.get(name) for name in TASKS[task].numbers if not name.startswith("dev_")]
         return ("the correlation is exactly 0, as for constant cosines", True) if 0.0 in scores else ("", True)
-    chance, accuracy = TASKS[task].chance, numbers.get("test_accuracy")
+    chance, accuracy = TASKS[task].chance, numbers.get(kind.chance)
     if chance is None or accuracy is None or abs(accuracy - chance) > CHANCE:
         return "", False
     return f"the accuracy is {number(accuracy)}, the share of the largest class (no predictions were kept),", False
@@ -213,7 +216,7 @@ def _has_collapsed(results: Results, record: Record) -> bool:
     anisotropy = record.geometry.get("anisotropy")
     if isinstance(anisotropy, int | float) and anisotropy > ALIKE:
         return True
-    tasks = [task for task in record.scores if task in TASKS and SCORERS[TASKS[task].kind].target == "scores"]
+    tasks = [task for task in record.scores if task in TASKS and kind_of(task).predicted == "cosines"]
     kept = [results.predictions.of_task(record, part) for task in tasks for part in (task, f"dev.{task}")]
     spans = [np.ptp(found.predicted) for found in kept if found is not None]
     return bool(spans) and max(spans) < NARROW
@@ -327,13 +330,15 @@ def _percent(counts: dict[str, tuple[int, int] | None], recipes: Iterable[str]) 
 
 def _beside(results: Results, record: Record, task: str) -> str:
     """`MRPC 74.78 in the ledger, 66.49 by the predictions`."""
-    again = results.predictions.again(record, task)
     scores = record.scores[task]
-    name = max(
-        (name for name in again if isinstance(scores.get(name), int | float)),
-        key=lambda name: abs(scores[name] - again[name]),
-    )
-    return f"{text(task)} {number(scores[name])} in the ledger, {number(again[name])} by the predictions"
+    away = {
+        name: math.inf if value is None else abs(scores[name] - value)
+        for name, value in results.predictions.again(record, task).items()
+        if isinstance(scores.get(name), int | float)
+    }
+    name = max(away, key=lambda name: away[name])
+    by_predictions = results.predictions.again(record, task)[name]
+    return f"{text(task)} {number(scores[name])} in the ledger, {number(by_predictions)} by the predictions"
 
 
 def _why(results: Results, recipes: Iterable[str]) -> str:

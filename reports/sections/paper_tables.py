@@ -15,8 +15,7 @@ from reports.wording import interval, reason
 from search_spaces.averages import describe
 from search_spaces.space import Column, Table
 from trainables.recipe import keys
-from trainables.senteval.scorers import SCORERS
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.tasks import kind_of
 
 HOW_TO_READ = (
     "`difference` is ours minus published. In this setting (see What may be compared) it says nothing about "
@@ -97,7 +96,7 @@ def _caption(results: Results, paper: Table) -> str:
 
 def _is_fitted(paper: Table, column: Column) -> bool:
     """Whether classifiers or regressors were fitted for any part of the figure, which the protocol says how to do."""
-    return any(number not in SCORERS[TASKS[task].kind].unfitted for task, number in quantity(paper, column).weights)
+    return any(number not in kind_of(task).unfitted for task, number in quantity(paper, column).weights)
 
 
 def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> str:

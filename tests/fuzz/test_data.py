@@ -48,9 +48,9 @@ from trainables.corpora.tables import READERS as TABLES
 from trainables.errors import UserError
 from trainables.senteval.data_files import MissingData, check_task
 from trainables.senteval.examples import TaskData
-from trainables.senteval.read import read_task
-from trainables.senteval.readers import READERS
-from trainables.senteval.scorers import SCORERS
+from trainables.senteval.file_layouts import FILE_LAYOUTS
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.usefixtures("own_cache")]
@@ -156,8 +156,8 @@ OWN = [f"{kind}-{suffix}" for kind in ("split", "relatedness") for suffix in ("t
 
 def check_task_data(task: Task, content: TaskData) -> None:
     """What must hold of every task that was read."""
-    scorer = SCORERS[task.kind]
-    assert not scorer.splits or tuple(content.splits) == scorer.splits
+    needed = KINDS[task.kind].splits
+    assert not needed or tuple(content.splits) == needed
     for split in content.splits.values():
         assert len(split.left) == len(split.labels) > 0
         assert split.right is None or len(split.right) == len(split.left)
@@ -241,7 +241,7 @@ def test_a_hostile_pickle(what: str, small_corpus: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("place", PLACES)
 def test_what_stands_where_a_task_file_should(place: str, small_corpus: Path, tmp_path: Path) -> None:
-    for layout in READERS:
+    for layout in FILE_LAYOUTS:
         task = next((task for task in TASKS.values() if task.layout == layout), None)
         if task is None:
             continue

@@ -27,7 +27,7 @@ from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.stsb_pairs import load_similar
 from trainables.senteval.captions import read_captions
 from trainables.senteval.examples import TaskData
-from trainables.senteval.read import read_task
+from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.usefixtures("own_cache")]

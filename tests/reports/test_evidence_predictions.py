@@ -16,7 +16,8 @@ from reports.predictions import Predictions
 from reports.results import Results
 from tests.populations import Population, write
 from trainables.senteval.examples import Split
-from trainables.senteval.items import groups
+from trainables.senteval.folds import fold_numbers
+from trainables.senteval.items import pair_groups
 from trainables.senteval.tasks import GROUPS
 
 RECORD = Record({}, "0" * 12, 0)
@@ -83,9 +84,10 @@ def test_a_mean_over_unequal_folds_fits(tmp_path: Path):
     hits[:40] = 1
     (tmp_path / PREDICTIONS).mkdir()
     path = tmp_path / PREDICTIONS / f"{RECORD.key}.npz"
+    hits = np.random.default_rng(0).permutation(hits)
     np.savez(path, **{"MR": hits, "gold.MR": np.ones(65, dtype=int)})  # type: ignore[arg-type]
-    folds = np.array_split(hits, 10)
-    mean = 100 * float(np.mean([fold.mean() for fold in folds]))
+    folds = fold_numbers(np.ones(65), 10)
+    mean = 100 * float(np.mean([hits[folds == fold].mean() for fold in range(10)]))
     assert mean != pytest.approx(100 * 40 / 65, abs=0.01)
     predictions = Predictions(tmp_path)
     assert predictions.fits(dataclasses.replace(RECORD, scores={"MR": {"test_accuracy": mean}}), "MR")
@@ -221,9 +223,9 @@ def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
 
 def test_a_pair_belongs_to_its_sentence_that_more_pairs_have():
     split = Split(["a man", "a man", "no one", "a dog", "b"], ["x", "y", "a man", "x", "c"], np.zeros(5))
-    assert groups([split]).tolist() == [0, 0, 0, 1, 2]
-    assert groups([split, split]).tolist() == [0, 0, 0, 1, 2] * 2
-    assert groups([Split(["alone"], None, np.zeros(1))]) is None
+    assert pair_groups([split]).tolist() == [0, 0, 0, 1, 2]
+    assert pair_groups([split, split]).tolist() == [0, 0, 0, 1, 2] * 2
+    assert pair_groups([Split(["alone"], None, np.zeros(1))]) is None
 
 
 def test_other_items_do_not_pair(tmp_path: Path):
@@ -235,8 +237,6 @@ def test_other_items_do_not_pair(tmp_path: Path):
     for record in mixed:
         if record.recipe_hash == augment:
             results.predictions._read[record.key] = dict(others.predictions._of(record))
-            for task in small.tasks:
-                results.predictions._again[record.key, task] = others.predictions.again(record, task)
     found = Results(results.folder, results.info, results.space, mixed)
     vars(found)["predictions"] = results.predictions
     evidence = Evidence.of(found)

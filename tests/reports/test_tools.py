@@ -26,9 +26,9 @@ from reports.testing import make_study
 from search_spaces.goals import SELECTION
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
+from trainables.senteval.kinds import KINDS
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.scorers import SCORERS, Scorer
-from trainables.senteval.tasks import TASKS, Task
+from trainables.senteval.tasks import TASKS
 
 ROW = "3p3n-Augment"
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/scl_ablation"
@@ -128,30 +128,6 @@ class TestCheck:
         with pytest.raises(UserError, match="no guard 'nothing'"):
             main([str(results.folder), "--check", "--across", "nothing"])
 
-    def test_a_kind_of_task_of_ones_own_may_mean_another_thing_by_a_name(self, results: Results) -> None:
-        """Its accuracy is a mean over folds of unlike sizes: of nine right answers in ten and of one in two."""
-        gold = np.arange(12, dtype=np.int8) % 2
-        predicted = np.where([*[True] * 9, False, True, False], gold, 1 - gold)
-        score = {"test_accuracy": 100 * (9 / 10 + 1 / 2) / 2}
-        SCORERS.add(kind := Scorer("folds", "x:y", ("test_accuracy",), "test_accuracy", ("all",), "classes"))
-        TASKS.add(Task("mine", "folds", "table", ("mine.tsv",)))
-        try:
-            for record in results.records:
-                path = results.folder / str(record.predictions)
-                with np.load(path) as file:
-                    arrays = {name: file[name] for name in file.files}
-                np.savez(path, **arrays, mine=predicted, **{"gold.mine": gold, "items.mine": np.array("mine")})
-                rewrite(results, record, scores={**record.scores, "mine": score})
-            write_report(results.folder)
-            assert check(results.folder) == []
-            assert "one of the two was changed" not in (results.folder / "report.md").read_text(encoding="utf-8")
-            SCORERS.remove("folds")  # one that says that its accuracy is over all examples
-            SCORERS.add(dataclasses.replace(kind, again=("test_accuracy",)))
-            assert f"test_accuracy of mine is {score['test_accuracy']:.4f} in the ledger" in check(results.folder)[0]
-        finally:
-            TASKS.remove("mine")
-            SCORERS.remove("folds")
-
     def test_no_report(self, results: Results) -> None:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem
@@ -160,17 +136,23 @@ class TestCheck:
         """SentEval's folds are not of one size, so a mean over items would not do."""
         read = Results.load(EXAMPLE)
         assert list(checking._scores(read)) == []
-        over_items = [
-            abs(read.predictions.again(record, "CR")["test_accuracy"] - record.scores["CR"]["test_accuracy"])
-            for record in read.records
-            if read.predictions.has(record, "CR")
+        kept = [answers for record in read.records if (answers := read.predictions.of_task(record, "CR"))]
+        both = [
+            [KINDS["nested_cv"].numbers(TASKS["CR"], answers, protocol)["test_accuracy"] for answers in kept]
+            for protocol in (PROTOCOLS[read.protocol], None)
         ]
-        assert max(over_items) > checking.EXACT
+        assert np.abs(np.subtract(*both)).max() > checking.EXACT
 
-    def test_right_answers_that_fit_no_folds(self) -> None:
-        hits = np.zeros(12, dtype=np.int8)
-        few = checking.Kept(hits, np.arange(12, dtype=np.int8), np.array([12]), None, "")
-        assert checking._over_folds(few, PROTOCOLS["full"].folds) is None
+    def test_right_answers_that_fit_no_folds(self, results: Results) -> None:
+        record = results.of_row(ROW)[0]
+        path = results.folder / str(record.predictions)
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        each = np.arange(len(arrays["gold.MR"]), dtype=np.int8)
+        np.savez(path, **{**arrays, "gold.MR": each, "MR": each})
+        (problem,) = checking._scores(Results.load(results.folder))
+        assert "test_accuracy of MR" in problem
+        assert problem.endswith("in the ledger, but its predictions cannot give it.")
 
     @pytest.mark.parametrize(
         ("there", "again", "said"),

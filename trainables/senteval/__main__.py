@@ -20,8 +20,8 @@ from trainables.plugins import load_plugin
 from trainables.recipe import SCENES, EncoderConfig, EvaluationConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
 from trainables.senteval.evaluation import Evaluation, evaluate
+from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS, protocol_named
-from trainables.senteval.scorers import Numbers
 from trainables.senteval.tasks import TASKS, groups, task_names
 
 if TYPE_CHECKING:

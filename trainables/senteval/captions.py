@@ -14,12 +14,10 @@ import numpy as np
 
 from trainables.errors import UserError, is_text, reason, unforeseen
 from trainables.senteval.examples import Split, TaskData, sentence
+from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.plain_pickle import read_plain, real
-from trainables.senteval.scorers import THREE
+from trainables.senteval.recalls import CAPTIONS
 from trainables.senteval.tasks import Task
-
-CAPTIONS = 5
-"""Captions of an image."""
 
 
 def read_captions(path: Path) -> Split:

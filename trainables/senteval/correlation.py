@@ -1,10 +1,16 @@
-"""Cosine, Pearson and Spearman as SentEval takes them: NaN counts as 0."""
+"""Cosine, Pearson and Spearman as SentEval takes them: NaN counts as 0. Loads no torch, since reports ask, too."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
-from scipy.stats import rankdata
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Correlation = Literal["spearman", "pearson"]
 
 
 def cosine(embeddings: Tensor, left: Tensor, right: Tensor) -> np.ndarray:
@@ -24,7 +30,8 @@ def cosine(embeddings: Tensor, left: Tensor, right: Tensor) -> np.ndarray:
 
 
 def pearson(a: np.ndarray, b: np.ndarray) -> float:
-    """0 where one side is constant."""
+    """0 where one side is constant. In float64, whatever the arrays are: what is kept may be in fewer bytes."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     x, y = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((x * x).sum() * (y * y).sum()))
     return float((x * y).sum() / scale) if scale > 0 else 0.0
@@ -32,4 +39,23 @@ def pearson(a: np.ndarray, b: np.ndarray) -> float:
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Pearson of the ranks; ties share the mean of theirs."""
-    return pearson(rankdata(a), rankdata(b))
+    return pearson(ranks(a), ranks(b))
+
+
+CORRELATIONS: Mapping[Correlation, Callable[[np.ndarray, np.ndarray], float]] = {
+    "spearman": spearman,
+    "pearson": pearson,
+}
+
+
+def correlation_in(number: str) -> Correlation:
+    """Which correlation a number of a task is, by its name."""
+    return "spearman" if "spearman" in number else "pearson"
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """(items,) From 1; equal values share the mean of their ranks. All NaN where one of the values is."""
+    if np.isnan(values).any():
+        return np.full(len(values), np.nan)
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trainables.errors import UserError
 from trainables.process_cache import PROCESS_CACHE, stamp
-from trainables.senteval.readers import READERS
+from trainables.senteval.file_layouts import FILE_LAYOUTS
 from trainables.senteval.tasks import TASKS, Task
 
 _HASHED_WHOLE = 64 * 2**20
@@ -50,7 +50,7 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
     owners: dict[str, tuple[str, str]] = {}
     problems: dict[str, str] = {}
     for name in tasks:
-        labels = READERS[TASKS[name].layout].label_files
+        labels = FILE_LAYOUTS[TASKS[name].layout].label_files
         for file in TASKS[name].files:
             if not (data / file).is_file() or Path(file).name.startswith(labels) or not (data / file).stat().st_size:
                 continue

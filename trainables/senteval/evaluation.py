@@ -6,16 +6,17 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trainables.errors import UserError
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
+from trainables.senteval.items import Answers, digest
+from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import protocol_named
-from trainables.senteval.scorers import SCORERS, Numbers
-from trainables.senteval.tasks import GROUPS, TASKS, Task, needs_scale, task_names
+from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,13 +33,12 @@ class Evaluation:
     """Scores of one encoder under one protocol.
 
     `tasks` maps a name to numbers in percent, None where missing, with `seconds`, `examples` and, where None, `reason`.
-    `predictions` and `gold` hold what was predicted for each test sentence or pair (for STS and relatedness the
-    cosine) and what is right; `parts` the sizes of the sub-corpora of which these consist. The items stand in the order
+    `answers` holds what was predicted for each test sentence or pair (for STS and relatedness the cosine) and what is
+    right, with a digest of the items and which of them are drawn together; by `dev.TASK` the same of a development
+    part, where nothing is fitted for it. The items stand in the order
     in which the task's reader gives them, which depends on the task's files only: SentEval's tasks are sorted by the
     number of words and then by label, sub-corpus after sub-corpus, as the original toolkit sorts them; a table keeps
-    the order of its lines. `regressed` holds what the trained regressor predicts for the same pairs (relatedness),
-    `dev` the cosines and right answers of its development part, `items` a digest of the items, and `groups` which pairs
-    share a sentence (`items.groups`). `geometry` says how
+    the order of its lines. `geometry` says how
     the embeddings lie (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is
     simply not there is no error. `scales` says from which lowest to which highest training score the regressor's bins
     were laid, of tasks whose entry does not say it.
@@ -46,13 +46,7 @@ class Evaluation:
 
     protocol: str
     tasks: dict[str, Numbers]
-    predictions: dict[str, np.ndarray] = field(repr=False)
-    gold: dict[str, np.ndarray] = field(repr=False)
-    parts: dict[str, np.ndarray] = field(repr=False)
-    regressed: dict[str, np.ndarray] = field(repr=False)
-    dev: dict[str, tuple[np.ndarray, np.ndarray]] = field(repr=False)
-    items: dict[str, str] = field(repr=False)
-    groups: dict[str, np.ndarray] = field(repr=False)
+    answers: dict[str, Answers] = field(repr=False)
     geometry: dict[str, float | str | None]
     seconds: float
     encoding_seconds: float
@@ -61,30 +55,13 @@ class Evaluation:
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """What to store beside a record, so that two trials can be paired from their folders alone.
-
-        By `TASK` the predictions, by `gold.TASK` the right answers and by `regressed.TASK` the regressor's predictions,
-        all (items,), as small integers or float32 where no number changes by it; by `parts.TASK` the sizes of the
-        sub-corpora, (sub-corpora,); by `groups.TASK` the number of each pair's group, (items,), of tasks of pairs; and
-        by `items.TASK` the digest of the test items, one text of 16 digits, (). The development part of a relatedness
-        task is kept likewise, as a task called `dev.TASK`. Two trials can be paired item by item where their digests
-        are equal.
-        """
-        import numpy as np
-
-        from trainables.senteval.items import compact
-
-        kinds = {
-            "": self.predictions,
-            "gold.": self.gold,
-            "parts.": self.parts,
-            "regressed.": self.regressed,
-            "dev.": {name: predicted for name, (predicted, _) in self.dev.items()},
-            "gold.dev.": {name: gold for name, (_, gold) in self.dev.items()},
-            "groups.": self.groups,
-        }
-        arrays = {f"{kind}{name}": compact(array) for kind, found in kinds.items() for name, array in found.items()}
-        return arrays | {f"items.{name}": np.array(digits) for name, digits in self.items.items()}
+        """What to store beside a record, so that two trials can be paired from their folders alone: `Answers.arrays` of
+        every task, in small numbers. Two trials can be paired item by item where their digests (`items.TASK`) are
+        equal."""
+        arrays: dict[str, np.ndarray] = {}
+        for name, answers in self.answers.items():
+            arrays |= answers.arrays(name.removeprefix("dev."))
+        return arrays
 
 
 @dataclass(frozen=True)
@@ -127,14 +104,13 @@ def embed(encode: Encode, data: str | Path, tasks: Sequence[str]) -> Embeddings:
     return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin)
 
 
-def import_late(tasks: Sequence[str]) -> None:
-    """Import what scoring these tasks imports late, a second and a hundred megabytes: a process that measures what a
+def import_late() -> None:
+    """Import what scoring imports late, a second and a hundred megabytes: a process that measures what a
     trial takes does so before."""
     import trainables.senteval.geometry
-    import trainables.senteval.score  # noqa: F401
-
-    if any(SCORERS[TASKS[name].kind].target == "classes" for name in task_names(tasks)):
-        import sklearn.model_selection  # noqa: F401
+    import trainables.senteval.projections
+    import trainables.senteval.regressor
+    import trainables.senteval.scoring  # noqa: F401
 
 
 def score_embeddings(
@@ -151,8 +127,7 @@ def score_embeddings(
     import torch
 
     from trainables.senteval.geometry import geometry
-    from trainables.senteval.items import digest, groups, test_splits
-    from trainables.senteval.score import Embedded, Scores, score
+    from trainables.senteval.scoring import Embedded, score_task
 
     begin = time.perf_counter()
     names, settings = task_names(tasks), protocol_named(protocol)
@@ -163,38 +138,40 @@ def score_embeddings(
     vectors, lookup = torch.from_numpy(embeddings.vectors), _lookup(sentences)
 
     results: dict[str, Numbers] = {}
-    found: dict[str, Scores] = {}
+    kept: dict[str, Answers] = {}
+    scales: dict[str, tuple[float, float]] = {}
     for name in names:
         started = time.perf_counter()
         if name in read:
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
             try:
-                found[name] = score(Embedded(TASKS[name], read[name], vectors, lookup), settings, seed)
+                numbers, found = score_task(Embedded(TASKS[name], read[name], vectors, lookup), settings, seed)
             except UserError as problem:
                 errors[name] = str(problem)
-        if name in found:
-            results[name] = {**found[name].numbers, "seconds": round(time.perf_counter() - started, 3)}
-        else:
+            else:
+                results[name] = {**numbers, "seconds": round(time.perf_counter() - started, 3)}
+                kept |= {answers.name_of(name): _named(answers, name, read[name]) for answers in found.answers}
+                scales |= {} if found.scale is None else {name: found.scale}
+        if name not in results:
             results[name] = _dash(TASKS[name], missing.get(name) or errors[name])
-    kept = {name: test_splits(TASKS[name], read[name]) for name in found}
-    kept |= {f"dev.{name}": [read[name].splits["dev"]] for name in found if found[name].dev is not None}
     return Evaluation(
         protocol,
         results,
-        predictions={name: scores.predictions for name, scores in found.items()},
-        gold={name: scores.gold for name, scores in found.items()},
-        parts={name: scores.parts for name, scores in found.items() if scores.parts is not None},
-        regressed={name: scores.regressed for name, scores in found.items() if scores.regressed is not None},
-        dev={name: scores.dev for name, scores in found.items() if scores.dev is not None},
-        items={name: digest(splits) for name, splits in kept.items()},
-        groups={name: grouped for name, splits in kept.items() if (grouped := groups(splits)) is not None},
+        kept,
         geometry=geometry(read, vectors, lookup),
         seconds=embeddings.seconds + time.perf_counter() - begin,
         encoding_seconds=embeddings.seconds,
         errors=errors,
-        scales={name: read[name].splits["train"].scale for name in found if needs_scale(TASKS[name])},
+        scales=scales,
     )
+
+
+def _named(answers: Answers, task: str, data: TaskData) -> Answers:
+    """The answers with what says which items these are, and which are drawn together."""
+    kind = kind_of(task)
+    splits = kind.tested(data) if answers.split == "test" else [data.splits[answers.split]]
+    return replace(answers, named=digest(splits), groups=kind.groups(splits))
 
 
 def _dash(task: Task, reason: str) -> Numbers:
@@ -205,44 +182,33 @@ def _dash(task: Task, reason: str) -> Numbers:
 def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
     """Cheap scores while training goes on, in percent, of those of the tasks that are there.
 
-    `STSBenchmark.dev_spearman_cosine` of relatedness: of its dev part, as at the end. `CR.dev_accuracy` of classes: of
-    a linear probe, on examples that `probe.probed_part` chooses. `score` is their mean, None where there is none.
+    By `TASK.NUMBER` the number that a search may look for (`TaskKind.development`). `STSBenchmark.dev_spearman_cosine`
+    of relatedness: of its dev part, as at the end. `CR.dev_accuracy` of classes: of a linear probe, on examples that
+    `probe.probed_part` chooses. `score` is their mean, None where there is none.
     """
     import torch
 
-    from trainables.senteval.correlation import spearman
     from trainables.senteval.examples import TaskData
-    from trainables.senteval.probe import probe_accuracy, probed_part
-    from trainables.senteval.score import Embedded
+    from trainables.senteval.scoring import Embedded
 
-    names = [name for name in task_names(tasks) if TASKS[name].kind == "relatedness" or _has_classes(TASKS[name])]
+    names = [name for name in task_names(tasks) if kind_of(name).development]
     read, _, errors = _read_all(Path(data), names)
     if errors:
         raise UserError(next(iter(errors.values())))
-    parts = {
-        name: probed_part(content) if _has_classes(TASKS[name]) else content.splits["dev"]
+    dev = {
+        name: TaskData({"dev": kind_of(name).development_part(content)}, content.classes)
         for name, content in read.items()
     }
-    dev = {name: TaskData({"dev": part}, read[name].classes) for name, part in parts.items()}
     found: dict[str, float | None] = {}
     if dev:
         sentences = _unique(dev)
         embeddings, lookup = torch.from_numpy(_encoded(encode, sentences)), _lookup(sentences)
         for name, content in dev.items():
-            part, embedded = parts[name], Embedded(TASKS[name], content, embeddings, lookup)
-            if _has_classes(TASKS[name]):
-                rows = embedded.rows("dev")
-                features = rows.take(torch.arange(len(part)))[:, : rows.dim]  # the probe has its own intercept
-                found[f"{name}.dev_accuracy"] = probe_accuracy(features, torch.from_numpy(part.labels))
-            else:
-                found[f"{name}.dev_spearman_cosine"] = 100 * spearman(embedded.cosine(part), part.labels)
+            kind, given = kind_of(name), Embedded(TASKS[name], content, embeddings, lookup)
+            found[f"{name}.{kind.development}"] = kind.development_score(given)
     values = [value for value in found.values() if value is not None]
     found["score"] = fmean(values) if values else None
     return found
-
-
-def _has_classes(task: Task) -> bool:
-    return SCORERS[task.kind].target == "classes"
 
 
 def check_data(data: str | Path, tasks: Sequence[str]) -> None:
@@ -299,7 +265,7 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
 
 
 def _read(task: Task, data: Path) -> TaskData:
-    from trainables.senteval.read import kept_task
+    from trainables.senteval.read_task import kept_task
 
     return kept_task(task, data)
 

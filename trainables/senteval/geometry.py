@@ -13,7 +13,7 @@ from trainables.senteval.tasks import GROUPS
 
 if TYPE_CHECKING:
     from trainables.senteval.examples import TaskData
-    from trainables.senteval.score import Lookup
+    from trainables.senteval.scoring import Lookup
 
 FIRST = "STSBenchmark"
 """The task whose sentences are taken, as SimCSE does; where it is missing, those of the STS tasks that are there."""

@@ -1,28 +1,112 @@
-"""What is kept of a task's test items beside its scores: their digest, and arrays in as few bytes as lose nothing."""
+"""What is kept of a task's items beside its scores: the answers, in as few bytes as lose nothing, and a digest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainables.senteval.scorers import SCORERS
-
 if TYPE_CHECKING:
-    from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.tasks import Task
+    from trainables.senteval.examples import Split
 
 DIGITS = 16
+LARGEST = 1e30
+"""Nothing that is predicted is as large, and sums of squares of such numbers are no numbers."""
 _SIGNED = (np.int8, np.int16, np.int32)  # never unsigned: a difference of two arrays must not wrap around
+_OWN = ("gold", "parts", "items", "groups")
+"""What a predictions file calls the arrays that every kind of task may have."""
 
 
-def test_splits(task: Task, data: TaskData) -> list[Split]:
-    """The splits of which predictions are kept: the test part, or all where the kind of task has no such part."""
-    return [data.splits["test"]] if "test" in SCORERS[task.kind].splits else list(data.splits.values())
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What was predicted for the items of one part of a task, and what is right."""
+
+    predicted: np.ndarray  # (items,)
+    gold: np.ndarray  # (items,)
+    parts: np.ndarray | None = None  # (sub-corpora,) their sizes, in order; None: there is one
+    more: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """(items,) each: what else a kind of task keeps, by a name in small letters."""
+    split: str = "test"
+    """`test` or `dev`."""
+    named: str = ""
+    """The digest of the items' texts; empty in files of older studies."""
+    groups: np.ndarray | None = None
+    """(items,) The number of each item's group: items that are drawn together. None where it is not known, or each
+    is drawn by itself."""
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(sub-corpora,) Their sizes, in order."""
+        return np.array([len(self.gold)]) if self.parts is None else self.parts
+
+    @property
+    def by_gold(self) -> str:
+        """A digest of right answers and sizes, which names the items of older files as well as it can be done."""
+        return hashlib.sha256(self.gold.tobytes() + self.sizes.astype(np.int64).tobytes()).hexdigest()[:16]
+
+    def in_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What was predicted and what is right, sub-corpus by sub-corpus."""
+        cuts = np.cumsum(self.sizes)[:-1]
+        return list(zip(np.split(self.predicted, cuts), np.split(self.gold, cuts), strict=True))
+
+    def name_of(self, task: str) -> str:
+        """What a predictions file calls the task they are of: `TASK`, or `dev.TASK`."""
+        return task if self.split == "test" else f"{self.split}.{task}"
+
+    def arrays(self, task: str) -> dict[str, np.ndarray]:
+        """As a predictions file has them: by `TASK` what was predicted, by `gold.TASK` what is right, by `parts.TASK`
+        the sizes of sub-corpora, by `groups.TASK` the groups, by `items.TASK` the digest, (), and by `NAME.TASK` what
+        else is kept. Those of a development part stand there as those of a task called `dev.TASK`."""
+        name = self.name_of(task)
+        kept = {"gold": self.gold, "parts": self.parts, "groups": self.groups, **self.more}
+        found = {name: compact(self.predicted)}
+        found |= {f"{kind}.{name}": compact(array) for kind, array in kept.items() if array is not None}
+        return found | ({f"items.{name}": np.array(self.named)} if self.named else {})
+
+
+def answers_in(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Answers | None]]:
+    """The name of each task whose right answers a predictions file holds, `dev.TASK` for a development part, and its
+    answers; None where the arrays do not fit together."""
+    for name in arrays:
+        if f"gold.{name}" in arrays:
+            yield name, _answers(arrays, name)
+
+
+def _answers(arrays: Mapping[str, np.ndarray], name: str) -> Answers | None:
+    more = {
+        kind: arrays[key]
+        for key in arrays
+        if (kind := key.removesuffix(f".{name}")) != key and "." not in kind and kind not in (*_OWN, "dev")
+    }
+    named = arrays.get(f"items.{name}")
+    found = Answers(
+        _reckoned(arrays[name]),
+        _reckoned(arrays[f"gold.{name}"]),
+        arrays.get(f"parts.{name}"),
+        more,
+        "dev" if name.startswith("dev.") else "test",
+        "" if named is None else str(named),
+        arrays.get(f"groups.{name}"),
+    )
+    of_items = [array for array in (found.predicted, found.groups, *more.values()) if array is not None]
+    numeric = [*of_items, found.gold, found.sizes]
+    if any(array.dtype.kind not in "iuf" or array.ndim != 1 for array in numeric):
+        return None
+    if not len(found.gold) or any(len(array) != len(found.gold) for array in of_items):
+        return None
+    if found.sizes.dtype.kind == "f" or (found.sizes < 1).any() or found.sizes.sum() != len(found.gold):
+        return None
+    return found if all((np.abs(array.astype(float)) < LARGEST).all() for array in numeric) else None
+
+
+def _reckoned(array: np.ndarray) -> np.ndarray:
+    """Answers of yes and no as 1 and 0, with which numpy can reckon; any others as they are."""
+    return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
 def digest(splits: Sequence[Split]) -> str:
@@ -40,8 +124,8 @@ def digest(splits: Sequence[Split]) -> str:
     return found.hexdigest()[:DIGITS]
 
 
-def groups(splits: Sequence[Split]) -> np.ndarray | None:
-    """(items,) Which items are drawn together: a number for each. None where the items are single sentences.
+def pair_groups(splits: Sequence[Split]) -> np.ndarray | None:
+    """(items,) Which pairs are drawn together: a number for each. None where the items are single sentences.
 
     A pair belongs to that of its two sentences that stands in more of the pairs, as a premise does in all of its
     hypotheses' pairs. Which sentences stem from one document, the data does not say.

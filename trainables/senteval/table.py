@@ -23,7 +23,7 @@ import numpy as np
 from trainables.delimited import csv_rows, tsv_rows
 from trainables.errors import UserError, choices, is_text, listed, reason, shown
 from trainables.senteval.examples import Split, TaskData, sentence
-from trainables.senteval.scorers import SCORERS
+from trainables.senteval.kinds import KINDS
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import broken, class_number, read_lines, score_within
 from trainables.typed_json import parse_json
@@ -34,13 +34,13 @@ Line = tuple[int, Mapping[str, object]]
 
 def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
     """Every file is a split, in the order that the task's kind asks for, or a sub-corpus."""
-    scorer = SCORERS[task.kind]
-    names = scorer.splits or task.files
+    kind = KINDS[task.kind]
+    names = kind.splits or task.files
     tables = {name: _Table(path, list(_lines(path))) for name, path in zip(names, paths, strict=True)}
     for path, table in zip(paths, tables.values(), strict=True):
         if not table.lines:
             raise UserError(f"{path} holds no example")
-    if scorer.target == "scores":
+    if kind.target == "scores":
         scale = task.scale or (-math.inf, math.inf)
         return TaskData({name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()})
     labels = task.labels or tables[names[0]].labels()

@@ -1,8 +1,8 @@
 """SentEval's 28 tasks as entries of a registry. Imports nothing heavy.
 
-An entry says which files hold the task, how they are laid out (`layout`, a reader of `readers.py`), how the task is
-scored (`kind`, a scorer of `scorers.py`) and what is known about it: published sizes and the score of chance. To add a
-task of one's own, add an entry in a plugin file:
+An entry says which files hold the task, how they are laid out (`layout`, of `file_layouts.py`), how it is scored
+(`kind`, a class of `kinds/`) and what is known about it: published sizes and the score of chance. To add a task of your
+own, add an entry in a plugin file:
 
     TASKS.add(Task("mine", "split", "table", ("/data/train.tsv", "/data/dev.tsv", "/data/test.tsv")))
 """
@@ -17,8 +17,8 @@ from types import MappingProxyType
 from trainables.errors import UserError, meant
 from trainables.labels import LABELS
 from trainables.registry import Registry
-from trainables.senteval.readers import READERS, Reader
-from trainables.senteval.scorers import SCORERS, Scorer
+from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
+from trainables.senteval.kinds import KINDS, TaskKind
 
 _GROUPS = ("sts", "transfer", "downstream", "probing", "all")
 """SentEval's own groups; every task is in the last one."""
@@ -59,20 +59,17 @@ class Task:
     the highest of the training part."""
 
     def __post_init__(self) -> None:
-        scorer, reader = SCORERS[self.kind], READERS[self.layout]
+        kind, layout = KINDS[self.kind], FILE_LAYOUTS[self.layout]
         if not self.metric:
-            object.__setattr__(self, "metric", scorer.metric)
+            object.__setattr__(self, "metric", kind.main)
         for name in (self.name, *self.groups):
             if not re.fullmatch(r"[\w-]+", name):
                 raise UserError(f"{name!r} cannot name a task or a group; take letters, digits, _ and -")
         if self.name in _GROUPS:
             raise UserError(f"{self.name!r} names a group of tasks; give the task another name")
-        if self.f1 and scorer.target != "classes":
-            raise UserError(f"task {self.name}: there is no F1 where the kind is {self.kind!r}")
-        if self.scale is not None and (self.kind != "relatedness" or not self.scale[0] < self.scale[1]):
-            raise UserError(f"task {self.name}: scale={self.scale} must be the lowest and highest score of relatedness")
-        _check_fit(self, scorer, reader)
-        _check_files(self, scorer, reader)
+        kind.check(self)
+        _check_fit(self, kind, layout)
+        _check_files(self, kind, layout)
         if self.metric not in self.numbers:
             numbers = ", ".join(self.numbers)
             raise UserError(
@@ -82,45 +79,39 @@ class Task:
     @property
     def numbers(self) -> tuple[str, ...]:
         """Names of the numbers that it is scored with."""
-        return (*SCORERS[self.kind].numbers, *(("test_f1",) if self.f1 else ()))
+        return KINDS[self.kind].numbers_of(self)
 
 
-def needs_scale(task: Task) -> bool:
-    """Whether the scale of its scores is read from its training part."""
-    return task.kind == "relatedness" and task.scale is None
-
-
-def _check_fit(task: Task, scorer: Scorer, reader: Reader) -> None:
-    """The reader must give what the scorer needs."""
-    if reader.splits is not None and reader.splits != scorer.splits:
-        needs = ", ".join(scorer.splits) or "sub-corpora"
-        gives = ", ".join(reader.splits) or "sub-corpora"
+def _check_fit(task: Task, kind: TaskKind, layout: FileLayout) -> None:
+    """The layout must give what the kind needs."""
+    if layout.splits is not None and layout.splits != kind.splits:
+        needs = ", ".join(kind.splits) or "sub-corpora"
+        gives = ", ".join(layout.splits) or "sub-corpora"
         raise UserError(
-            f"task {task.name}: the kind {scorer.name!r} needs the splits {needs}; the layout {reader.name!r} has "
-            f"{gives}"
+            f"task {task.name}: the kind {kind.name!r} needs the splits {needs}; the layout {layout.name!r} has {gives}"
         )
-    if scorer.target not in reader.targets:
+    if kind.target not in layout.targets:
         raise UserError(
-            f"task {task.name}: the kind {scorer.name!r} needs {scorer.target}; the layout {reader.name!r} has "
-            f"{' or '.join(reader.targets)}"
+            f"task {task.name}: the kind {kind.name!r} needs {kind.target}; the layout {layout.name!r} has "
+            f"{' or '.join(layout.targets)}"
         )
 
 
-def _check_files(task: Task, scorer: Scorer, reader: Reader) -> None:
+def _check_files(task: Task, kind: TaskKind, layout: FileLayout) -> None:
     """As many files as splits ask for, each named once."""
     if len(set(task.files)) < len(task.files):
         raise UserError(f"task {task.name}: a file is named twice")
-    if reader.files_per_split is None:
+    if layout.files_per_split is None:
         right, wanted = len(task.files) == 1, "one file"
-    elif scorer.splits:
-        count = reader.files_per_split * len(scorer.splits)
+    elif kind.splits:
+        count = layout.files_per_split * len(kind.splits)
         right = len(task.files) == count
-        wanted = f"{count} files, {reader.files_per_split} for each of {', '.join(scorer.splits)}"
+        wanted = f"{count} files, {layout.files_per_split} for each of {', '.join(kind.splits)}"
     else:
-        right = len(task.files) > 0 and len(task.files) % reader.files_per_split == 0
-        wanted = f"{reader.files_per_split} for each sub-corpus"
+        right = len(task.files) > 0 and len(task.files) % layout.files_per_split == 0
+        wanted = f"{layout.files_per_split} for each sub-corpus"
     if not right:
-        raise UserError(f"task {task.name}: the layout {reader.name!r} takes {wanted}, not {len(task.files)} files")
+        raise UserError(f"task {task.name}: the layout {layout.name!r} takes {wanted}, not {len(task.files)} files")
 
 
 _TRANSFER = ("transfer", "downstream")
@@ -270,6 +261,11 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(groups())
 """SentEval's groups of its own 28 tasks. Papers' averages are made of these, whatever a plugin adds to `groups()`."""
+
+
+def kind_of(name: str) -> TaskKind:
+    """The kind of the task of that name; `UserError` if there is no such task."""
+    return KINDS[TASKS[name].kind]
 
 
 def task_names(names: Sequence[str]) -> tuple[str, ...]:

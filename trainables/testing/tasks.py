@@ -9,8 +9,8 @@
         def data(self) -> Path:
             return Path("data/senteval")  # the folder to which the task's files are relative
 
-`ScorerContract` asks for `scorer` and for a `task` of that kind, `ReaderContract` for `reader` and for a `task` in that
-layout, both for `data`, too.
+`TaskKindContract` asks for `kind` and for a `task` of that kind, `FileLayoutContract` for `layout` and for a `task` in
+that layout, both for `data`, too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ import numpy as np
 
 from trainables.errors import UserError
 from trainables.registry import load
-from trainables.senteval import evaluate
+from trainables.senteval import development, evaluate
+from trainables.senteval.examples import TaskData
+from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
+from trainables.senteval.items import Answers, answers_in
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.kinds.contract import Numbers, Scores, TaskKind
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.read import read_task
-from trainables.senteval.readers import READERS, Reader
-from trainables.senteval.score import Embedded, Scores
-from trainables.senteval.scorers import SCORERS, Scorer
+from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task, groups, task_names
 
 DIM = 24
@@ -76,50 +78,117 @@ class TaskContract:
             value = scores[number]
             assert isinstance(value, float), number
             assert np.isfinite(value), number
-        # What is kept pairs each item with what is right, in the test part and, by cosine, in the development part.
-        kept = {name: array for name, array in result.kept.items() if f"dev.{task.name}" not in name}
-        parts, regressed, groups = (kept.pop(f"{kind}.{task.name}", None) for kind in ("parts", "regressed", "groups"))
-        assert {*kept} == {task.name, f"gold.{task.name}", f"items.{task.name}"}
-        assert all(each is None or each.shape == kept[task.name].shape for each in (regressed, groups))
-        assert kept[task.name].shape == kept[f"gold.{task.name}"].shape
-        assert parts is None or parts.sum() == len(kept[task.name])
+        # What is kept of its test part pairs each item with what is right.
+        kept = dict(answers_in(result.kept))
+        assert {*kept} <= {task.name, f"dev.{task.name}"}
+        answers = kept[task.name]
+        assert answers is not None
+        assert answers.named
 
 
-class ScorerContract:
-    """For an entry of `SCORERS`, with a task of that kind."""
-
-    def test_it_can_be_loaded(self, scorer: Scorer) -> None:
-        assert SCORERS[scorer.name] is scorer
-        assert callable(load(scorer.function))
-
-    def test_it_names_its_numbers_once(self, scorer: Scorer) -> None:
-        assert len(set(scorer.numbers)) == len(scorer.numbers) > 0
-        assert scorer.metric in scorer.numbers
-        assert not {"seconds", "examples", "reason"} & set(scorer.numbers)
-
-    def test_it_reports_what_it_names_and_nothing_else(self, scorer: Scorer, task: Task, data: Path) -> None:
-        first, second = (_scores(scorer, task, data) for _ in range(2))
-        assert [number for number in first.numbers if number != "examples"] == list(scorer.numbers)
-        assert first.predictions.shape == first.gold.shape
-        assert first.numbers == second.numbers, "one seed gives one score"
-        assert (first.predictions == second.predictions).all()
+SAMPLE = 150
+"""So many items are left out one by one."""
+LIKE = 0.98
+"""How strongly effects go with what leaving the items out does: effects are of first order."""
 
 
-class ReaderContract:
-    """For an entry of `READERS`, with a task in that layout."""
+class TaskKindContract:
+    """For an entry of `KINDS`, with a task of that kind whose scores are not all the same."""
 
-    def test_it_can_be_loaded(self, reader: Reader) -> None:
-        assert READERS[reader.name] is reader
-        assert callable(load(reader.function))
+    def test_it_names_its_numbers_once(self, kind: TaskKind, task: Task) -> None:
+        assert KINDS[kind.name] is kind is KINDS[task.kind]
+        assert len(set(kind.reported)) == len(kind.reported) > 0
+        assert not {"seconds", "examples", "reason"} & {*kind.numbers_of(task)}
+        assert {kind.main, *kind.unfitted, *filter(None, (kind.development, kind.chance))} <= {*kind.reported}
 
-    def test_it_gives_the_splits_and_labels_that_it_promises(self, reader: Reader, task: Task, data: Path) -> None:
+    def test_one_seed_gives_one_score(self, kind: TaskKind, task: Task, data: Path) -> None:
+        (first, found), (second, again) = (_scored(task, read_task(task, data)) for _ in range(2))
+        assert [*first] == [*kind.numbers_of(task), "examples"]
+        assert first == second
+        for one, other in zip(found.answers, again.answers, strict=True):
+            assert one.predicted.shape == one.gold.shape
+            assert (one.predicted == other.predicted).all()
+
+    def test_numbers_follow_from_what_is_kept_to_the_last_bit(self, kind: TaskKind, task: Task, data: Path) -> None:
+        numbers, found = _scored(task, read_task(task, data))
+        told = set(found.fitted)
+        for answers in found.answers:
+            (kept,) = [one for _, one in answers_in(answers.arrays(task.name))]
+            assert kept is not None
+            again = kind.numbers(task, kept, PROTOCOLS["fast"])
+            assert all(name.startswith("dev_") == (answers.split == "dev") for name in again)
+            assert {name: numbers[name] for name in again} == again
+            told |= {*again}
+        assert told == {*kind.numbers_of(task)}, "a number comes from the answers or from a fit"
+
+    def test_effects_are_what_leaving_an_item_out_does(self, kind: TaskKind, task: Task, data: Path) -> None:
+        """But for its sign, and but for what the size of the item's sub-corpus does, which stays by definition."""
+        for answers in _scored(task, read_task(task, data))[1].answers:
+            for number in kind.numbers(task, answers, PROTOCOLS["fast"]):
+                effects = kind.effects(task, number, answers, PROTOCOLS["fast"])
+                if effects is None:
+                    continue
+                assert effects.shape == answers.gold.shape
+                assert np.isfinite(effects).all()
+                assert abs(effects.sum()) < 1e-6 * max(1.0, np.abs(effects).sum()), "items of no effect on the whole"
+                self.check_left_out(kind, task, number, answers, effects)
+
+    def check_left_out(self, kind: TaskKind, task: Task, number: str, answers: Answers, effects: np.ndarray) -> None:
+        """Override it where a number cannot be computed without a single item."""
+        chosen = np.random.default_rng(0).permutation(len(effects))[:SAMPLE]
+        without = [kind.numbers(task, _left_out(answers, item), None)[number] for item in chosen]
+        parts = np.searchsorted(np.cumsum(answers.sizes), chosen, side="right")
+        moved, expected = (_within(parts, np.array(each, dtype=float)) for each in (without, effects[chosen]))
+        if np.ptp(expected) > 1e-12:
+            assert np.corrcoef(expected, moved)[0, 1] < -LIKE, number
+
+    def test_items_that_are_drawn_together_have_a_number(self, kind: TaskKind, task: Task, data: Path) -> None:
         content = read_task(task, data)
-        needed = SCORERS[task.kind].splits
-        assert needed == (reader.splits if reader.splits is not None else needed)
+        found = kind.groups(kind.tested(content))
+        (answers,) = [one for one in _scored(task, content)[1].answers if one.split == "test"]
+        assert found is None or found.shape == answers.gold.shape
+
+    def test_what_a_search_looks_for_can_be_had_while_training_goes_on(
+        self, kind: TaskKind, task: Task, data: Path
+    ) -> None:
+        if kind.development:
+            part = kind.development_part(read_task(task, data))
+            assert len(part) > 0
+            assert development(bag_of_words, data, [task.name])[f"{task.name}.{kind.development}"] is not None
+
+
+def _within(parts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values less the mean of their part."""
+    means = np.bincount(parts, weights=values) / np.maximum(np.bincount(parts), 1)
+    return np.asarray(values - means[parts])
+
+
+def _left_out(answers: Answers, item: int) -> Answers:
+    """The answers without one item."""
+    kept = np.arange(len(answers.gold)) != item
+    sizes = answers.sizes.copy()
+    sizes[np.searchsorted(np.cumsum(sizes), item, side="right")] -= 1
+    more = {name: array[kept] for name, array in answers.more.items()}
+    return dataclasses.replace(
+        answers, predicted=answers.predicted[kept], gold=answers.gold[kept], parts=sizes, more=more
+    )
+
+
+class FileLayoutContract:
+    """For an entry of `FILE_LAYOUTS`, with a task in that layout."""
+
+    def test_it_can_be_loaded(self, layout: FileLayout) -> None:
+        assert FILE_LAYOUTS[layout.name] is layout
+        assert callable(load(layout.function))
+
+    def test_it_gives_the_splits_and_labels_that_it_promises(self, layout: FileLayout, task: Task, data: Path) -> None:
+        content = read_task(task, data)
+        needed = KINDS[task.kind].splits
+        assert needed == (layout.splits if layout.splits is not None else needed)
         if needed:
             assert tuple(content.splits) == needed
-        target = SCORERS[task.kind].target
-        assert target in reader.targets
+        target = KINDS[task.kind].target
+        assert target in layout.targets
         assert (content.classes > 0) == (target == "classes")
         for split in content.splits.values():
             assert len(split.left) == len(split.labels)
@@ -130,7 +199,9 @@ class ReaderContract:
         if content.classes:
             assert {label for split in content.splits.values() for label in split.labels} <= {*range(content.classes)}
 
-    def test_an_empty_file_is_refused_by_its_name(self, reader: Reader, task: Task, data: Path, tmp_path: Path) -> None:
+    def test_an_empty_file_is_refused_by_its_name(
+        self, layout: FileLayout, task: Task, data: Path, tmp_path: Path
+    ) -> None:
         for empty in task.files:
             files = {file: tmp_path / f"{number}" / Path(file).name for number, file in enumerate(task.files)}
             for file, path in files.items():
@@ -152,10 +223,11 @@ def _refusal(task: Task) -> str:
     return ""
 
 
-def _scores(scorer: Scorer, task: Task, data: Path) -> Scores:
+def _scored(task: Task, content: TaskData) -> tuple[Numbers, Scores]:
     import torch
 
-    content = read_task(task, data)
+    from trainables.senteval.scoring import Embedded, score_task
+
     sentences = list(dict.fromkeys(content.sentences()))
     numbers = {text: number for number, text in enumerate(sentences)}
     given = Embedded(
@@ -164,5 +236,4 @@ def _scores(scorer: Scorer, task: Task, data: Path) -> Scores:
         torch.from_numpy(bag_of_words(sentences)),
         lambda texts: torch.tensor([numbers[text] for text in texts], dtype=torch.long),
     )
-    scores: Scores = load(scorer.function)(given, PROTOCOLS["fast"], 1111)
-    return scores
+    return score_task(given, PROTOCOLS["fast"], 1111)

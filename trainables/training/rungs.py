@@ -13,8 +13,6 @@ from trainables.errors import UserError
 Unit = Literal["share", "steps", "tokens", "epochs"]
 MOST_PARTS = 1000
 """Of equal size, that `--rungs` may cut a training into; a slip of the finger has more."""
-MEASURES = ("dev_spearman_cosine", "dev_accuracy", "seconds")
-"""The development numbers that can be had while a training goes on."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,9 @@ class Measure:
     """Of the goal that it stands for."""
     tasks: tuple[str, ...]
     number: str
-    """`dev_spearman_cosine`: as at the end. `dev_accuracy`: of a linear probe, which takes milliseconds. `seconds`: of
-    training so far, with a minus."""
+    """Of a task: the one that its kind has while a training goes on (`TaskKind.development`), such as
+    `dev_spearman_cosine`, as at the end, or `dev_accuracy`, of a linear probe. `seconds`: of training so far, with a
+    minus."""
 
 
 STS = Measure("sts", ("STSBenchmark",), "dev_spearman_cosine")

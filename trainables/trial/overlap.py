@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 from trainables.corpora.layouts import LAYOUTS, SamplerRequest, all_sentences
 from trainables.recipe import Recipe
-from trainables.senteval.items import test_splits
-from trainables.senteval.read import kept_task
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.read_task import kept_task
+from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
 
 Overlap = dict[str, dict[str, int]]
@@ -47,7 +46,7 @@ def _counted(
 
 def _test_items(name: str, request: SamplerRequest) -> list[tuple[str, ...]]:
     """The sentence or the two sentences of each test item."""
-    splits = test_splits(TASKS[name], kept_task(TASKS[name], request.senteval))
+    splits = kind_of(name).tested(kept_task(TASKS[name], request.senteval))
     return [
         tuple(map(_plain, item))
         for split in splits

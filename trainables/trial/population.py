@@ -62,8 +62,7 @@ def run_population(
     and for the cost: a member counts an even share of the training. A member that diverges is stopped, the others go
     on. The other arguments are those of `run_trial`, as is `Interrupted`.
     """
-    for recipe in recipes:
-        import_late(recipe.evaluation.tasks)
+    import_late()
     peak, began = Peak(), time.perf_counter()
     workers = workers or Workers()
     members, descriptions = build_members(recipes, seeds, shared)

@@ -93,7 +93,7 @@ def run_trial(
     `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.save_and_score.score`.
     Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
-    import_late(recipe.evaluation.tasks)
+    import_late()
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     recipe = resolve(recipe)
     base = build_encoder(recipe, seed, shared)

@@ -76,7 +76,7 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     began = time.perf_counter()
     recipe = Recipe.from_flat(unscored.recipe)
     if peak is None and not unscored.cost["gpu_seconds"]:
-        import_late(recipe.evaluation.tasks)
+        import_late()
         peak = Peak()
     evaluation = score_senteval(recipe.evaluation, unscored.embeddings)
     data = {**unscored.data, **describe_senteval(recipe.evaluation, evaluation)}
@@ -98,7 +98,7 @@ def _overlap(recipe: Recipe, evaluation: Evaluation, data: dict[str, Any]) -> di
     """For the record; empty where it is not known. Whatever goes wrong here, the trained and scored trial is kept."""
     fingerprints = data.get("corpus", {}).get("fingerprint"), data["senteval"]["fingerprint"]
     try:
-        found = overlap(recipe, evaluation.predictions, fingerprints)
+        found = overlap(recipe, [task for task in evaluation.tasks if task in evaluation.answers], fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
         print(f"test sentences seen in training are not counted ({unforeseen(error)})", file=sys.stderr, flush=True)
         return {}

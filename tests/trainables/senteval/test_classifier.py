@@ -151,7 +151,7 @@ def test_a_classifier_does_not_notice_when_others_stop() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
     from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.score import Embedded, nested_cv
+    from trainables.senteval.scoring import Embedded, score_task
     from trainables.senteval.tasks import TASKS
 
     x, y = blobs(220, 8, 2, noise=3.0)
@@ -159,11 +159,12 @@ def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None
     small = replace(small, fit=replace(small.fit, batch=16, max_epochs=16))
     data = TaskData({"all": Split([str(i) for i in range(len(y))], None, y)}, classes=2)
     given = Embedded(TASKS["MR"], data, torch.from_numpy(x), lambda texts: torch.tensor([int(t) for t in texts]))
-    scores = nested_cv(given, small, 1111)
+    numbers, found = score_task(given, small, 1111)
+    (answers,) = found.answers
     dev, test = oracle.nested_cv(x, y, small)
-    assert scores.numbers["dev_accuracy"] == pytest.approx(dev, abs=1.5)
-    assert scores.numbers["test_accuracy"] == pytest.approx(test, abs=2.0)
-    assert 100 * (scores.predictions == y).mean() == pytest.approx(scores.numbers["test_accuracy"], abs=0.5)
+    assert numbers["dev_accuracy"] == pytest.approx(dev, abs=1.5)
+    assert numbers["test_accuracy"] == pytest.approx(test, abs=2.0)
+    assert 100 * (answers.predicted == y).mean() == pytest.approx(numbers["test_accuracy"], abs=0.5)
 
 
 def test_bf16_products_choose_alike() -> None:

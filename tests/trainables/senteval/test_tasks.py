@@ -16,15 +16,16 @@ import pytest
 
 from trainables.corpora import scenes
 from trainables.errors import UserError
-from trainables.plugins import load_plugin
 from trainables.recipe import EvaluationConfig
-from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, retrieval, task_names
+from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, projections, task_names
 from trainables.senteval.__main__ import table
-from trainables.senteval.read import read_task
-from trainables.senteval.readers import READERS, Reader
-from trainables.senteval.scorers import SCORERS, Scorer
+from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds import KINDS, TaskKind
+from trainables.senteval.read_task import read_task
+from trainables.senteval.recalls import CAPTIONS, FOLDS
 from trainables.senteval.tasks import TASKS, Task, groups
-from trainables.testing.tasks import ReaderContract, ScorerContract, TaskContract, bag_of_words
+from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
 from trainables.trial.evaluation import describe_senteval
 
 pytestmark = pytest.mark.xdist_group("senteval_tasks")  # one process makes what they share
@@ -38,7 +39,7 @@ def corpus() -> Path:
 @pytest.fixture(autouse=True)
 def small_space(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retrieval keeps its contract in 50 dimensions as in 1000, which `test_senteval_evaluation` fits."""
-    monkeypatch.setattr(retrieval, "_SPACE", 50)
+    monkeypatch.setattr(projections, "_SPACE", 50)
 
 
 SENTENCES = [
@@ -114,28 +115,46 @@ class TestOwnTasks(TaskContract):
         return Path("no/such/folder")  # files with absolute names need none
 
 
-class TestEveryScorer(ScorerContract):
-    @pytest.fixture(params=list(SCORERS))
-    def scorer(self, request: pytest.FixtureRequest) -> Scorer:
-        return SCORERS[request.param]
+class TestEveryKind(TaskKindContract):
+    """One task of each kind; of `kfold` the one with an F1."""
+
+    @pytest.fixture(params=list(KINDS))
+    def kind(self, request: pytest.FixtureRequest) -> TaskKind:
+        return KINDS[request.param]
 
     @pytest.fixture
-    def task(self, scorer: Scorer) -> Task:
-        return next(task for task in TASKS.values() if task.kind == scorer.name)
+    def task(self, kind: TaskKind) -> Task:
+        of_kind = [task for task in TASKS.values() if task.kind == kind.name]
+        return max(of_kind, key=lambda task: task.f1)
 
     @pytest.fixture
     def data(self, corpus: Path) -> Path:
         return corpus
 
+    def check_left_out(self, kind: TaskKind, task: Task, number: str, answers: Answers, effects: np.ndarray) -> None:
+        """Of retrieval all captions of an image, and one image of each fold, since folds are of one size."""
+        if kind.name != "retrieval":
+            super().check_left_out(kind, task, number, answers, effects)
+            return
+        place = np.arange(len(effects)) % (len(effects) // FOLDS) // CAPTIONS
+        moved, expected = [], []
+        for image in range(place.max() + 1):
+            kept = place != image
+            more = {name: array[kept] for name, array in answers.more.items()}
+            fewer = dataclasses.replace(answers, predicted=answers.predicted[kept], gold=answers.gold[kept], more=more)
+            moved.append(kind.numbers(task, fewer, None)[number])
+            expected.append(effects[~kept].sum())
+        assert np.corrcoef(moved, expected)[0, 1] < -0.999
 
-class TestEveryReader(ReaderContract):
-    @pytest.fixture(params=list(READERS))
-    def reader(self, request: pytest.FixtureRequest) -> Reader:
-        return READERS[request.param]
+
+class TestEveryFileLayout(FileLayoutContract):
+    @pytest.fixture(params=list(FILE_LAYOUTS))
+    def layout(self, request: pytest.FixtureRequest) -> FileLayout:
+        return FILE_LAYOUTS[request.param]
 
     @pytest.fixture
-    def task(self, reader: Reader, own: list[Task]) -> Task:
-        return next(task for task in TASKS.values() if task.layout == reader.name)
+    def task(self, layout: FileLayout, own: list[Task]) -> Task:
+        return next(task for task in TASKS.values() if task.layout == layout.name)
 
     @pytest.fixture
     def data(self, corpus: Path) -> Path:
@@ -192,50 +211,6 @@ def test_a_mistake_in_an_own_file_does_not_wait_until_a_model_is_trained(corpus:
             check_data(corpus, ["STS12", "broken"])
     finally:
         TASKS.remove("broken")
-
-
-OWN_KIND = """
-import numpy as np
-
-from trainables.senteval.examples import Split, TaskData
-from trainables.senteval import retrieval
-from trainables.senteval.readers import READERS, Reader
-from trainables.senteval.score import Scores
-from trainables.senteval.scorers import SCORERS, Scorer
-from trainables.senteval.tasks import TASKS, Task
-
-
-def triples(task, paths):
-    lines = [line.split("|") for line in paths[0].read_text().splitlines()]
-    left, right, labels = zip(*lines)
-    return TaskData({"all": Split(list(left), list(right), np.array(labels, dtype=np.float64))})
-
-
-def alike(given, protocol, seed):
-    cosines, gold = given.cosine(given.data.splits["all"]), given.labels("all")
-    agreement = 100 * float(((cosines > 0.9) == (gold > 0)).mean())
-    return Scores({"agreement": agreement, "examples": len(gold)}, cosines, gold)
-
-
-SCORERS.add(Scorer("alike", alike, ("agreement",), metric="agreement", splits=("all",), target="scores"))
-READERS.add(Reader("triples", triples, ("all",), ("scores",)))
-TASKS.add(Task("triples", "alike", "triples", ("triples.txt",)))
-"""
-
-
-def test_a_plugin_adds_a_kind_and_a_layout(tmp_path: Path) -> None:
-    (tmp_path / "my_kind.py").write_text(OWN_KIND)
-    (tmp_path / "triples.txt").write_text("a dog|a dog|1\na dog|no cat|0\na cat|my cat|1\n")
-    load_plugin(tmp_path / "my_kind.py")
-    try:
-        result = evaluate(bag_of_words, tmp_path, ["triples"], "fast")
-        check_data(tmp_path, ["triples"])
-    finally:
-        TASKS.remove("triples")
-        SCORERS.remove("alike")
-        READERS.remove("triples")
-    assert result.tasks["triples"]["agreement"] == pytest.approx(200 / 3)
-    assert {*result.kept} == {"triples", "gold.triples", "items.triples", "groups.triples"}
 
 
 PLUGIN = """
@@ -426,7 +401,7 @@ def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) ->
         assert described["scales of scores"] == {"mine_scaled": f"{low} to {high}"}
         assert result.scales == {"mine_scaled": (low, high)}
         assert f"scores from {low} to {high}" in table(result, {})
-        found[low, high] = {number: result.tasks["mine_scaled"][number] for number in SCORERS["relatedness"].numbers}
+        found[low, high] = {number: result.tasks["mine_scaled"][number] for number in KINDS["relatedness"].reported}
     as_sick = found.pop((1, 5))
     assert as_sick["test_spearman_regressor"] > 30
     for scores in found.values():
@@ -454,9 +429,5 @@ def test_f1_is_for_two_classes(tmp_path: Path) -> None:
     for file in ("train.tsv", "test.tsv"):
         (tmp_path / file).write_text(HEAD + lines.replace("word", file[:2]))
     task = Task("three", "kfold", "table", ("train.tsv", "test.tsv"), f1=True)
-    TASKS.add(task)
-    try:
-        result = evaluate(bag_of_words, tmp_path, ["three"], "fast")
-    finally:
-        TASKS.remove("three")
-    assert result.errors == {"three": "three: F1 is for two classes, not 3"}
+    with pytest.raises(UserError, match="three: F1 is for two classes, not 3"):
+        read_task(task, tmp_path)

@@ -30,7 +30,7 @@ from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.process_cache import PROCESS_CACHE, ProcessCache, size_of, stamp
 from trainables.recipe import CorpusConfig, EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import content_hash
-from trainables.senteval.read import kept_task
+from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.process_reset import SETTINGS, ProcessReset

@@ -1,4 +1,4 @@
-"""Caption and image retrieval: two linear projections into one space, fitted with a ranking loss."""
+"""What retrieval fits: two linear projections, of captions and of images, into one space, by a ranking loss."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import torch
 from torch import Tensor, nn
 
 from trainables.errors import UserError
-from trainables.senteval.captions import CAPTIONS
 from trainables.senteval.examples import Split
-from trainables.senteval.scorers import Numbers
+from trainables.senteval.recalls import CAPTIONS, FOLDS, fold_size, recalls
 
 _SPACE, _MARGIN, _CONTRASTS, _BATCH, _TENACITY, _MAX_EPOCHS = 1000, 0.2, 30, 128, 3, 20
-_FOLDS, _FOLD_IMAGES = 5, 1000
 
 
-def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tuple[Numbers, np.ndarray, np.ndarray]:
-    """Fit linear projections of images and captions to 1000 dimensions; returns numbers, ranks and gold.
+def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """Fit linear projections of images and captions to 1000 dimensions; returns the mean of the recalls on dev, and
+    the ranks on test as `recalls` takes them.
 
     Pairwise ranking loss, margin 0.2, against 30 random captions and 30 random images a pair, Adam, batch 128.
     After each epoch the six recalls on dev are summed; training stops once more than 3 sums have failed to
-    improve, or with the first one after 20 epochs. Ranks are those of each test caption's image.
+    improve, or with the first one after 20 epochs.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     embeddings, train = parts["train"]
@@ -55,20 +54,13 @@ def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tup
             loss.backward()
             optimiser.step()
         epochs += 1
-        score = math.fsum(_recalls(model, *parts["dev"])[0].values())
+        score = math.fsum(recalls(*_ranks(model, *parts["dev"])).values())
         if score > best_score:
             best_score, best = score, {name: value.clone() for name, value in model.state_dict().items()}
         else:
             failures += 1
     model.load_state_dict(best)
-    recalls, ranks, medians = _recalls(model, *parts["test"])
-    numbers: Numbers = {
-        "dev_recall": best_score / 6,
-        "test_recall": math.fsum(recalls.values()) / 6,
-        **{f"test_{name}": value for name, value in {**recalls, **medians}.items()},
-        "examples": [len(parts["dev"][0]), len(parts["test"][0])],
-    }
-    return numbers, ranks, np.zeros_like(ranks)
+    return best_score / 6, *_ranks(model, *parts["test"])
 
 
 def _images(part: Split) -> Tensor:
@@ -106,31 +98,21 @@ def _ranking_loss(images: tuple[Tensor, Tensor], texts: tuple[Tensor, Tensor], b
 
 
 @torch.no_grad()
-def _recalls(
-    model: nn.ModuleDict, embeddings: Tensor, part: Split
-) -> tuple[dict[str, float], np.ndarray, dict[str, float]]:
-    """Mean over five folds of R@1, 5, 10 both ways in percent, each caption's rank, and median ranks.
-
-    A fold has 1000 images, or a fifth of them where there are fewer.
-    """
+def _ranks(model: nn.ModuleDict, embeddings: Tensor, part: Split) -> tuple[np.ndarray, np.ndarray]:
+    """Each caption's image among the images of its fold, and the nearest of each image's captions among the captions:
+    (captions,) and (images,) how many lie nearer."""
     device = next(model.parameters()).device
     images = _images(part)
-    size = min(_FOLD_IMAGES, len(images) // _FOLDS)
+    size = fold_size(len(images))
     if not size:
-        raise UserError(f"ImageCaptionRetrieval needs at least {_FOLDS} images to score, not {len(images)}")
-    ways: dict[str, list[np.ndarray]] = {"i2t": [], "t2i": []}
-    for fold in range(_FOLDS):
+        raise UserError(f"ImageCaptionRetrieval needs at least {FOLDS} images to score, not {len(images)}")
+    to_images, to_captions = [], []
+    for fold in range(FOLDS):
         these = slice(fold * size, (fold + 1) * size)
         texts = _project(model["text"], embeddings[these.start * CAPTIONS : these.stop * CAPTIONS].to(device))
         scores = (texts @ _project(model["image"], images[these].to(device)).T).cpu()  # (captions, images)
         own = scores[torch.arange(len(scores)), torch.arange(len(scores)) // CAPTIONS]
-        ways["t2i"].append((scores > own[:, None]).sum(dim=1).numpy())
+        to_images.append((scores > own[:, None]).sum(dim=1).numpy())
         nearest = own.view(-1, CAPTIONS).max(dim=1).values  # (images,)
-        ways["i2t"].append((scores > nearest).sum(dim=0).numpy())
-    recalls = {
-        f"{way}_r{k}": float(np.mean([100 * (ranks < k).mean() for ranks in folds]))
-        for way, folds in ways.items()
-        for k in (1, 5, 10)
-    }
-    medians = {f"{way}_medr": float(np.mean([np.floor(np.median(r)) + 1 for r in f])) for way, f in ways.items()}
-    return recalls, np.concatenate(ways["t2i"]), medians
+        to_captions.append((scores > nearest).sum(dim=0).numpy())
+    return np.concatenate(to_images), np.concatenate(to_captions)

@@ -1,61 +1,25 @@
-"""SentEval's own files in, examples out: one reader for each layout (`readers.py`), in the order on which folds depend.
+"""The original toolkit's files in, examples out: a function for each layout (`file_layouts.py`).
 
 Sentences come tokenized. Examples are sorted as the original toolkit sorts them, by their numbers of words and then by
-their label, so their order depends on nothing but the data.
+their label, so their order, on which folds depend, follows from nothing but the data.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from trainables.errors import UserError, shown
-from trainables.process_cache import PROCESS_CACHE, stamp
-from trainables.registry import load
 from trainables.senteval.examples import Split, TaskData, sentence
-from trainables.senteval.readers import READERS
-from trainables.senteval.scorers import SCORERS, THREE
-from trainables.senteval.tasks import Task, needs_scale
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.kinds.contract import THREE
+from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import broken, class_number, read_fields, read_lines, read_text, score_within
 
 _STS_SCALE = (0, 5)
 _SICK_SCALE = (1, 5)
-
-
-def read_task(task: Task, data: Path) -> TaskData:
-    """Read and check one task. Its files are relative to the data folder, or absolute."""
-    paths = [data / file for file in task.files]
-    result: TaskData = load(READERS[task.layout].function)(task, paths)
-    pairs = SCORERS[task.kind].target == "scores" or next(iter(result.splits.values())).right is not None
-    for place, (name, split) in enumerate(result.splits.items()):
-        path = paths[place * (READERS[task.layout].files_per_split or 0)]
-        if not len(split):
-            raise UserError(f"{task.name}: {path} holds no example for {name}")
-        if (split.right is not None) != pairs:
-            raise UserError(
-                f"{task.name}: every example in {path} must be a {'pair of sentences' if pairs else 'sentence'}"
-            )
-    if result.classes:
-        name, split = next(iter(result.splits.items()))
-        if len(np.unique(split.labels)) < 2:
-            raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {paths[0]} have one label")
-    if needs_scale(task):
-        low, high = result.splits["train"].scale
-        if not 0 < high - low < math.inf:
-            raise UserError(
-                f"{task.name}: the scores in {paths[0]} go from {low:g} to {high:g}, which is no scale to learn"
-            )
-    return result
-
-
-def kept_task(task: Task, data: Path) -> TaskData:
-    """`read_task`; files that are as they were the last time are not read again."""
-    entries = task, READERS[task.layout], SCORERS[task.kind]
-    stamps = tuple(stamp(data / file) for file in task.files)
-    return PROCESS_CACHE.get(("task", *entries, str(data), stamps), lambda: read_task(task, data)).copy()
 
 
 _Example = tuple[list[str], list[str] | None, float]
@@ -163,7 +127,7 @@ def snli(task: Task, paths: Sequence[Path]) -> TaskData:
 
 def sick(task: Task, paths: Sequence[Path]) -> TaskData:
     """Five columns: id, two sentences, relatedness and entailment; the kind of task decides which of the two counts."""
-    classes = SCORERS[task.kind].target == "classes"
+    classes = KINDS[task.kind].target == "classes"
 
     def parse(path: Path) -> Split:
         examples: list[_Example] = []

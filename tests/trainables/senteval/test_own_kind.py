@@ -1,0 +1,209 @@
+"""A kind of task from one plugin file: scored, compared over its items, checked, and looked for by a search."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.check import check
+from reports.evidence import Evidence
+from reports.ledger import LEDGER, Ledger, Record
+from reports.quantity import Quantity
+from reports.report import write_report
+from reports.results import Results
+from reports.testing import make_study
+from search_spaces.goals import Goal
+from tests.synthetic_results import PLOTS, undraw
+from trainables.errors import UserError
+from trainables.plugins import load_plugin
+from trainables.senteval import development, evaluate
+from trainables.senteval.evaluation import Encode
+from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
+from trainables.senteval.kinds import KINDS, TaskKind
+from trainables.senteval.tasks import TASKS, Task
+from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
+
+PLUGIN = '''
+"""Whether a model says of two sentences that they are alike where people do: by a cosine above one half."""
+
+import numpy as np
+
+from trainables.senteval.effects import mean_effects
+from trainables.senteval.examples import Split, TaskData
+from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds import KINDS, TaskKind
+from trainables.senteval.kinds.contract import Scores
+from trainables.senteval.tasks import TASKS, Task
+from trainables.senteval.text_files import read_lines
+
+
+def read_bars(task, paths):
+    splits = {}
+    for name, path in zip(("dev", "test"), paths):
+        left, right, alike = zip(*(line.split("|") for _, line in read_lines(path)))
+        splits[name] = Split(list(left), list(right), np.array(alike, dtype=np.float64))
+    return TaskData(splits)
+
+
+class Agreement(TaskKind):
+    name, splits, target, predicted = "agreement", ("dev", "test"), "scores", "cosines"
+    reported = unfitted = ("dev_agreement", "test_agreement", "test_margin")
+    main, development = "test_agreement", "dev_agreement"
+
+    def score(self, given, protocol, seed):
+        parts = given.data.splits
+        answers = [Answers(given.cosine(part), part.labels, split=name) for name, part in parts.items()]
+        return Scores(tuple(answers), examples=[len(part) for part in parts.values()])
+
+    def numbers(self, task, answers, protocol):
+        found = {f"{answers.split}_agreement": 100 * float(self.agrees(answers).mean())}
+        return found | ({"test_margin": 100 * float(self.margins(answers).mean())} if answers.split == "test" else {})
+
+    def effects(self, task, number, answers, protocol):
+        return mean_effects(self.margins(answers) if number == "test_margin" else self.agrees(answers))
+
+    def development_score(self, given):
+        part = given.data.splits["dev"]
+        return self.numbers(given.task, Answers(given.cosine(part), part.labels, split="dev"), None)["dev_agreement"]
+
+    def agrees(self, answers):
+        return (answers.predicted > 0.5) == (answers.gold > 0.5)
+
+    def margins(self, answers):
+        return np.asarray(answers.predicted, dtype=float) * np.sign(answers.gold - 0.5)
+
+
+KINDS.add(Agreement())
+FILE_LAYOUTS.add(FileLayout("bars", read_bars, ("dev", "test"), ("scores",)))
+TASKS.add(Task("alike", "agreement", "bars", ("dev.txt", "test.txt")))
+'''
+PAIRS = {"dev.txt": 30, "test.txt": 60}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder with the plugin, which is loaded, and with its data."""
+    folder = tmp_path_factory.mktemp("own_kind")
+    random = np.random.default_rng(0)
+    for file, count in PAIRS.items():
+        lines = []
+        for number in range(count):
+            words = random.integers(0, 200, 8)
+            shared = 6 if number % 2 else int(random.integers(2, 6))
+            other = [*words[:shared], *random.integers(200, 400, 8 - shared)]
+            lines.append(f"{' '.join(f'w{w}' for w in words)}|{' '.join(f'w{w}' for w in other)}|{number % 2}")
+        (folder / file).write_text("\n".join(lines) + "\n")
+    (folder / "agreement.py").write_text(PLUGIN)
+    load_plugin(folder / "agreement.py")
+    yield folder
+    TASKS.remove("alike")
+    FILE_LAYOUTS.remove("bars")
+    KINDS.remove("agreement")
+
+
+@pytest.fixture
+def task(data: Path) -> Task:
+    return TASKS["alike"]
+
+
+def noisy(seed: int, noise: float) -> Encode:
+    """An encoder that knows words, less well the more noise there is."""
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        found = bag_of_words(texts)
+        return found + noise * np.random.default_rng(seed).normal(size=found.shape).astype(np.float32)
+
+    return encode
+
+
+@pytest.fixture
+def study(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+    """Two rows under two seeds, which have scored the task of the plugin, too; the second row is the worse."""
+    undraw(monkeypatch, PLOTS)
+    results = make_study(tmp_path / "study")
+    for place, record in enumerate(results.records):
+        scored = evaluate(
+            noisy(place, 0.05 if record in results.of_row(results.asked_rows[0]) else 0.6), data, ["alike"]
+        )
+        path = results.folder / str(record.predictions)
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        np.savez(path, **arrays, **scored.kept)  # type: ignore[arg-type]
+        write(results, record, {**record.scores, **scored.tasks})
+    return Results.load(results.folder)
+
+
+def write(results: Results, record: Record, scores: dict[str, dict[str, Any]]) -> None:
+    Ledger(results.folder / LEDGER).write(dataclasses.replace(record, scores=scores))
+
+
+def test_the_plugin_is_short() -> None:
+    assert len(PLUGIN.strip().splitlines()) < 60
+
+
+class TestItsKind(TaskKindContract):
+    @pytest.fixture
+    def kind(self, data: Path) -> TaskKind:
+        return KINDS["agreement"]
+
+
+class TestItsTask(TaskContract):
+    pass
+
+
+class TestItsFileLayout(FileLayoutContract):
+    @pytest.fixture
+    def layout(self, data: Path) -> FileLayout:
+        return FILE_LAYOUTS["bars"]
+
+
+def test_a_search_looks_for_its_development_number(data: Path) -> None:
+    goal = Goal("alike", "alike", ("alike",))
+    scores = evaluate(bag_of_words, data, ["alike"]).tasks
+    assert goal.number == "dev_agreement"
+    assert (
+        goal.of(scores, {}) == scores["alike"]["dev_agreement"] == development(bag_of_words, data, ["alike"])["score"]
+    )
+    with pytest.raises(UserError, match="goal 'both': alike, MR have no development number in common; name one"):
+        Goal("both", "both", ("alike", "MR"))
+    with pytest.raises(UserError, match="goal 'sts12': STS12 have no development number in common"):
+        Goal("sts12", "sts12", ("STS12",))
+
+
+def test_rows_are_compared_with_its_items(study: Results) -> None:
+    evidence = Evidence.of(study)
+    first, second = (study.info.row_hashes[label] or "" for label in study.asked_rows)
+    for number in ("test_agreement", "test_margin", "dev_agreement"):
+        found = evidence.compare(first, second, Quantity(number, {("alike", number): 1.0}))
+        assert found is not None
+        assert found.basis == "seeds and items"
+        assert found.gain > 0
+        assert found.low is not None
+        assert found.items_variance is not None
+        assert found.items_variance > 0
+
+
+def test_the_report_shows_its_number(study: Results) -> None:
+    report = write_report(study.folder).read_text(encoding="utf-8")
+    assert "- alike: `test_agreement`" in report.split("## Further tasks")[1]
+    assert "one of the two was changed" not in report
+
+
+def test_check_finds_wrong_numbers(study: Results) -> None:
+    write_report(study.folder)
+    assert check(study.folder) == []
+    record = study.records[0]
+    wrong = {name: record.scores["alike"][name] + 0.5 for name in KINDS["agreement"].reported}
+    write(study, record, {**record.scores, "alike": {**record.scores["alike"], **wrong}})
+    found = [problem for problem in check(study.folder) if "in the ledger" in problem]
+    for name, value in wrong.items():
+        said = f"{name} of alike is {value:.4f} in the ledger, but its predictions give {value - 0.5:.4f}."
+        assert any(problem.endswith(said) for problem in found), name
+    report = write_report(study.folder).read_text(encoding="utf-8")
+    assert "alike" in report.split("one of the two was changed")[0].splitlines()[-1]

@@ -1,0 +1,135 @@
+"""How much each test item moves a number of a task: what `TaskKind.effects` gives, for one seed's answers.
+
+The sum of squares of the effects is the variance of the number over items, in points squared. All are first-order: what
+a number would change if one item counted a little more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from trainables.senteval.correlation import Correlation
+
+Array = np.ndarray
+POINTS = 100.0
+Over = Literal["all", "mean", "wmean"]
+"""Of a task with sub-corpora: one correlation over all items, or the mean of each one's, plain or weighted by size."""
+
+
+def mean_effects(values: Array, strata: Sequence[int] | None = None) -> Array:
+    """(items,) Of a mean over all items, in percent, from (items,) shares from 0 to 1, such as whether each was
+    answered rightly. `strata`: sizes of parts, in order, whose sizes stay when items are drawn anew."""
+    values = np.asarray(values, dtype=float)
+    return POINTS * _strata_mean(values, [len(values)] if strata is None else strata)
+
+
+def accuracy_effects(hits: Array, folds: int | None = None) -> Array:
+    """(items,) Of an accuracy, from (items,) whether each was answered rightly.
+
+    `folds`: the answers come from that many folds, each trained on the others. Their scores then hang together through
+    the shared training items, and the variance is 1 + k * n_test / n_train times as large (Nadeau and Bengio 2003).
+    """
+    hits = np.asarray(hits, dtype=float)
+    widened = 1.0 if folds is None else 1.0 + folds / (folds - 1)
+    return POINTS * math.sqrt(widened) * _strata_mean(hits, [len(hits)])
+
+
+def f1_effects(predicted: Array, gold: Array) -> Array:
+    """(items,) Of the F1 of class 1, from (items,) of 0 and 1. Zero where neither names the class anywhere."""
+    predicted, gold = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
+    named = predicted + gold
+    if not named.any():
+        return np.zeros(len(gold))
+    both = 2 * predicted * gold
+    moves = (both - both.sum() / named.sum() * named) / named.mean()
+    return POINTS * _strata_mean(moves, [len(gold)])
+
+
+def correlation_effects(
+    predicted: Array,
+    gold: Array,
+    parts: Sequence[int] | None = None,
+    kind: Correlation = "spearman",
+    how: Over = "all",
+) -> Array:
+    """(items,) Of a correlation of two (items,) arrays; `parts` are the sizes of the sub-corpora, in order.
+
+    Items are thought to be drawn anew within each sub-corpus, whose size stays. A sub-corpus in which either is
+    constant has no correlation and no effects.
+    """
+    predicted, gold = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
+    sizes = [len(gold)] if parts is None else [int(size) for size in parts]
+    if sum(sizes) != len(gold) or len(predicted) != len(gold):
+        raise ValueError(f"{len(predicted)} predictions and {len(gold)} gold scores in parts of {sum(sizes)}")
+    influence = _spearman_influence if kind == "spearman" else _pearson_influence
+    if how == "all":
+        return POINTS * _strata_mean(influence(predicted, gold), sizes)
+    effects = []
+    for start, size in zip(np.cumsum([0, *sizes[:-1]]), sizes, strict=True):
+        part = slice(start, start + size)
+        weight = size / len(gold) if how == "wmean" else 1 / len(sizes)
+        effects.append(weight * _strata_mean(influence(predicted[part], gold[part]), [size]))
+    return POINTS * np.concatenate(effects)
+
+
+def _strata_mean(moves: Array, sizes: Sequence[int]) -> Array:
+    """(items,) Effects of a mean over all items, drawn within strata of these sizes.
+
+    The factor n / (n - 1) of each stratum makes the sum of squares an unbiased variance.
+    """
+    effects = np.zeros(len(moves))
+    start = 0
+    for size in sizes:
+        if size > 1:
+            part = moves[start : start + size]
+            effects[start : start + size] = (part - part.mean()) * math.sqrt(size / (size - 1)) / len(moves)
+        start += size
+    return effects
+
+
+def _pearson_influence(first: Array, second: Array) -> Array:
+    """(items,) The influence function of the product-moment correlation."""
+    if not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return np.zeros(len(first))
+    u, v = (first - first.mean()) / first.std(), (second - second.mean()) / second.std()
+    return np.asarray(u * v - (u * v).mean() * (u**2 + v**2) / 2)
+
+
+def _spearman_influence(first: Array, second: Array) -> Array:
+    """(items,) The influence function of the correlation of mid-ranks, in O(n log n).
+
+    An item moves the correlation by its own place, and by shifting the ranks of all items above it.
+    """
+    if not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return np.zeros(len(first))
+    u, v = _Grades(first), _Grades(second)
+    covariance = float((u.grades * v.grades).mean()) - 0.25
+    variances = u.variance, v.variance
+    moved = u.grades * v.grades + u.mean_above(v.grades) + v.mean_above(u.grades) - 3 * (covariance + 0.25)
+    spread = u.variance_influence() / variances[0] + v.variance_influence() / variances[1]
+    scale = math.sqrt(variances[0] * variances[1])
+    return np.asarray(moved / scale - covariance / scale * spread / 2)
+
+
+class _Grades:
+    """Mid-ranks of values as shares between 0 and 1: the share below, plus half the share that is equal."""
+
+    def __init__(self, values: Array) -> None:
+        _, self._group, counts = np.unique(values, return_inverse=True, return_counts=True)
+        self.grades = ((np.cumsum(counts) - counts / 2) / len(values))[self._group]
+        self.variance = float((self.grades**2).mean()) - 0.25
+
+    def mean_above(self, weights: Array) -> Array:
+        """(items,) For each item, the mean over all items of their weight if they are above it, half if equal."""
+        sums = np.bincount(self._group, weights=weights)
+        above = sums[::-1].cumsum()[::-1] - sums / 2
+        return np.asarray(above[self._group] / len(weights))
+
+    def variance_influence(self) -> Array:
+        """(items,) On the variance of the grades, which ties alone decide."""
+        squares = float((self.grades**2).mean())
+        return np.asarray(self.grades**2 + 2 * self.mean_above(self.grades) - 3 * squares)

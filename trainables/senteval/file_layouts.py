@@ -1,0 +1,54 @@
+"""The layouts of task files: an entry each, which names the function that reads it. Kinds of tasks share them.
+
+To add one: a function from a `Task` and the paths of its files to a `TaskData`, and an entry here or in a plugin file:
+
+    FILE_LAYOUTS.add(FileLayout("layout", my_function, splits=("train", "dev", "test"), targets=("classes",)))
+
+`trainables/testing/tasks.py` has the tests that an entry must pass. Data of one's own needs no layout of its own where
+it can be written as a table: the layout `table` (`table.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainables.registry import Registry
+from trainables.senteval.kinds.contract import THREE, Target
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """An entry of `FILE_LAYOUTS`."""
+
+    name: str
+    function: Callable[..., object] | str
+    """From a `Task` and the paths of its files to a `TaskData`; or `"module:function"`."""
+    splits: tuple[str, ...] | None
+    """The splits that it gives, in their order; empty: sub-corpora of any name; None: those that the kind needs."""
+    targets: tuple[Target, ...]
+    """What its examples can be labelled with."""
+    files_per_split: int | None = 1
+    """How many files hold one split; None where one file holds them all."""
+    label_files: tuple[str, ...] = ()
+    """How names of files begin that hold labels only: two such files may well be equal."""
+
+
+_TOOLKIT = "trainables.senteval.toolkit_files"
+
+FILE_LAYOUTS: Registry[FileLayout] = Registry(
+    "layout of task files",
+    FileLayout("classes_in_files", f"{_TOOLKIT}:classes_in_files", ("all",), ("classes",), files_per_split=2),
+    FileLayout("trec", f"{_TOOLKIT}:trec", ("train", "test"), ("classes",)),
+    FileLayout("mrpc", f"{_TOOLKIT}:mrpc", ("train", "test"), ("classes",)),
+    FileLayout("sst2", f"{_TOOLKIT}:sst2", THREE, ("classes",)),
+    FileLayout("sst5", f"{_TOOLKIT}:sst5", THREE, ("classes",)),
+    FileLayout("snli", f"{_TOOLKIT}:snli", THREE, ("classes",), files_per_split=3, label_files=("labels.",)),
+    FileLayout("sick", f"{_TOOLKIT}:sick", THREE, ("classes", "scores")),
+    FileLayout("stsb", f"{_TOOLKIT}:stsb", THREE, ("scores",)),
+    FileLayout("sts", f"{_TOOLKIT}:sts", (), ("scores",), files_per_split=2, label_files=("STS.gs.",)),
+    FileLayout("probing", f"{_TOOLKIT}:probing", THREE, ("classes",), files_per_split=None),
+    FileLayout("coco", "trainables.senteval.captions:read_coco", THREE, ("images",)),
+    FileLayout("table", "trainables.senteval.table:read_table", None, ("classes", "scores")),
+)
+"""The values of `Task.layout`."""

@@ -1,0 +1,202 @@
+"""Classes of sentences or of pairs: a softmax classifier on top, whose L2 value held-out examples choose."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainables.errors import UserError
+from trainables.senteval.effects import accuracy_effects, f1_effects
+from trainables.senteval.folds import fold_numbers
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.contract import THREE, Scores, TaskKind
+
+if TYPE_CHECKING:
+    from trainables.senteval.classifier import Fold
+    from trainables.senteval.examples import Split, TaskData
+    from trainables.senteval.protocol import Protocol
+    from trainables.senteval.scoring import Embedded
+    from trainables.senteval.tasks import Task
+
+
+class Classification(TaskKind):
+    """What those share that differ in which examples choose and which are scored."""
+
+    target = "classes"
+    predicted = "classes"
+    reported = ("dev_accuracy", "test_accuracy")
+    development = "dev_accuracy"
+    main = "test_accuracy"
+    chance = "test_accuracy"
+
+    def numbers_of(self, task: Task) -> tuple[str, ...]:
+        return (*self.reported, *(("test_f1",) if task.f1 else ()))
+
+    def check(self, task: Task) -> None:
+        if task.scale is not None:
+            super().check(task)
+
+    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+        super().check_examples(task, data, files)
+        name, split = next(iter(data.splits.items()))
+        if len(np.unique(split.labels)) < 2:
+            raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {files[name]} have one label")
+        if task.f1 and data.classes != 2:
+            raise UserError(f"{task.name}: F1 is for two classes, not {data.classes}")
+
+    @abstractmethod
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores: ...
+
+    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+        return {"test_accuracy": self.accuracy(answers, protocol)} | ({"test_f1": f1(answers)} if task.f1 else {})
+
+    def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
+        """In percent; None where the answers cannot be of the protocol's folds."""
+        return 100 * float((answers.predicted == answers.gold).mean())
+
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        if number == "test_f1":
+            return f1_effects(answers.predicted, answers.gold)
+        return accuracy_effects(answers.predicted == answers.gold)
+
+    def hits(self, number: str, answers: Answers) -> np.ndarray | None:
+        return answers.predicted == answers.gold if number == "test_accuracy" else None
+
+    def development_part(self, data: TaskData) -> Split:
+        from trainables.senteval.probe import probed_part
+
+        return probed_part(data)
+
+    def development_score(self, given: Embedded) -> float:
+        """Of a linear probe: not the accuracy of SentEval's classifiers, so compare it with its like only."""
+        import torch
+
+        from trainables.senteval.probe import probe_accuracy
+
+        rows, labels = given.rows("dev"), torch.from_numpy(given.labels("dev"))
+        return probe_accuracy(rows.take(torch.arange(len(labels)))[:, : rows.dim], labels)  # it has its own intercept
+
+
+class NestedCrossValidation(Classification):
+    """Outer folds are test parts; inner folds of the rest choose L2; the refit holds out 5 % to stop.
+
+    The development accuracy is the mean over outer folds of the best mean over inner folds, the test accuracy the mean
+    over outer folds, which follow from the right answers.
+    """
+
+    name = "nested_cv"
+    splits = ("all",)
+
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        import torch
+
+        from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out
+        from trainables.to_device import to_device
+
+        rows, labels, classes = given.rows("all"), given.labels("all"), given.data.classes
+        outer = _folds(labels, protocol.folds)
+        inner = [
+            Fold(fold.train[part.train], fold.train[part.dev])
+            for fold in outer
+            for part in _folds(labels[fold.train], protocol.folds)
+        ]
+        classifiers = fit_classifiers(
+            rows, labels, classes, inner, protocol.decays, protocol.fit, seed, precision=fast_precision(rows.device)
+        )
+        sizes = np.array([len(part.dev) for part in inner])[:, None]
+        accuracy = classifiers.dev_correct.reshape(len(inner), -1) / sizes
+        means = _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))  # (outer, L2)
+        chosen = means.argmax(axis=1)
+
+        refits = [hold_out(fold.train, seed) for fold in outer]
+        decays = np.array(protocol.decays)[chosen, None]
+        classifiers = fit_classifiers(rows, labels, classes, refits, decays, protocol.fit, seed, apart=True)
+        predicted = np.empty(len(labels), dtype=np.int64)
+        for number, fold in enumerate(outer):
+            tested = rows.take(to_device(torch.from_numpy(fold.dev), rows.device))
+            predicted[fold.dev] = classifiers.predict(tested, [number])[:, 0]
+        dev = float(means.max(axis=1).mean())
+        return Scores((Answers(predicted, labels),), [len(labels), len(labels)], {"dev_accuracy": dev})
+
+    def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
+        if protocol is None:
+            return super().accuracy(answers, protocol)
+        fold, hits = fold_numbers(answers.gold, protocol.folds), answers.predicted == answers.gold
+        if fold is None:
+            return None
+        return float(100 * np.mean([hits[fold == number].mean() for number in range(protocol.folds)]))
+
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        if number != "test_accuracy" or protocol is None:
+            return super().effects(task, number, answers, protocol)
+        return accuracy_effects(answers.predicted == answers.gold, protocol.folds)
+
+    def hits(self, number: str, answers: Answers) -> np.ndarray | None:
+        return None
+
+
+class KFold(Classification):
+    """Folds of the train part choose L2; one refit, 5 % held out to stop, is scored on the test part."""
+
+    name = "kfold"
+    splits = ("train", "test")
+
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        from trainables.senteval.classifier import fit_classifiers, hold_out
+
+        rows, labels, classes = given.rows("train"), given.labels("train"), given.data.classes
+        folds = _folds(labels, protocol.folds)
+        classifiers = fit_classifiers(rows, labels, classes, folds, protocol.decays, protocol.fit, seed, apart=True)
+        sizes = np.array([len(fold.dev) for fold in folds])[:, None]
+        means = _rounded((classifiers.dev_correct.reshape(len(folds), -1) / sizes).mean(axis=0))
+        decay = protocol.decays[int(means.argmax())]
+
+        refit = hold_out(np.arange(len(labels)), seed)
+        classifier = fit_classifiers(rows, labels, classes, [refit], [decay], protocol.fit, seed)
+        predicted, gold = classifier.predict(given.all_rows("test"))[:, 0], given.labels("test")
+        return Scores((Answers(predicted, gold),), [len(labels), len(gold)], {"dev_accuracy": float(means.max())})
+
+
+class TrainDevTest(Classification):
+    """The given development part stops the fits and chooses L2."""
+
+    name = "split"
+    splits = THREE
+
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        from trainables.senteval.classifier import Fold, fit_classifiers
+
+        labels = given.labels("train", "dev")
+        train = len(given.data.splits["train"])
+        fold = Fold(np.arange(train), np.arange(train, len(labels)))
+        rows = given.rows("train", "dev")
+        classifiers = fit_classifiers(rows, labels, given.data.classes, [fold], protocol.decays, protocol.fit, seed)
+        accuracy = _rounded(classifiers.dev_correct / len(fold.dev))
+        predicted = classifiers.predict(given.all_rows("test"), [int(accuracy.argmax())])[:, 0]
+        gold = given.labels("test")
+        dev = 100 * float(classifiers.dev_correct.max() / len(fold.dev))
+        return Scores((Answers(predicted, gold),), [len(fold.dev), len(gold)], {"dev_accuracy": dev})
+
+
+def f1(answers: Answers) -> float:
+    """Of class 1, in percent."""
+    predicted, gold = answers.predicted == 1, answers.gold == 1
+    return 100 * 2 * int((predicted & gold).sum()) / max(1, int(predicted.sum() + gold.sum()))
+
+
+def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
+    from trainables.senteval.classifier import Fold
+
+    numbers = fold_numbers(labels, folds)
+    if numbers is None:
+        raise UserError(f"{len(labels)} examples are too few for {folds} folds with every class in each")
+    return [Fold((numbers != fold).nonzero()[0], (numbers == fold).nonzero()[0]) for fold in range(folds)]
+
+
+def _rounded(accuracy: np.ndarray) -> np.ndarray:
+    """Percent with two decimals, as the original rounds before it chooses: ties go to the smaller L2."""
+    return np.asarray(np.round(100 * accuracy, 2))

@@ -1,0 +1,148 @@
+"""What a kind of task is: one class that says what it needs of a task's files, how a task is scored, which numbers
+follow from the answers that are kept, and what each test item does to them. Imports nothing heavy.
+
+To add one, derive from `TaskKind` in a plugin file, and add an instance:
+
+    KINDS.add(Agreement())     # from trainables.senteval.kinds
+
+What is heavy (torch) is imported inside `score`, since reports ask the class, too, and they load none of it.
+`trainables/testing/tasks.py` has the tests that a kind must pass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from trainables.errors import UserError
+from trainables.senteval.items import Answers, pair_groups
+
+if TYPE_CHECKING:
+    from trainables.senteval.examples import Split, TaskData
+    from trainables.senteval.protocol import Protocol
+    from trainables.senteval.scoring import Embedded
+    from trainables.senteval.tasks import Task
+
+Target = Literal["classes", "scores", "images"]
+"""What an example is labelled with: a class, a number (its sentences are then a pair), or the image of a caption."""
+
+Predicted = Literal["classes", "cosines", "other"]
+"""What is predicted for a test item: its class, the cosine of its two sentences, or something else."""
+
+Numbers = dict[str, float | int | list[int] | str | None]
+"""What a task is scored with: its numbers by name, None where missing, with `examples`, `seconds` and `reason`."""
+
+THREE = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What `TaskKind.score` finds: the answers, and the numbers that do not follow from them."""
+
+    answers: tuple[Answers, ...]
+    """Of the test part, in the order in which the task's reader gives its items; and of the development part where
+    these do not depend on a fit."""
+    examples: int | list[int]
+    """How many were scored: on dev and test or, without a dev part, on test alone."""
+    fitted: Mapping[str, float] = field(default_factory=dict)
+    """Numbers in percent that the answers do not tell: those of held-out folds by which a fit was chosen."""
+    scale: tuple[float, float] | None = None
+    """From which lowest to which highest training score a regressor's bins were laid, where the data decides it."""
+
+
+class TaskKind(ABC):
+    """An entry of `KINDS`. Every number that is reported comes from `numbers` or is one of `Scores.fitted`."""
+
+    name: ClassVar[str]
+    """What `Task.kind` calls it."""
+    splits: ClassVar[tuple[str, ...]]
+    """The splits that it needs of a task, in their order; empty takes any number of sub-corpora of any name."""
+    target: ClassVar[Target]
+    """What it needs the examples to be labelled with."""
+    reported: ClassVar[tuple[str, ...]]
+    """Names of the numbers that every task of the kind has, in their order; all in percent but for ranks. Those of the
+    development part begin with `dev_`."""
+    main: ClassVar[str]
+    """Which of them stands for a task in an average, unless the task or a paper says otherwise."""
+    predicted: ClassVar[Predicted] = "other"
+    """What the answers of the test part are."""
+    unfitted: ClassVar[tuple[str, ...]] = ()
+    """Those of the numbers that no classifier or regressor is fitted for, so that the protocol cannot move them."""
+    development: ClassVar[str] = ""
+    """The development number that a search may look for; it can be had while a training goes on, by
+    `development_score`. Empty: there is none."""
+    chance: ClassVar[str] = ""
+    """The number of which `Task.chance` is the level by chance; empty: there is no such level."""
+
+    def numbers_of(self, task: Task) -> tuple[str, ...]:
+        """Names of the numbers that this task is scored with."""
+        return self.reported
+
+    def check(self, task: Task) -> None:
+        """`UserError` where an entry of `TASKS` asks for what the kind does not have."""
+        if task.f1:
+            raise UserError(f"task {task.name}: there is no F1 where the kind is {self.name!r}")
+        if task.scale is not None:
+            raise _no_scale(task)
+
+    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+        """`UserError` where examples that were read cannot be scored; `files` has the first file of each split."""
+        pairs = self.target == "scores" or next(iter(data.splits.values())).right is not None
+        for name, split in data.splits.items():
+            if not len(split):
+                raise UserError(f"{task.name}: {files[name]} holds no example for {name}")
+            if (split.right is not None) != pairs:
+                needed = "pair of sentences" if pairs else "sentence"
+                raise UserError(f"{task.name}: every example in {files[name]} must be a {needed}")
+
+    @abstractmethod
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        """The answers that embeddings give, with whatever is fitted under the protocol. One seed gives one score."""
+
+    @abstractmethod
+    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> Mapping[str, float | None]:
+        """Every number that follows from the answers of one part (`answers.split`), in percent; scores, reports and
+        `--check` have them from here. None for one that these answers cannot have. Of answers that lack what a number
+        needs, as those of older studies may, the number is left out. `protocol` is None where it is unknown."""
+
+    @abstractmethod
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
+        """(items,) What each item does to a number of `numbers`, in points: how the number would change if the item
+        counted a little more, so scaled that the sum of squares is the number's variance over items. `effects.py` has
+        those of means and correlations. None where they cannot be told, as of a median."""
+
+    def hits(self, number: str, answers: Answers) -> np.ndarray | None:
+        """(items,) Whether each item was answered rightly, of a number that is the share of those; None of any other,
+        and where the answers hang together through shared training items."""
+        return None
+
+    def tested(self, data: TaskData) -> list[Split]:
+        """The splits of which answers are kept: the test part, or all where there is no such part."""
+        return [data.splits["test"]] if "test" in self.splits else list(data.splits.values())
+
+    def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
+        """(items,) Which items are drawn together: a number for each. None where each is drawn by itself."""
+        return pair_groups(splits)
+
+    def development_part(self, data: TaskData) -> Split:
+        """The examples that `development_score` needs, none of them of a test part."""
+        return data.splits["dev"]
+
+    def development_score(self, given: Embedded) -> float:
+        """The number `development` of these examples (the split `dev` of `given`), in milliseconds."""
+        raise NotImplementedError(f"the kind {self.name!r} has no score while a training goes on")
+
+
+def _no_scale(task: Task) -> UserError:
+    return UserError(f"task {task.name}: scale={task.scale} must be the lowest and highest score of relatedness")
+
+
+def check_scale(task: Task) -> None:
+    """`UserError` for a scale of scores that does not rise."""
+    if task.scale is not None and not task.scale[0] < task.scale[1]:
+        raise _no_scale(task)

@@ -1,0 +1,73 @@
+"""Caption and image retrieval: at which rank a caption finds its image, and an image the nearest of its captions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainables.senteval.effects import mean_effects
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.contract import THREE, Scores, TaskKind
+from trainables.senteval.recalls import AT, CAPTIONS, FOLDS, WAYS, fold_size, recalls
+
+if TYPE_CHECKING:
+    from trainables.senteval.examples import Split
+    from trainables.senteval.protocol import Protocol
+    from trainables.senteval.scoring import Embedded
+    from trainables.senteval.tasks import Task
+
+BACK = "image_ranks"
+"""Beside the rank of each caption's image, that of the nearest caption of its image, the same for all its captions."""
+
+
+class Retrieval(TaskKind):
+    """`test_recall` is the mean of R@1, 5 and 10 both ways, means over five folds of images."""
+
+    name = "retrieval"
+    splits = THREE
+    target = "images"
+    reported = (
+        "dev_recall",
+        "test_recall",
+        *(f"test_{way}_r{k}" for way in WAYS for k in AT),
+        *(f"test_{way}_medr" for way in WAYS),
+    )
+    main = "test_recall"
+
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        from trainables.senteval.projections import fit_projections
+
+        parts = {name: (given.embeddings[given.lookup(part.left)], part) for name, part in given.data.splits.items()}
+        dev, to_images, to_captions = fit_projections(parts, seed)
+        answers = Answers(to_images, np.zeros_like(to_images), more={BACK: to_captions.repeat(CAPTIONS)})
+        return Scores((answers,), [len(parts[name][0]) for name in ("dev", "test")], {"dev_recall": dev})
+
+    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+        if BACK not in answers.more or len(answers.gold) % (FOLDS * CAPTIONS):
+            return {}
+        to_images, to_captions = answers.predicted, answers.more[BACK][::CAPTIONS]
+        found = recalls(to_images, to_captions)
+        medians = {
+            f"{way}_medr": float(np.mean([np.floor(np.median(fold)) + 1 for fold in np.split(ranks, FOLDS)]))
+            for way, ranks in (("i2t", to_captions), ("t2i", to_images))
+        }
+        numbers = {f"test_{name}": value for name, value in {**found, **medians}.items()}
+        return {"test_recall": math.fsum(found.values()) / len(found), **numbers}
+
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
+        if number.endswith("_medr"):
+            return None
+        asked = (
+            [number.removeprefix("test_")] if number != "test_recall" else [f"{way}_r{k}" for way in WAYS for k in AT]
+        )
+        ranks = {"i2t": answers.more[BACK], "t2i": answers.predicted}
+        hits = [ranks[name[:3]] < int(name.partition("_r")[2]) for name in asked]
+        return mean_effects(np.mean(hits, axis=0), [len(answers.gold) // FOLDS] * FOLDS)
+
+    def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
+        """The captions of an image are drawn together."""
+        labels = np.concatenate([split.labels for split in splits])
+        return labels[: CAPTIONS * FOLDS * fold_size(len(labels) // CAPTIONS)]

@@ -1,0 +1,48 @@
+"""STS12 to STS16: how well the cosines of pairs follow their gold scores. Nothing is fitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from trainables.senteval.correlation import CORRELATIONS, correlation_in
+from trainables.senteval.effects import Over, correlation_effects
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.contract import Scores, TaskKind
+
+if TYPE_CHECKING:
+    from trainables.senteval.protocol import Protocol
+    from trainables.senteval.scoring import Embedded
+    from trainables.senteval.tasks import Task
+
+
+class Similarity(TaskKind):
+    """`all` concatenates the sub-corpora, `mean` averages them, `wmean` weights them by size."""
+
+    name = "similarity"
+    splits = ()
+    target = "scores"
+    predicted = "cosines"
+    reported = tuple(f"{name}_{way}" for name in CORRELATIONS for way in ("all", "mean", "wmean"))
+    unfitted = reported
+    main = "spearman_wmean"
+
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        parts = [(given.cosine(part), part.labels) for part in given.data.splits.values()]
+        predicted, gold = (np.concatenate(side) for side in zip(*parts, strict=True))
+        sizes = np.array([len(labels) for _, labels in parts])
+        return Scores((Answers(predicted, gold, sizes),), examples=len(gold))
+
+    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for name, correlation in CORRELATIONS.items():
+            each = [100 * correlation(predicted, gold) for predicted, gold in answers.in_parts()]
+            found[f"{name}_all"] = 100 * correlation(answers.predicted, answers.gold)
+            found[f"{name}_mean"] = float(np.mean(each))
+            found[f"{name}_wmean"] = float(np.average(each, weights=answers.sizes))
+        return found
+
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        how = cast(Over, number.rpartition("_")[2])
+        return correlation_effects(answers.predicted, answers.gold, [*answers.sizes], correlation_in(number), how)
