@@ -100,8 +100,8 @@ def test_it_is_continued(results: Path, monkeypatch: pytest.MonkeyPatch):
     assert (results / "optuna.journal").read_text(encoding="utf-8").startswith(journal)
     assert len(searcher.explored) == EXPLORED + 1
     assert searcher.explored[:EXPLORED] == info.explored
-    assert searcher.explorer is not None
-    known = [(trial.params, trial.value) for trial in searcher.explorer.study.get_trials()]
+    assert searcher.ask_tell is not None
+    known = [(trial.params, trial.value) for trial in searcher.ask_tell.study.get_trials()]
     assert known[: len(told)] == told
     assert len(known) == len(told) + 1
     assert StudyInfo.load(results).created_at == info.created_at
