@@ -17,19 +17,26 @@ class Ranked:
 
     recipe_hash: str
     records: list[Record]
+    deciding: list[Record]
+    """Those that say how good it is (`Results.deciding`)."""
     values: tuple[Measured, ...]
 
 
 def ranking(results: Results) -> list[Ranked]:
-    """The recipes that have every measured goal (`Results.measured_goals`), by `search_spaces.goals.merit`, best first.
+    """The recipes that may be the best: those that have every measured goal (`Results.measured_goals`), by
+    `search_spaces.goals.merit`, best first.
 
     Recipes above a limit are left out; those that left a race over seeds come last, as few seeds may show a mean that
     more would not.
     """
+    return results.made(_ranking)
+
+
+def _ranking(results: Results) -> list[Ranked]:
     races = of_results(results)
     lost = {recipe_hash for recipe_hash, one in races.items() if one.lost}
     found = [
-        Ranked(recipe_hash, records, values)
+        Ranked(recipe_hash, records, results.deciding(records), values)
         for recipe_hash, records in results.recipes.items()
         if recipe_hash not in results.above_limits and (values := results.of_goals(records))
     ]

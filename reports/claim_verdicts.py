@@ -7,18 +7,17 @@ All claims of a report are judged together: the chance that any of their verdict
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from reports.claim_comparisons import Compared, Direction, compared, recipes_of
 from reports.evidence import SURE, Evidence
 from reports.guards import Flag
 from reports.more_seeds import SeedsWanted
-from reports.quantity import Quantity, quantity
 from reports.results import Results
-from reports.same_recipe import CAPS, NotVaried, OneRecipe, differing, not_varied, one_in_effect
-from reports.statistics import Comparison, holm
-from reports.statistics.equivalence import p_above, p_below, tost
+from reports.same_recipe import CAPS, NotVaried, differing, not_varied
+from reports.statistics import holm
 from search_spaces.space import Claim
 
 Verdict = Literal[
@@ -33,66 +32,9 @@ Verdict = Literal[
     "not run",
 ]
 """`not finished`: what is there does not refute the claim, and comparisons that it needs are missing."""
-Status = Literal["compared", "one seed", "missing", "no input", "flagged", "one recipe"]
-"""`no input`: a row lacks an input, such as word vectors. `flagged`: a flag forbids a verdict. `one recipe`: the two
-rows are one recipe in effect, so that nothing was tested."""
 Lack = Literal["every row", "a row", "an input", "trials", "scores"]
 """`every row` or `a row` of it was not asked for; rows lack an input, or trials; its tasks have no scores."""
-Direction = Literal["as claimed", "against", "undecided", ""]
 Size = Literal["as stated", "smaller", "larger", "undecided", ""]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One of a claim's comparisons: the better row minus the worse one."""
-
-    better: str
-    worse: str
-    status: Status
-    comparison: Comparison | None
-    """None where a row is missing."""
-    published: float | None
-    why: OneRecipe | None = None
-    """Why the rows are one recipe in effect."""
-    flags: tuple[Flag, ...] = ()
-    """What forbids a verdict."""
-    lacking: tuple[str, ...] = ()
-    """Rows that lack an input."""
-    of_gaps: bool = False
-    """Whether it compares the two rows' difference here with that in another table (`Claim.smaller_in`)."""
-    figure: Quantity | None = None
-    """What is compared."""
-    hashes: tuple[str, str] = ("", "")
-    """Of the two recipes."""
-    again: bool = False
-    """Whether an earlier comparison is of the same two recipes under other names: it is shown, and counts once."""
-
-    @property
-    def out(self) -> bool:
-        """Whether it is kept out of the verdict."""
-        return self.status in ("no input", "flagged", "one recipe")
-
-    @property
-    def counts(self) -> bool:
-        """Whether it takes part in the verdict."""
-        return not self.out and not self.again
-
-    def decided(self, claim: Claim) -> Direction:
-        """Which way it lies taken by itself at 95 %, without a correction for any other comparison."""
-        if self.status != "compared":
-            return ""
-        holding, failing = _chance(claim, self)
-        if 2 * min(holding, failing) >= SURE:
-            return "undecided"
-        return "as claimed" if holding < failing else "against"
-
-    def more_seeds(self, evidence: Evidence, bound: float, alpha: float) -> float | None:
-        """As `Evidence.more_seeds`; one that is decided already needs none."""
-        if self.figure is None:
-            return None
-        if self.comparison is not None and _lies_off(self.comparison, bound, alpha):
-            return 0
-        return evidence.more_seeds(*self.hashes, self.figure, bound, alpha)
 
 
 @dataclass(frozen=True)
@@ -129,7 +71,7 @@ class Judged:
         seeded = [item for item in taking_part if item.status == "compared"] or taking_part
         if not seeded:
             return None
-        chances = [_chance(self.claim, item) for item in seeded]
+        chances = [item.chances(self.claim) for item in seeded]
         if self.direction == "against":
             return seeded[min(range(len(seeded)), key=lambda place: chances[place][1])]
         return seeded[max(range(len(seeded)), key=lambda place: chances[place][0])]
@@ -163,16 +105,16 @@ def judged(results: Results) -> tuple[Judged, ...]:
 
 def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
     """Claims that stand together: Holm over the directions and stated sizes of all of them."""
-    compared = [_compared(evidence, claim) for claim in claims]
-    chances = [_chances(claim, items) for claim, items in zip(claims, compared, strict=True)]
+    comparisons = [compared(evidence, claim) for claim in claims]
+    chances = [_chances(claim, items) for claim, items in zip(claims, comparisons, strict=True)]
     directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
-    sizes = [_size_p(claim, items) for claim, items in zip(claims, compared, strict=True)]
-    tests = [_test(evidence, claim, items) for claim, items in zip(claims, compared, strict=True)]
+    sizes = [_size_p(claim, items) for claim, items in zip(claims, comparisons, strict=True)]
+    tests = [_test(evidence, claim, items) for claim, items in zip(claims, comparisons, strict=True)]
     sizes_tested = [(claim.stated, *test) for claim, test in zip(claims, tests, strict=True)]
     adjusted = holm([*directions, *sizes], [*tests, *sizes_tested])
     found = [
         _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place])
-        for place, (claim, items, both) in enumerate(zip(claims, compared, chances, strict=True))
+        for place, (claim, items, both) in enumerate(zip(claims, comparisons, chances, strict=True))
     ]
     return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in found)
 
@@ -208,66 +150,10 @@ def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
     return not_varied([(recipe, results.of_row(label)) for label, recipe in recipes.items()])
 
 
-# Comparisons
-
-
-def _compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
-    results = evidence.results
-    paper = results.space.table(claim.table)
-    figure = quantity(paper, paper.column(claim.column))
-    found = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
-    pairs = [_recipes(evidence, item) for item in found]
-    found = [replace(item, again=pairs[place] in pairs[:place]) for place, item in enumerate(found)]
-    if claim.smaller_in is not None:
-        number, column = claim.smaller_in
-        other = results.space.table(number)
-        there = quantity(other, other.column(column))
-        better, worse = claim.comparisons[0]
-        gap, elsewhere = found[0].published, _published(evidence, number, column, better, worse)
-        item = _pair(evidence, claim, better, worse, figure.minus(there))
-        published = None if gap is None or elsewhere is None else gap - elsewhere
-        found.append(replace(item, published=published, of_gaps=True))
-    return tuple(found)
-
-
-def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Quantity) -> Compared:
-    info = evidence.results.info
-    published = _published(evidence, claim.table, claim.column, better, worse)
-    lacking = tuple(label for label in (better, worse) if info.row_hashes.get(label, "") is None)
-    if lacking:
-        return Compared(better, worse, "no input", None, published, lacking=lacking)
-    first, second = info.row_hashes.get(better) or "", info.row_hashes.get(worse) or ""
-    comparison = evidence.compare(first, second, figure)
-    if comparison is None:
-        return Compared(better, worse, "missing", None, published)
-    found = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
-    flags = evidence.between(first, second, figure)
-    # A copied trial brings along what its training measured, so its limits say nothing.
-    copied = any(flag.guard == "copies" and flag.crossed_by == "any" for flag in flags)
-    same = None if copied else one_in_effect(evidence.results.recipes[first], evidence.results.recipes[second])
-    if same:
-        return replace(found, status="one recipe", why=same)
-    if flags:
-        return replace(found, status="flagged", flags=flags)
-    return replace(found, status="one seed") if comparison.one_seed else found
-
-
-def _published(evidence: Evidence, table: str, column: str, better: str, worse: str) -> float | None:
-    results = evidence.results
-    paper = results.space.table(table)
-    first, second = results.published(paper, better, column), results.published(paper, worse, column)
-    return None if first is None or second is None else first - second
-
-
-def _recipes(evidence: Evidence, item: Compared) -> tuple[str, ...]:
-    """The two recipes that are compared, copies as one; by name where one is missing."""
-    return tuple(map(evidence.results.once, item.hashes)) if all(item.hashes) else (item.better, item.worse)
-
-
 def _test(evidence: Evidence, claim: Claim, items: Sequence[Compared]) -> tuple[Hashable, ...]:
     """What the claim asks of which recipes: claims for which it is the same are one test."""
     figures = [None if item.figure is None else item.figure.key for item in items]
-    recipes = frozenset(zip((_recipes(evidence, item) for item in items), figures, strict=True))
+    recipes = frozenset(zip((recipes_of(evidence, item) for item in items), figures, strict=True))
     return claim.relation, claim.points, claim.quantifier, recipes
 
 
@@ -281,7 +167,7 @@ def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | N
     say nothing either way; the others alone may decide it, as one counterexample does where all must hold.
     """
     taking_part = [item for item in items if item.counts]
-    there = [_chance(claim, item) for item in taking_part if item.status == "compared"]
+    there = [item.chances(claim) for item in taking_part if item.status == "compared"]
     if not there:
         return None
     total = len(taking_part)
@@ -300,48 +186,11 @@ def _at_least(needed: int, chances: Sequence[float]) -> float:
     return min(1.0, (len(chances) - needed + 1) * sorted(chances)[needed - 1])
 
 
-def _chance(claim: Claim, item: Compared) -> tuple[float, float]:
-    """One-sided chances of one comparison: of its figures where the relation does not hold, and where it does."""
-    relation, points = ("above", 0.0) if item.of_gaps else (claim.relation, claim.points)
-    if relation in ("above", "not below"):
-        low = points if relation == "above" else -points
-        return _above(item, low), _below(item, low)
-    low, high = (0.0, points) if relation == "slightly above" else (-points, points)
-    assert item.comparison is not None
-    inside = tost(item.comparison, (high - low) / 2, around=(high + low) / 2)
-    return 1.0 if inside is None else inside, min(1.0, 2 * min(_below(item, low), _above(item, high)))
-
-
-def _lies_off(comparison: Comparison, bound: float, alpha: float) -> bool:
-    """Whether the gain is surely not the bound."""
-    sides = p_above(comparison, bound), p_below(comparison, bound)
-    return any(p is not None and 2 * p < alpha for p in sides)
-
-
-def _above(item: Compared, bound: float) -> float:
-    return _one_sided(item, bound, p_above, 1)
-
-
-def _below(item: Compared, bound: float) -> float:
-    return _one_sided(item, bound, p_below, -1)
-
-
-def _one_sided(item: Compared, bound: float, chance: Callable[[Comparison, float], float | None], sign: int) -> float:
-    """With a bound of 0 it is half the comparison's own p, which may be an exact one."""
-    comparison = item.comparison
-    if comparison is None or comparison.p is None:
-        return 1.0
-    if bound == 0:
-        return comparison.p / 2 if sign * comparison.gain > 0 else 1 - comparison.p / 2
-    p = chance(comparison, bound)
-    return 1.0 if p is None else p
-
-
 def _size_p(claim: Claim, items: Sequence[Compared]) -> float | None:
     """Two-sided, of the difference that the paper states; None where none is stated, or nothing was tested."""
     if claim.stated is None or items[0].status != "compared":
         return None
-    return min(1.0, 2 * min(_above(items[0], claim.stated), _below(items[0], claim.stated)))
+    return min(1.0, 2 * min(items[0].above(claim.stated), items[0].below(claim.stated)))
 
 
 # Verdicts

@@ -22,12 +22,12 @@ class Quantity:
     name: str
     weights: Weights
 
-    @property
+    @cached_property
     def tasks(self) -> frozenset[str]:
         """Whose scores it is made of."""
         return frozenset(task for task, _ in self.weights)
 
-    @property
+    @cached_property
     def parts(self) -> frozenset[str]:
         """Whose items it is made of: a task's name for its test items, `dev.TASK` for its development items."""
         return frozenset(f"dev.{task}" if number.startswith("dev_") else task for task, number in self.weights)

@@ -13,7 +13,7 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
 from reports.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
-from reports.same_recipe import joined, shared_trials
+from reports.same_recipe import Ran, joined, shared_trials
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
 from search_spaces.goals import Goal, searched
@@ -115,7 +115,12 @@ class Results:
     @cached_property
     def shared_trials(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
         """As `same_recipe.shared_trials`: recipes that are one in effect, and those that share a copied trial."""
-        return shared_trials(self.recipes)
+        return shared_trials(self.ran)
+
+    @cached_property
+    def ran(self) -> dict[str, Ran]:
+        """By recipe hash its trials, as they are told from those of another recipe."""
+        return {key: Ran(records) for key, records in self.recipes.items()}
 
     @cached_property
     def _counted_as(self) -> dict[str, str]:
@@ -267,7 +272,14 @@ class Results:
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
-        return self.measured(self.of_row(label), table, table.column(column))
+        key = (table.number, label, column)
+        if key not in self._cells:
+            self._cells[key] = self.measured(self.of_row(label), table, table.column(column))
+        return self._cells[key]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str, str], Measured | None]:
+        return {}
 
     def published(self, table: Table, label: str, column: str) -> float | None:
         """The paper's figure; the baseline's comes from `baseline_table` where this table does not print it."""

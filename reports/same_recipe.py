@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal
 
@@ -21,8 +22,21 @@ CLOSE = 0.01
 
 Figures = tuple[tuple[str, str, float], ...]
 """A trial's numbers: task, name, value."""
-Trials = Mapping[int, tuple[Figures, Any, tuple[Any, str]]]
-"""By seed what a recipe's trials measured, their loss, and after how long and when they ended."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """A recipe's trials."""
+
+    records: Sequence[Record]
+
+    @cached_property
+    def by_seed(self) -> dict[int, tuple[Figures, Any, tuple[Any, str]]]:
+        """What each measured, its loss, and after how long and when it ended."""
+        return {
+            one.seed: (figures(one), one.training.get("loss"), (one.cost.get("seconds"), one.finished_at))
+            for one in self.records
+        }
 
 
 @dataclass(frozen=True)
@@ -45,61 +59,50 @@ class NotVaried:
     """Limits that they set differently in effect."""
 
 
-def one_in_effect(first: Sequence[Record], second: Sequence[Record]) -> OneRecipe | None:
-    """Why two recipes, given by their records, are one in effect; None where they are not, or it is unknown.
+def one_in_effect(first: Ran, second: Ran) -> OneRecipe | None:
+    """Why two recipes are one in effect; None where they are not, or it is unknown.
 
     They are where both differ in limits alone and no limit bound: what training measured is the same. They are, too,
     where they did the same under every seed that both have. A copied trial is another matter: `same_trials`.
     """
-    if first[0].recipe_hash == second[0].recipe_hash:
+    one, other = first.records[0], second.records[0]
+    if one.recipe_hash == other.recipe_hash:
         return OneRecipe("name")
     if same_trials(first, second):
         return OneRecipe("scores")
-    if not differing(first[0].recipe, second[0].recipe) <= CAPS.keys():
+    if not differing(one.recipe, other.recipe) <= CAPS.keys():
         return None
-    measured = [[mean_measured(records, name) for name in MEASURED] for records in (first, second)]
-    limits = list(zip(CAPS, *(means[: len(CAPS)] for means in measured), strict=True))
-    known = tuple((key, one, other) for key, one, other in limits if one is not None and other is not None)
-    if len(known) < len(limits) or not all(map(_close, *measured)):
+    measured = [[mean_measured(recipe.records, name) for name in MEASURED] for recipe in (first, second)]
+    limits = zip(CAPS, *(means[: len(CAPS)] for means in measured), strict=True)
+    known = tuple((key, mine, theirs) for key, mine, theirs in limits if mine is not None and theirs is not None)
+    if len(known) < len(CAPS) or not all(map(_close, *measured)):
         return None
     return OneRecipe("limits", known)
 
 
-def same_trials(first: Sequence[Record], second: Sequence[Record]) -> bool:
+def same_trials(first: Ran, second: Ran) -> bool:
     """Whether two recipes trained to the same loss and scored the same under every seed that both have.
 
     Not so where a trial is a copy of the other's: with another loss, or ended in the same second after the same time.
     """
-    return _same(_by_seed(first), _by_seed(second))
-
-
-def _by_seed(records: Sequence[Record]) -> Trials:
-    return {
-        one.seed: (figures(one), one.training.get("loss"), (one.cost.get("seconds"), one.finished_at))
-        for one in records
-    }
-
-
-def _same(first: Trials, second: Trials) -> bool:
-    shared = [(trial, second[seed]) for seed, trial in first.items() if seed in second]
+    shared = [(trial, second.by_seed[seed]) for seed, trial in first.by_seed.items() if seed in second.by_seed]
     return bool(shared) and all(
         a[0] and a[:2] == b[:2] and not (a[2] == b[2] and a[2][0] is not None) for a, b in shared
     )
 
 
-def shared_trials(recipes: Mapping[str, Sequence[Record]]) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+def shared_trials(recipes: Mapping[str, Ran]) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
     """Groups of recipes, by hash, that have all scores of a seed in common.
 
     The first are one recipe in effect: `same_trials`. Of the others at least one holds a copied trial.
     """
     found: dict[tuple[int, Figures], list[str]] = {}
-    for recipe, records in recipes.items():
-        for record in records:
-            if told := figures(record):
-                found.setdefault((record.seed, told), []).append(recipe)
-    trials = {recipe: _by_seed(recipes[recipe]) for those in found.values() if len(those) > 1 for recipe in those}
+    for key, recipe in recipes.items():
+        for seed, (told, *_) in recipe.by_seed.items():
+            if told:
+                found.setdefault((seed, told), []).append(key)
     pairs = {pair for those in found.values() for pair in combinations(sorted(those), 2)}
-    alike = {(one, other) for one, other in pairs if _same(trials[one], trials[other])}
+    alike = {(one, other) for one, other in pairs if same_trials(recipes[one], recipes[other])}
     return joined(map(frozenset, alike)), joined(map(frozenset, pairs - alike))
 
 

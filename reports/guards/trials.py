@@ -11,16 +11,15 @@ from reports.guards.words import has, listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, verbatim
 from reports.results import Results
-from reports.same_recipe import figures
 
 
 def seeds(results: Results) -> list[Flag]:
     """Seeds that repeat each other although training follows the seed, and rows with fewer seeds than others."""
     flags = []
     alike = {}
-    for recipe, records in results.recipes.items():
+    for recipe, ran in results.ran.items():
         if recipe not in results.fixed:
-            told = [(record.seed, numbers) for record in records if (numbers := figures(record))]
+            told = [(seed, numbers) for seed, (numbers, *_) in ran.by_seed.items() if numbers]
             same = [(one, other) for (one, a), (other, b) in combinations(told, 2) if a == b]
             if same:
                 alike[recipe] = same

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.claim_verdicts import Compared, Judged, Lack, Verdict
+from reports.claim_comparisons import Compared
+from reports.claim_verdicts import Judged, Lack, Verdict
 from reports.findings import Findings
 from reports.markdown import DASH, bullets, count, signed, table, text
 from reports.results import Results

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.best_model import ranking
 from reports.costs import word
 from reports.evidence import Evidence
 from reports.ledger import Record
@@ -15,7 +16,6 @@ from reports.markdown import code, count, number, signed, spread, table, text
 from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections.importance import write_importance
-from reports.seed_race import of_results
 from reports.statistics import Measured
 from reports.true_scores import Scored, true_scores
 from reports.wording import CHOSEN, changes
@@ -35,8 +35,6 @@ class Candidate:
     recipe_hash: str
     records: list[Record]
     selection: Measured
-    upward: float
-    """Its mean, the higher the better."""
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -46,25 +44,14 @@ def write(results: Results, pictures: Path) -> str:
     """
     if not results.explored:
         return ""
-    info = results.info
     explored = [item for recipe_hash in results.explored if (item := _candidate(results, recipe_hash, "explored"))]
-    rows = [
-        item
-        for label in results.asked_rows
-        if (recipe_hash := info.row_hashes[label]) and (item := _candidate(results, recipe_hash, f"row: {code(label)}"))
-    ]
     once = [item for item in explored if results.once(item.recipe_hash) == item.recipe_hash]
-    within = [item for item in once if item.recipe_hash not in results.above_limits]
-    rows = [item for item in rows if item.recipe_hash not in results.above_limits]
-    races = of_results(results)
-
-    def place(item: Candidate) -> tuple[bool, float, str]:
-        """What left the race over seeds comes last: few seeds may show a mean that more would not."""
-        lost = item.recipe_hash in races and races[item.recipe_hash].lost
-        return lost, -item.upward, item.recipe_hash
-
-    ranked = sorted(within, key=place)
-    best_row = min(rows, key=place, default=None)
+    within = {item.recipe_hash: item for item in once if item.recipe_hash not in results.above_limits}
+    rows = {results.info.row_hashes[label]: label for label in reversed(results.asked_rows)}
+    order = [one.recipe_hash for one in ranking(results)]
+    ranked = [within[recipe_hash] for recipe_hash in order if recipe_hash in within]
+    of_rows = (_candidate(results, key, f"row: {code(rows[key])}") for key in order if key in rows)
+    best_row = next(of_rows, None)
     parts = [_counts(results, explored)]
     if any(len(item.records) < len(results.recipes[item.recipe_hash]) for item in explored):
         parts.append(
@@ -76,9 +63,9 @@ def write(results: Results, pictures: Path) -> str:
         parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
     if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
         goal = results.goals[0]
-        parts.append(f"{_optimism(results, within, ranked[0])} {_against(results, ranked[0], best_row)}")
+        parts.append(f"{_optimism(results, [*within.values()], ranked[0])} {_against(results, ranked[0], best_row)}")
         parts.append(_ranking(results, [*ranked[:SHOWN], *([best_row] if best_row else [])]))
-        values = [item.selection.mean for item in within]
+        values = [item.selection.mean for item in within.values()]
         best = best_row.selection.mean if best_row else None
         path = search_picture(values, best, pictures / "search.svg", word(goal), lower_is_better=goal.lower_is_better)
         title = f"{word(goal)[0].upper()}{word(goal)[1:]} of the explored recipes"
@@ -93,7 +80,7 @@ def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | Non
     for goal in results.goals:
         score = results.goal(records, goal)
         if score is not None:
-            return Candidate(name, recipe_hash, records, score, goal.upward(score.mean))
+            return Candidate(name, recipe_hash, records, score)
     return None
 
 

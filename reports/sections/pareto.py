@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.best_model import ranking
 from reports.costs import incomparable
 from reports.guards.words import listed
 from reports.ledger import Record
@@ -122,15 +123,13 @@ def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores
 
 def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:
     """Rows and explored recipes that have every goal, but those above a limit."""
-    points = []
+    points, ranked = [], {one.recipe_hash: one for one in ranking(results)}
     for recipe_hash in _tried(results):
-        records = results.deciding(results.recipes.get(recipe_hash, []))
-        scores = [score for goal in goals if (score := results.goal(records, goal)) is not None]
-        if len(scores) == len(goals) and recipe_hash not in results.above_limits:
+        if (one := ranked.get(recipe_hash)) is not None:
             label = results.labels.get(recipe_hash, "")
-            upward = tuple(goal.upward(score.mean) for goal, score in zip(goals, scores, strict=True))
-            values = _values(records, goals, scores[0].fixed)
-            points.append(Point(label, recipe_hash, records, tuple(scores), upward, values))
+            upward = tuple(goal.upward(value.mean) for goal, value in zip(goals, one.values, strict=True))
+            values = _values(one.deciding, goals, one.values[0].fixed)
+            points.append(Point(label, recipe_hash, one.deciding, one.values, upward, values))
     return points
 
 

@@ -13,7 +13,7 @@ from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
-from reports.same_recipe import OneRecipe, one_in_effect
+from reports.same_recipe import OneRecipe, Ran, one_in_effect
 from reports.sections import claims_not_run
 from reports.sections.claims import direction_in_words, verdict_in_words, write
 from reports.wording import more_seeds, not_varied, one_recipe
@@ -217,10 +217,11 @@ class TestWhatWasTested:
             [dataclasses.replace(r, training=caps) for r in records if r.recipe["objective.weight"] == weight]
             for weight in (0.3, 1.0)
         )
-        assert one_in_effect(first, second) is None
+        assert one_in_effect(Ran(first), Ran(second)) is None
         again = dataclasses.replace(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
-        assert one_in_effect(first, [again])
-        assert one_in_effect(first, [dataclasses.replace(again, finished_at=first[0].finished_at)]) is None  # a copy
+        assert one_in_effect(Ran(first), Ran([again]))
+        copied = dataclasses.replace(again, finished_at=first[0].finished_at)
+        assert one_in_effect(Ran(first), Ran([copied])) is None
 
     @pytest.mark.parametrize("what", ["scores", "all that training measured"])
     def test_a_copied_trial_is_not_one_recipe_in_effect(self, tmp_path: Path, what: str):
@@ -242,10 +243,10 @@ class TestWhatWasTested:
         first = Record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
         second = Record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
         other = dataclasses.replace(second, seed=1)
-        assert one_in_effect([first], [second, other]) == OneRecipe("scores")
-        assert one_in_effect([first], [other]) is None
+        assert one_in_effect(Ran([first]), Ran([second, other])) == OneRecipe("scores")
+        assert one_in_effect(Ran([first]), Ran([other])) is None
         few = [dataclasses.replace(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
-        assert one_in_effect(few[:1], few[1:]) is None  # one number may agree by chance
+        assert one_in_effect(Ran(few[:1]), Ran(few[1:])) is None  # one number may agree by chance
 
     def test_a_flag_forbids_the_verdict(self, better: Results):
         recipe = better.info.row_hashes[BASELINE] or ""
