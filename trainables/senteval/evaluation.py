@@ -35,13 +35,12 @@ class Evaluation:
     `tasks` maps a name to numbers in percent, None where missing, with `seconds`, `examples` and, where None, `reason`.
     `answers` holds what was predicted for each test sentence or pair (for STS and relatedness the cosine) and what is
     right, with a digest of the items and which of them are drawn together; by `dev.TASK` the same of a development
-    part, where nothing is fitted for it. The items stand in the order
-    in which the task's reader gives them, which depends on the task's files only: SentEval's tasks are sorted by the
-    number of words and then by label, sub-corpus after sub-corpus, as the original toolkit sorts them; a table keeps
-    the order of its lines. `geometry` says how
-    the embeddings lie (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is
-    simply not there is no error. `scales` says from which lowest to which highest training score the regressor's bins
-    were laid, of tasks whose entry does not say it.
+    part, where nothing is fitted for it. The items stand in the order in which they are read, which depends on the
+    task's files only: SentEval's tasks are sorted by the number of words and then by label, sub-corpus by sub-corpus,
+    as the original toolkit sorts them; a table keeps the order of its lines. `geometry` says how the embeddings lie
+    (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is simply not there is no
+    error. `scales` says from which lowest to which highest training score the regressor's bins were laid, of tasks
+    whose entry does not say it.
     """
 
     protocol: str

@@ -22,7 +22,7 @@ from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.geometry import geometry
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.tasks import kind_of
 from trainables.trial import TrialResult
 from trainables.trial.overlap import overlap
 from trainables.trial.run import run_trial
@@ -36,7 +36,7 @@ class TestItems:
     ONE = TaskData({"train": pairs(["x"], ["y"], [1.0]), "test": pairs(["a", "b"], ["c", "d"], [1.0, 4.5])})
 
     def of(self, data: TaskData, task: str = "STSBenchmark") -> str:
-        return items.digest(items.test_splits(TASKS[task], data))
+        return items.digest(kind_of(task).tested(data))
 
     def changed(self, **changes: Any) -> str:
         test = dataclasses.replace(self.ONE.splits["test"], **changes)
