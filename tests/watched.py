@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reports.ledger import LEDGER, Ledger, Record
-from study.callbacks import Outlook
+from study.callbacks import Outlook, Watcher
 from study.cli.options import parse
 from study.engine.launch import prepare_results
+from study.engine.messages import Failed, Rung, Scored, Started, Step
 from study.plan import decide, read_request
-from study.trial import TrialSpec
-from tests.simulated_study import spec_of
+from study.trial import Trial
 
 SCORES: dict[str, dict[str, Any]] = {
     **{f"STS{year}": {"spearman_wmean": 50.0 + year, "examples": 1000, "seconds": 1.5} for year in range(12, 17)},
@@ -48,21 +49,46 @@ def outlook(results: Path, space: str = "scl_tau", *arguments: str) -> Outlook:
     return Outlook(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: (), lambda: math.inf)
 
 
-def trial(looked: Outlook, number: int = 0, name: str | None = None) -> TrialSpec:
+def trial(looked: Outlook, number: int = 0, name: str | None = None) -> Trial:
     """One of the study's trials."""
     planned = looked.plan.fixed_trials()[number]
-    return spec_of(dataclasses.replace(planned, name=name or planned.name))
+    return dataclasses.replace(planned, name=name or planned.name)
 
 
-def record(spec: TrialSpec, stopped: str | None = None) -> Record:
+def record(spec: Trial, stopped: str | None = None) -> Record:
     """What the trial leaves; with a reason, that of one that was stopped early."""
     return Record(
-        dict(spec.recipe),
+        spec.recipe.flat(),
         spec.recipe_hash,
         spec.seed,
         status="pruned" if stopped else "finished",
         scores={} if stopped else SCORES,
-        protocol=str(spec.recipe["evaluation.protocol"]),
+        protocol=spec.recipe.evaluation.protocol,
         training={"negatives_per_anchor": 61.5, "steps": 90, "stopped": stopped},
         cost={"seconds": 30.0, "crew": {"busy": 9.0, "idle": 1.0}},
     )
+
+
+class Told:
+    """Tells a watcher of what happens as a study does, by events."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher = watcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.watcher, name)
+
+    def started(self, trials: Sequence[Trial]) -> None:
+        self.watcher.hear(Started(tuple(trial.key for trial in trials)), trials)
+
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+        self.watcher.hear(Step((trial.key,), step, steps, scalars), [trial])
+
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
+        self.watcher.hear(Rung(trial.key, number, scores), [trial])
+
+    def finished(self, trial: Trial, record: Record) -> None:
+        self.watcher.hear(Scored(trial.key, record, None, None), [trial])
+
+    def failed(self, trial: Trial, reason: str) -> None:
+        self.watcher.hear(Failed(trial.key, reason), [trial])

@@ -15,8 +15,9 @@ from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
     from reports.ledger import Ledger, Record
-    from study.plan import Plan, PlannedTrial
-    from study.trial import TrialSpec
+    from study.engine.messages import Event
+    from study.plan import Plan
+    from study.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Outlook:
     """How many trials may run at the same time."""
     remaining: Callable[[], int]
     """How many trials have no record yet, those that run included."""
-    waiting: Callable[[], Iterable[PlannedTrial]]
+    waiting: Callable[[], Iterable[Trial]]
     """Those that are next, as far as a search has chosen them."""
     room: Callable[[], float]
     """How many more may begin by the study's limits, as far as is known now; infinite without any."""
@@ -41,23 +42,27 @@ class Watcher:
     One that raises is warned about once and not called again: what is shown never ends a study.
     """
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        """A crew has begun them; several train together in one population. After a crew's death it is told again."""
+    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
+        """Something happened to these trials: the event says which of the next methods hears it."""
+        getattr(self, event.hears)(*event.arguments(trials))
 
-    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
-        """Their crew died. Another one begins them again, from their checkpoint, as soon as it has a place."""
+    def started(self, trials: Sequence[Trial]) -> None:
+        """Workers have begun them; several train together in one population. After a death it is told again."""
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def interrupted(self, trials: Sequence[Trial]) -> None:
+        """Their workers died. Others begin them again, from their checkpoint, as soon as there is a place."""
+
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         """About a hundred times in a training, and after its last step. `scalars` has `loss`, and for a trial that
         trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and what its objective counts."""
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         """While training goes on, the development score of each goal; `sts` alone where the space has no goals."""
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         """Its record is kept: it survives whatever happens from now on. Stopped trials have one too."""
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         """It has no record, and is not tried again in this run."""
 
     def tick(self) -> None:
@@ -65,37 +70,6 @@ class Watcher:
 
     def close(self) -> None:
         """This run of the study is over, also where a person or an error ended it."""
-
-
-class Relay(Watcher):
-    """Hands every event on, as its name and its arguments."""
-
-    def relay(self, event: str, *arguments: Any) -> None:
-        raise NotImplementedError
-
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        self.relay("started", trials)
-
-    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
-        self.relay("interrupted", trials)
-
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        self.relay("step", trial, step, steps, dict(scalars))  # a copy: the caller may use its own again
-
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
-        self.relay("rung", trial, number, dict(scores))
-
-    def finished(self, trial: TrialSpec, record: Record) -> None:
-        self.relay("finished", trial, record)
-
-    def failed(self, trial: TrialSpec, reason: str) -> None:
-        self.relay("failed", trial, reason)
-
-    def tick(self) -> None:
-        self.relay("tick")
-
-    def close(self) -> None:
-        self.relay("close")
 
 
 @dataclass(frozen=True)

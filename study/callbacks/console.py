@@ -24,7 +24,7 @@ from search_spaces.limits import exceeded
 from study.callbacks.base import Outlook
 from study.callbacks.state import Course, Run
 from study.cli.terminal import printable, say
-from study.trial import TrialSpec
+from study.trial import Trial
 
 DRAWN_SECONDS = 0.5
 """How often the block is drawn at most."""
@@ -59,19 +59,19 @@ class Console(Course):
         self.told = 0
         """How many of them there were since."""
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         if not self.ended and not self.running:
             self.clock, self.told = time.monotonic(), 0
         super().started(trials)
         self.longest = max([self.longest, *(cell_len(printable(trial.name)) for trial in trials)])
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         super().finished(trial, record)
         above = exceeded(self.outlook.plan.limits, [record.cost]) if record.status == "finished" else {}
         limits = f"  above the limit of {' and '.join(above)}" if above else ""
         self._line(trial, describe(record, self.goals, self.shown) + limits)
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         super().failed(trial, reason)
         self._line(trial, f"FAILED: {printable(reason)}")
 
@@ -94,7 +94,7 @@ class Console(Course):
         if self.ended:
             say(self._end())
 
-    def _line(self, trial: TrialSpec, text: str) -> None:
+    def _line(self, trial: Trial, text: str) -> None:
         """What became of a trial."""
         if self.ended == 1:
             self._say(legend(self.goals, self.shown))
@@ -157,7 +157,7 @@ class Console(Course):
         forecast = self.forecast()
         begun = self.running or self.ended or self.orphans
         parts = [f"{len(self.running)} running" if begun else "starting the first trials"]
-        parts += [f"{len(self.orphans)} waiting for {_crew(*self.orphans.values())}"] if self.orphans else []
+        parts += [f"{len(self.orphans)} waiting for {_group(*self.orphans.values())}"] if self.orphans else []
         parts += [f"{self.failed_now} failed"] if self.failed_now else []
         left_out = self.queued - self.coming
         parts += [f"{left_out:,} beyond the limits"] if left_out else []
@@ -235,10 +235,11 @@ def _state(run: Run, align: bool = False) -> list[str]:
     return parts
 
 
-def _crew(trial: TrialSpec, *others: TrialSpec) -> str:
-    """`a new crew (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
-    each = " and ".join(f"{number:g} {name}" for name, number in trial.per_worker.items())
-    return f"a new crew ({count(trial.workers, 'worker')} of {each}{' each' if trial.workers > 1 else ''})"
+def _group(trial: Trial, *others: Trial) -> str:
+    """`a new worker group (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
+    each = " and ".join(f"{number:g} {name}" for name, number in trial.resources.per_worker.items())
+    workers = trial.resources.workers
+    return f"a new worker group ({count(workers, 'worker')} of {each}{' each' if workers > 1 else ''})"
 
 
 def _fit(name: str, width: int) -> str:

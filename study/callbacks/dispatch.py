@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from study.callbacks.base import WATCHERS, Outlook, Relay, Watcher
+from study.callbacks.base import WATCHERS, Outlook, Watcher
 from trainables.errors import unforeseen
 
+if TYPE_CHECKING:
+    from study.engine.messages import Event
+    from study.trial import Trial
 
-class Audience(Relay):
+
+class Audience:
     """Passes every event on to all watchers. One that raises is warned about once and left out from then on."""
 
     def __init__(self, outlook: Outlook) -> None:
@@ -24,10 +29,21 @@ class Audience(Relay):
             if watcher is not None:
                 self._watchers[name] = watcher
 
-    def relay(self, event: str, *arguments: Any) -> None:
+    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
+        """Something happened to these trials, whom somebody may hear of."""
+        if event.hears and trials:
+            self._all(lambda watcher: watcher.hear(event, trials))
+
+    def tick(self) -> None:
+        self._all(lambda watcher: watcher.tick())
+
+    def close(self) -> None:
+        self._all(lambda watcher: watcher.close())
+
+    def _all(self, tell: Callable[[Watcher], None]) -> None:
         for name, watcher in list(self._watchers.items()):
             try:
-                getattr(watcher, event)(*arguments)
+                tell(watcher)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # what is shown never ends a study, not by `sys.exit()` either

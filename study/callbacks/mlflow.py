@@ -15,7 +15,7 @@ from study.callbacks.background import Aside
 from study.callbacks.base import Outlook, Watcher
 from study.callbacks.tracker import measured, name_of, parameters, rung_metrics, study_of, trial_id
 from study.cli.terminal import printable
-from study.trial import TrialSpec
+from study.trial import Trial
 
 EVERY_SECONDS = 5.0
 """How often points are sent: one request a trial."""
@@ -61,21 +61,21 @@ class MLflow(Watcher):
         self.runs: dict[str, _Run] = {}
         self.sent = time.monotonic()
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         for trial in trials:
             self._run(trial)
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         run = self._run(trial)
         if step > run.step:  # one that is repeated after an interruption is there already
             self._add(run, step, {f"train/{name}": value for name, value in scalars.items()})
             run.step = step
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         run = self._run(trial)
         self._add(run, run.step, rung_metrics(number, scores))
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         run = self._run(trial)
         self._add(run, run.step, measured(record))
         if record.status == "finished":
@@ -83,7 +83,7 @@ class MLflow(Watcher):
         else:
             self._end(trial.key, "KILLED", str(record.training.get("stopped")))
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._run(trial)
         self._end(trial.key, "FAILED", reason)
 
@@ -97,7 +97,7 @@ class MLflow(Watcher):
         for key in list(self.runs):
             self._end(key, "KILLED", "the study was stopped; run it again to continue")
 
-    def _run(self, trial: TrialSpec) -> _Run:
+    def _run(self, trial: Trial) -> _Run:
         """The trial's run: the one that is open, that of an earlier run of the study, or a new one."""
         if trial.key not in self.runs:
             digest = trial_id(self.study, trial.key)
@@ -112,7 +112,7 @@ class MLflow(Watcher):
         points = self.client.get_metric_history(run.info.run_id, LOSS)
         return _Run(run.info.run_id, max((point.step for point in points), default=0))
 
-    def _new(self, trial: TrialSpec, digest: str) -> _Run:
+    def _new(self, trial: Trial, digest: str) -> _Run:
         own = {TRIAL: digest, "key": trial.key, "recipe": trial.recipe_hash, "label": printable(trial.name)}
         run = self.client.create_run(self.experiment, tags={**self.tags, **own}, run_name=name_of(trial))
         found = [self.entities.Param(_allowed(key), str(value)) for key, value in parameters(trial).items()]

@@ -16,8 +16,7 @@ from study.callbacks.base import Outlook
 from study.callbacks.state import Course, Run
 from study.cli.terminal import say
 from study.dry_run import differences
-from study.plan import PlannedTrial
-from study.trial import TrialSpec
+from study.trial import Trial
 
 EVERY_SECONDS = 5.0
 """How often the file is written at least."""
@@ -37,22 +36,22 @@ class ProgressFile(Course):
         self.base = outlook.plan.base.flat()
         self.began_at = now()
         self.begun: dict[str, Running] = {}  # those that run as they were when they began, by trial
-        self.waiting: dict[PlannedTrial, Waiting] = {}  # those that are listed, put into words once: it takes long
+        self.waiting: dict[Trial, Waiting] = {}  # those that are listed, put into words once: it takes long
         self.losses: dict[str, list[tuple[int, float]]] = {}  # that are not written yet, by trial
         self.steps: dict[str, int] = {}
         self.written = float("-inf")
         self.changed = True
         self.warned = False
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         super().started(trials)
         for trial in trials:
-            words = self._words(trial.key, trial.name, trial.recipe, trial.seed)
+            words = self._words(trial.key, trial.name, trial.recipe.flat(), trial.seed)
             self.begun[trial.key] = Running(**words, since=now())
             self.failures.discard(trial.key)
         self.changed = True
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         super().step(trial, step, steps, scalars)
         loss = scalars.get("loss")
         if loss is not None and math.isfinite(loss):
@@ -60,17 +59,17 @@ class ProgressFile(Course):
             self.steps[trial.key] = steps
         self.changed = True
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         super().rung(trial, number, scores)
         self.changed = True
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         super().finished(trial, record)
         self.begun.pop(trial.key, None)
         self.failures.discard(trial.key)
         self.changed = True
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         super().failed(trial, reason)
         self.begun.pop(trial.key, None)
         self.failures.add(trial.key)
@@ -135,7 +134,7 @@ class ProgressFile(Course):
             attempt=run.attempt,
         )
 
-    def _waiting(self, planned: PlannedTrial) -> Waiting:
+    def _waiting(self, planned: Trial) -> Waiting:
         known = self.waiting.get(planned)
         return known or Waiting(**self._words(planned.key, planned.name, planned.recipe.flat(), planned.seed))
 

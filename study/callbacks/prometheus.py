@@ -16,7 +16,7 @@ from reports.ledger import Record
 from search_spaces.goals import searched
 from search_spaces.limits import exceeded
 from study.callbacks.base import Outlook, Watcher
-from study.trial import TrialSpec
+from study.trial import Trial
 
 EVERY_SECONDS = 5.0
 """How often they are set; Ray itself sends them every 10 s."""
@@ -66,23 +66,23 @@ class Metrics(Watcher):
             self._count(record)
         self.written = float("-inf")
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         self.paces |= {trial.key: None for trial in trials}
         self.written = float("-inf")
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         now, before = time.monotonic(), self.paces.get(trial.key)
         pace = self.paces[trial.key] = _Pace(step, now)
         if before is not None and step < steps:  # after the last step it is evaluated
             pace.steps = max(0, step - before.step) / max(now - before.at, 1e-3)
             pace.tokens = scalars.get("tokens_per_second", 0.0)
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         self._count(record)
         self.crew.update(record.cost.get("crew", {}))
         self._ended(trial)
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self.ended["failed"] += 1
         self._ended(trial)
 
@@ -94,7 +94,7 @@ class Metrics(Watcher):
         self.paces.clear()
         self._write()
 
-    def _ended(self, trial: TrialSpec) -> None:
+    def _ended(self, trial: Trial) -> None:
         self.paces.pop(trial.key, None)
         self.written = float("-inf")
 

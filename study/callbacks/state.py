@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from reports.ledger import Record
 from study.callbacks.base import Outlook, Watcher
 from study.callbacks.eta import Forecast, Group, TimeLeft
-from study.trial import TrialSpec
+from study.trial import Trial
 
 REFRESH_SECONDS = 2.0
 """How old a forecast may be: with a thousand trials it takes some milliseconds."""
@@ -20,11 +20,11 @@ REFRESH_SECONDS = 2.0
 class Run:
     """A trial that runs. What is not known yet is None."""
 
-    trial: TrialSpec
+    trial: Trial
     group: Group
     """Those that train together."""
     attempt: int
-    """1, and one more each time that its crew died and another began it."""
+    """1, and one more each time that its workers died and others began it."""
     step: int | None = None
     steps: int | None = None
     loss: float | None = None
@@ -43,8 +43,8 @@ class Course(Watcher):
         """Of all records, those of earlier runs included, by trial."""
         self.running: dict[str, Run] = {}
         """By trial, in the order of their begin."""
-        self.orphans: dict[str, TrialSpec] = {}
-        """By trial, those whose crew died, until another one begins them."""
+        self.orphans: dict[str, Trial] = {}
+        """By trial, those whose workers died, until others begin them."""
         self.ended = 0
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
@@ -76,37 +76,37 @@ class Course(Watcher):
         """How many of these will begin: the study's limits may have no room for all."""
         return int(min(self.queued, self.outlook.room()))
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
         new = [trial for trial in trials if trial.key not in self.statuses]  # some of a resumed population are done
         group = Group(time.monotonic(), len(new))
         for trial in new:
-            self._times.know_hardware(trial.hardware)
+            self._times.know_hardware(trial.resources.hardware)
             self.running.pop(trial.key, None)
             self.orphans.pop(trial.key, None)
             attempt = self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
             self.running[trial.key] = Run(trial, group, attempt)
         self._changed()
 
-    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
+    def interrupted(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
         for trial in trials:
             if self.running.pop(trial.key, None) is not None:
                 self.orphans[trial.key] = trial
         self._changed()
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         run = self.running.get(trial.key)
         if run is not None:
             run.step, run.steps, run.loss = step, steps, scalars.get("loss")
             run.group.stepped(time.monotonic(), step, steps)
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         run = self.running.get(trial.key)
         if run is not None:
             run.rung, run.scores = number, dict(scores)
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         self._pass_time()
         self.ended += 1
         self.statuses[trial.key] = record.status
@@ -115,7 +115,7 @@ class Course(Watcher):
         self._times.finished(record, run.group if run else None, time.monotonic())
         self._changed()
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._pass_time()
         self.ended += 1
         self.failed_now += 1

@@ -16,7 +16,7 @@ from reports.ledger.names import to_write
 from study.callbacks.base import Outlook, Watcher
 from study.callbacks.tracker import measured, name_of, parameters, rung_metrics
 from study.cli.terminal import printable
-from study.trial import TrialSpec
+from study.trial import Trial
 
 
 @contextlib.contextmanager
@@ -53,30 +53,30 @@ class TensorBoard(Watcher):
         self.writers: dict[str, SummaryWriter] = {}
         self.steps: dict[str, int] = {}  # the last that was told, by trial
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         for trial in trials:  # where a crew died, steps come again: a new file hides the old points
             self._close(trial.key)
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         writer = self._writer(trial, step)
         for name, value in scalars.items():
             writer.add_scalar(f"train/{name}", value, step)
         self.steps[trial.key] = step
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         step = self.steps.get(trial.key, 0)
         writer = self._writer(trial, step)
         for name, value in rung_metrics(number, scores).items():
             writer.add_scalar(name, value, step)
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         step = self.steps.get(trial.key, 0)
         writer = self._writer(trial, step)
         for name, value in measured(record).items():
             writer.add_scalar(name, value, step)
         self._end(trial, "" if record.status == "finished" else str(record.training.get("stopped")))
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._writer(trial, self.steps.get(trial.key, 0))
         self._end(trial, f"failed: {reason}")
 
@@ -84,7 +84,7 @@ class TensorBoard(Watcher):
         for key in list(self.writers):
             self._close(key)
 
-    def _writer(self, trial: TrialSpec, step: int) -> SummaryWriter:
+    def _writer(self, trial: Trial, step: int) -> SummaryWriter:
         """The trial's open file; a new one hides what an earlier one has from this step on."""
         if trial.key not in self.writers:
             folder = to_write(self.results, f"{FOLDER}/{trial.key}")
@@ -102,7 +102,7 @@ class TensorBoard(Watcher):
             writer.file_writer.add_summary(start, step)
         return self.writers[trial.key]
 
-    def _end(self, trial: TrialSpec, reason: str) -> None:
+    def _end(self, trial: Trial, reason: str) -> None:
         writer, step = self.writers[trial.key], self.steps.pop(trial.key, 0)
         if reason:
             writer.add_text("ended", _verbatim(printable(reason)), step)

@@ -12,7 +12,7 @@ from search_spaces.averages import averages
 from search_spaces.goals import GOALS
 from study.cli.terminal import printable
 from study.plan import Plan
-from study.trial import TrialSpec
+from study.trial import Trial
 
 LONGEST_NAME = 120
 """Characters that a tracker's list of trials has room for; Weights & Biases takes 128."""
@@ -20,7 +20,7 @@ NO_SCORES = ("examples", "seconds", "reason")
 """What a record holds of a task beside its scores."""
 
 
-def name_of(trial: TrialSpec) -> str:
+def name_of(trial: Trial) -> str:
     """What a list of trials calls it: the label and the seed."""
     label = printable(trial.name)
     ending = f" seed {trial.seed}"
@@ -28,9 +28,9 @@ def name_of(trial: TrialSpec) -> str:
     return (label if len(label) <= room else label[: room - 1] + "…") + ending
 
 
-def parameters(trial: TrialSpec) -> dict[str, str | int | float | bool]:
+def parameters(trial: Trial) -> dict[str, str | int | float | bool]:
     """The flat recipe with the seed; without keys whose value is None, and several values as one text."""
-    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe}
+    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe.flat()}
     return {
         key: ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
         for key, value in values.items()

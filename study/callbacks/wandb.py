@@ -19,7 +19,7 @@ from study.callbacks.background import Aside
 from study.callbacks.base import Outlook, Watcher
 from study.callbacks.tracker import measured, name_of, parameters, rung_metrics, study_of, trial_id
 from study.cli.terminal import printable
-from study.trial import TrialSpec
+from study.trial import Trial
 
 LONGEST_GROUP = 120
 """Characters of a label; Weights & Biases takes 128."""
@@ -48,25 +48,25 @@ class WeightsAndBiases(Watcher):
         self.runs: dict[str, Any] = {}
         self.steps: dict[str, int] = {}  # the last that was told, by trial
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         for trial in trials:
             self._run(trial)
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         run = self._run(trial)
         if step > self.steps[trial.key]:  # one that is repeated after an interruption is there already
             run.log({f"train/{name}": value for name, value in scalars.items()}, step=step)
             self.steps[trial.key] = step
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         run = self._run(trial)
         run.log(rung_metrics(number, scores), step=self.steps[trial.key])
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         self._run(trial).log(measured(record), step=self.steps[trial.key])
         self._end(trial.key, record.status, record.training.get("stopped") or "")
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._run(trial)
         self._end(trial.key, "failed", reason)
 
@@ -76,7 +76,7 @@ class WeightsAndBiases(Watcher):
             self._end(key, "interrupted", "the study was stopped; run it again to continue")
         self.wandb.teardown()  # its own process writes what it has: an ended run may not be in its file yet
 
-    def _run(self, trial: TrialSpec) -> Any:
+    def _run(self, trial: Trial) -> Any:
         """The trial's open run. A server continues that of an earlier run of the study, which has the same id."""
         if trial.key not in self.runs:
             run = self.wandb.init(

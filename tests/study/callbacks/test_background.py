@@ -10,7 +10,7 @@ import pytest
 
 from study.callbacks import Watcher, background
 from study.callbacks.background import Aside
-from tests.watched import outlook, record, trial
+from tests.watched import Told, outlook, record, trial
 from trainables.errors import UserError
 
 WAIT = 20.0
@@ -42,12 +42,10 @@ def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) ->
     spec = trial(outlook(tmp_path))
     may = threading.Event()
     slow = Slow(may)
-    watched = Aside("it", lambda: slow)
-    scalars = {"loss": 1.0}
+    watched = Told(Aside("it", lambda: slow))
     watched.started([spec])
-    watched.step(spec, 1, 2, scalars)
-    scalars["loss"] = 2.0  # the caller's, which may be used again
-    watched.step(spec, 2, 2, scalars)
+    watched.step(spec, 1, 2, {"loss": 1.0})
+    watched.step(spec, 2, 2, {"loss": 2.0})
     watched.finished(spec, record(spec))
     for _ in range(1000):
         watched.tick()
@@ -61,7 +59,7 @@ def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) ->
 
 def test_what_it_raises_is_raised_by_the_next_call(tmp_path: Path) -> None:
     spec = trial(outlook(tmp_path))
-    watched = Aside("it", lambda: Slow(threading.Event()))
+    watched = Told(Aside("it", lambda: Slow(threading.Event())))
     watched.failed(spec, "no server")
     watched.thread.join(WAIT)
     with pytest.raises(ConnectionError, match="no server"):
@@ -72,7 +70,7 @@ def test_one_that_does_not_answer_is_given_up_at_the_end(tmp_path: Path, monkeyp
     monkeypatch.setattr(background, "PATIENCE_SECONDS", 0.2)
     spec = trial(outlook(tmp_path))
     may = threading.Event()
-    watched = Aside("the tracker", lambda: Slow(may))
+    watched = Told(Aside("the tracker", lambda: Slow(may)))
     watched.step(spec, 1, 1, {})
     with pytest.raises(UserError, match="the tracker did not answer"):
         watched.close()
@@ -90,7 +88,7 @@ def test_one_that_gets_on_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
 
     spec = trial(outlook(tmp_path))
     steady = Steady(threading.Event())
-    watched = Aside("it", lambda: steady)
+    watched = Told(Aside("it", lambda: steady))
     for _ in range(8):  # 1.6 s in all
         watched.finished(spec, record(spec))
     watched.close()

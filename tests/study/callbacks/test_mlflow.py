@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from study.callbacks import WATCHERS, Outlook, Watcher
-from tests.watched import MEASURED, outlook, record, trial
+from study.callbacks import WATCHERS, Outlook
+from tests.watched import MEASURED, Told, outlook, record, trial
 
 pytestmark = pytest.mark.xdist_group("watchers_mlflow")  # one process makes what they share
 
@@ -34,10 +34,10 @@ def client(empty_store: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return mlflow.MlflowClient()
 
 
-def watcher(looked: Outlook) -> Watcher:
+def watcher(looked: Outlook) -> Told:
     found = WATCHERS["mlflow"].build(looked)
     assert found is not None
-    return found
+    return Told(found)
 
 
 def runs(client: Any, looked: Outlook) -> list[Any]:
@@ -69,7 +69,7 @@ def test_a_run_has_the_flat_recipe_all_losses_and_every_score(client: Any, tmp_p
     (run,) = runs(client, looked)
     assert run.info.status == "FINISHED"
     assert run.info.run_name == f"{spec.name} seed {spec.seed}"
-    told = {key: value for key, value in spec.recipe.items() if value is not None}
+    told = {key: value for key, value in spec.recipe.flat().items() if value is not None}
     flat = {key: ", ".join(value) if isinstance(value, list | tuple) else value for key, value in told.items()}
     expected = {**flat, "label": spec.name, "seed": spec.seed}
     assert run.data.params == {key: str(value) for key, value in expected.items()}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from study.callbacks import WATCHERS, Outlook, Watcher
-from tests.watched import MEASURED, outlook, record, trial
+from study.callbacks import WATCHERS, Outlook
+from tests.watched import MEASURED, Told, outlook, record, trial
 
 pytest.importorskip("wandb", reason="Weights & Biases is not installed")
 messages = pytest.importorskip("wandb.proto.wandb_internal_pb2")
@@ -27,10 +27,10 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
 
 
-def watcher(looked: Outlook) -> Watcher:
+def watcher(looked: Outlook) -> Told:
     found = WATCHERS["wandb"].build(looked)
     assert found is not None
-    return found
+    return Told(found)
 
 
 def kept(path: Path) -> Iterator[Any]:
@@ -104,7 +104,7 @@ def test_runs_that_are_open_at_once_have_recipe_losses_and_every_score(tmp_path:
     for number, spec in enumerate(specs):
         run = found[spec.key]
         assert (run.name, run.project, run.group) == (f"{spec.name} seed {spec.seed}", "scl_tau", spec.name)
-        told = {key: value for key, value in spec.recipe.items() if value is not None}
+        told = {key: value for key, value in spec.recipe.flat().items() if value is not None}
         flat = {key: ", ".join(value) if isinstance(value, list | tuple) else value for key, value in told.items()}
         assert flat.items() <= run.config.items()
         losses = {item["_step"]: item["train/loss"] for item in run.history if "train/loss" in item}
