@@ -1,5 +1,5 @@
-"""A trial of a few milliseconds in a crew as it is: only training and evaluation are made up. It tells its steps, keeps
-predictions, and leaves a record with scores and costs, as a real one does."""
+"""A trial of a few milliseconds in a worker as it is: only training and evaluation are made up. It tells its steps,
+keeps predictions, and leaves a record with scores and costs, as a real one does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A trial on a GPU that is simulated: training is a sleep, embeddings are noise. All that follows is a trial's own:
-its classifier heads are fitted in earnest, in the crew or as a CPU task, as `study.engine.worker` is told."""
+its classifier heads are fitted in earnest, in the worker group or as a CPU task, as `study.engine.worker` is told."""
 
 from __future__ import annotations
 

@@ -16,5 +16,6 @@ def perform(task: Task, me: Worker) -> None:
 def tell(task: Task, me: Worker) -> None:
     """Tell an empty record of every trial."""
     for trial in task.trials():
-        record = Record(trial.recipe.flat(), trial.recipe_hash, trial.seed, cost={"crew": me.timesheet.take()})
+        spent, protocol = {"crew": me.timesheet.take()}, trial.recipe.evaluation.protocol
+        record = Record(trial.recipe.flat(), trial.recipe_hash, trial.seed, protocol=protocol, cost=spent)
         me.tell(Scored(trial.key, record, None, None))

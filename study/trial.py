@@ -5,13 +5,11 @@ It is the lowest module of `study`: planning, searching, scheduling and workers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from reports.ledger import trial_key
 from trainables.plugins import run_source
-from trainables.recipe import Recipe, Value
+from trainables.recipe import Recipe
 from trainables.training.rungs import RungPlan
 
 TRAIN = "train"
@@ -76,11 +74,3 @@ class Trial:
     def key(self) -> str:
         """Names the trial's files."""
         return trial_key(self.recipe.hash, self.seed)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """To another process it travels as plain values, and is built again there, where plugins have run before."""
-        return _rebuilt, (self.recipe.flat(), self.seed, self.name, self.row, self.resources, self.rungs)
-
-
-def _rebuilt(recipe: Mapping[str, Value], *more: Any) -> Trial:
-    return Trial(Recipe.from_flat(recipe), *more)

@@ -87,7 +87,7 @@ class TimeLeft:
         """`records` are those of earlier runs."""
         self.at_once = at_once
         self.peak = 0
-        """How many ran at once: crews start one after another, and there may be room for fewer than hoped."""
+        """How many ran at once: worker groups start one after another, and there may be room for fewer than hoped."""
         self.ended = 0
         self._earlier = [record for record in records if _cost(record, "seconds")]
         self._seconds: dict[str, list[float]] = {}  # of trials that ended, by recipe

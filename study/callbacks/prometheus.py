@@ -28,8 +28,8 @@ GAUGES = {
     ),
     "ses_steps_per_second": ("Training steps a second, all running trials together", ()),
     "ses_tokens_per_second": ("Tokens a second, all running trials that train alone together", ()),
-    "ses_crew_seconds": ("What crews have spent their time on, over the trials of this run", ("what",)),
-    "ses_busy_share": ("Share of the crews' time in which they trained or encoded", ()),
+    "ses_crew_seconds": ("What worker groups have spent their time on, over the trials of this run", ("what",)),
+    "ses_busy_share": ("Share of the worker groups' time in which they trained or encoded", ()),
 }
 """By name what it is, and its tags beside the space and the study's folder."""
 

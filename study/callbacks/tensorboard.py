@@ -54,7 +54,7 @@ class TensorBoard(Watcher):
         self.steps: dict[str, int] = {}  # the last that was told, by trial
 
     def started(self, trials: Sequence[Trial]) -> None:
-        for trial in trials:  # where a crew died, steps come again: a new file hides the old points
+        for trial in trials:  # where workers died, steps come again: a new file hides the old points
             self._close(trial.key)
 
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:

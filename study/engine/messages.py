@@ -7,20 +7,20 @@ callbacks hear of it: each kind names the method that does.
 from __future__ import annotations
 
 import dataclasses
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reports.ledger import Record
 from study.trial import Resources, SourceFile, Trial
+from trainables.recipe import Recipe
 
 
 @dataclass(frozen=True)
 class Task:
     """Trials that a worker group runs together: one, or a population that shares one checkpoint.
 
-    Only its worker opens them: what they name may be defined by sources that run there first.
+    Only its worker makes recipes of them: what these name may be defined by sources that run there first.
     """
 
     key: str
@@ -28,8 +28,8 @@ class Task:
     keys: tuple[str, ...]
     """Of its trials."""
     resources: Resources
-    packed: bytes
-    """The trials."""
+    plain: tuple[Mapping[str, Any], ...]
+    """The trials' fields, with flat recipes."""
     sources: tuple[SourceFile, ...] = ()
     """Plugins and a person's space file, in the order in which they run."""
     done: frozenset[str] = frozenset()
@@ -44,14 +44,14 @@ class Task:
     @classmethod
     def of(cls, key: str, trials: Sequence[Trial], **more: Any) -> Task:
         """`more`: the fields from `sources` on."""
-        return cls(key, tuple(trial.key for trial in trials), trials[0].resources, pickle.dumps([*trials]), **more)
+        plain = tuple({**vars(trial), "recipe": trial.recipe.flat()} for trial in trials)
+        return cls(key, tuple(trial.key for trial in trials), trials[0].resources, plain, **more)
 
     def trials(self) -> list[Trial]:
         """Run the sources, and build the trials. `UserError` where a source fails."""
         for source in self.sources:
             source.run()
-        trials: list[Trial] = pickle.loads(self.packed)
-        return trials
+        return [Trial(**{**fields, "recipe": Recipe.from_flat(fields["recipe"])}) for fields in self.plain]
 
 
 @dataclass(frozen=True)

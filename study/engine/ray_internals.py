@@ -30,7 +30,7 @@ def address_file() -> Path:
     return Path(get_ray_address_file(None))
 
 
-def bootstrap_address(text: str) -> str | None:
+def bootstrap_address(text: str | None) -> str | None:
     """HOST:PORT of a cluster that is named in one of Ray's ways; None for a local one. `ValueError` where it is none.
     Watch for: the same in `ray.util`."""
     from ray._private.services import canonicalize_bootstrap_address
@@ -108,16 +108,35 @@ def local_trainer(loop: Callable[[Mapping[str, Any]], None], config: Mapping[str
     return DataParallelTrainer(loop, train_loop_config=dict(config), scaling_config=scaling)
 
 
-def survive_full_memory() -> None:
-    """Have every later Tune run of this process bear that Ray kills an actor to keep a machine's memory. Tune takes the
-    error of that for a fault of its own and ends the whole run; so it becomes a dead actor like any other, and its
-    trial is begun again. Watch for: Tune doing so by itself, which the test says."""
+def care_for_actors(events: Callable[[], Any]) -> None:
+    """Have every later Tune run of this process do two things that Tune does not do by itself.
+
+    Bear that Ray kills an actor to keep a machine's memory: Tune takes the error of that for a fault of its own and
+    ends the whole run; so it becomes a dead actor like any other, and its trial is begun again. Watch for: Tune doing
+    so by itself, which the test says.
+
+    Wake up for the study's own events, and not only for those of Tune's actors: `events` gives the reference of what
+    comes next. Else a worker would wait a tenth of a second for a verdict. Watch for: a callback of Tune's that may
+    give a reference to wait for.
+    """
+    import ray
     from ray.air.execution._internal import RayActorManager
     from ray.exceptions import OutOfMemoryError, RayActorError
     from ray.tune.execution import tune_controller
 
     class Actors(RayActorManager):
-        """Tune's actors, which may be killed for their memory."""
+        """Tune's actors."""
+
+        def next(self, timeout: float | None = None) -> bool:
+            if super().next(timeout=0):
+                return True
+            awaited = [
+                *self._resource_manager.get_resource_futures(),
+                *self._actor_state_events.get_futures(),
+                *self._actor_task_events.get_futures(),
+            ]
+            ray.wait([*awaited, events()], num_returns=1, timeout=timeout)
+            return bool(super().next(timeout=0))
 
         def _actor_task_failed(self, tracked_actor_task: Any, exception: Exception) -> None:
             if isinstance(exception, OutOfMemoryError):

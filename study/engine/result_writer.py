@@ -61,7 +61,8 @@ class ResultWriter:
         self._writes, self._halted = True, False  # whether results can be written; whether groups were told to stop
         self._heard = 0
         """Events that are dealt with. A person may stop the study in the midst of one, which then comes again."""
-        self._told = coordinator.events.remote(self._heard)
+        self.awaited = coordinator.events.remote(self._heard)
+        """What is told next, as Ray's reference."""
         self._verdicts: dict[tuple[str, int], bool] = {}  # the scheduler's, by trial and rung
         self._failures = {path.stem for path in (place.folder / FAILURES).glob("*.json")}
         self._scoring: dict[str, Any] = {}  # by trial, the task that makes its scores
@@ -114,12 +115,12 @@ class ResultWriter:
         if not self._writes:
             return False
         try:
-            while ray.wait([self._told], timeout=wait)[0]:
-                for number, event in ray.get(self._told):
+            while ray.wait([self.awaited], timeout=wait)[0]:
+                for number, event in ray.get(self.awaited):
                     if number >= self._heard:
                         self._receive(event)
                         self._heard = number + 1
-                self._told = self.coordinator.events.remote(self._heard)
+                self.awaited = self.coordinator.events.remote(self._heard)
             while self._removals and self._removals[0].done():
                 self._removals.popleft().result()
             while self._given_up:
@@ -186,7 +187,7 @@ class ResultWriter:
     def _answer(self, rung: Rung) -> None:
         """Ask the scheduler, and send its verdict to the worker that waits for it."""
         where = rung.key, rung.number
-        if where not in self._verdicts:  # a trial that is begun again, as its workers died, is not judged again
+        if where not in self._verdicts:  # a trial that is begun again, as its workers died, is not asked about again
             self._verdicts[where] = self.scheduler.goes_on(*where, [*rung.scores.values()])
         self.coordinator.answer.remote(*where, self._verdicts[where])
 

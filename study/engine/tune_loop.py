@@ -10,7 +10,7 @@ from typing import Any
 from ray import tune
 from ray.tune.search import Searcher
 
-from study.engine.ray_internals import survive_full_memory
+from study.engine.ray_internals import care_for_actors
 from study.engine.result_writer import ResultWriter
 from study.engine.trainable import TaskTrainable, placement
 
@@ -26,7 +26,7 @@ class StudyLoop(tune.Callback, tune.Stopper):
         return {}
 
     def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
-        """Tune calls this about ten times a second."""
+        """Tune calls this when something has happened, and about ten times a second."""
         self.writer.drain()
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
@@ -54,7 +54,7 @@ class StudyLoop(tune.Callback, tune.Stopper):
 def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:
     """Run what the searcher suggests, so many tasks at once, until it has nothing left."""
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # trials that die are begun again, and the console says so
-    survive_full_memory()
+    care_for_actors(lambda: writer.awaited)
     scratch = tempfile.mkdtemp(prefix="tune-")  # nobody needs Tune's own files: the ledger is the truth
     loop = StudyLoop(writer)
     tuner = tune.Tuner(

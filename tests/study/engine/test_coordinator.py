@@ -51,7 +51,7 @@ NOTHING: Any = None
 
 
 def task(key: str, *members: str, done: tuple[str, ...] = ()) -> Task:
-    return Task(key, members or (key,), Resources(), b"", done=frozenset(done))
+    return Task(key, members or (key,), Resources(), (), done=frozenset(done))
 
 
 def record(key: str) -> Scored:

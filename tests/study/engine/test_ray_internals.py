@@ -20,7 +20,7 @@ from ray.train.v2._internal.constants import ENABLE_PREEMPTION_WATCHER_ENV_VAR
 from ray.tune.execution import tune_controller
 
 from study.engine import ray_internals
-from study.engine.ray_internals import ONE_MACHINE, RAYS_WATCHER, survive_full_memory
+from study.engine.ray_internals import ONE_MACHINE, RAYS_WATCHER, care_for_actors
 
 STUDY = Path(ray_internals.__file__).parents[1]
 PRIVATE = re.compile(r"ray\.(.*\.)?(_\w*|v2|air|autoscaler|experimental|execution|core)(\.|$)")
@@ -106,13 +106,29 @@ def killed(manager: RayActorManager) -> list[Any]:
 
 def test_an_actor_that_ray_kills_for_its_memory_is_told_as_a_death(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)
-    survive_full_memory()
+    care_for_actors(object)
     (error,) = killed(tune_controller.RayActorManager(PlacementGroupResourceManager()))
     assert isinstance(error, RayActorError)
     assert "1 worker was killed" in str(error)
 
 
 def test_tune_by_itself_ends_the_study() -> None:
-    """If this fails, Ray has learned it, and `survive_full_memory` can go."""
+    """If this fails, Ray has learned it, and that part of `care_for_actors` can go."""
     with pytest.raises(RuntimeError, match="unexpected exception"):
         killed(RayActorManager(PlacementGroupResourceManager()))
+
+
+def test_tune_wakes_up_for_the_study_s_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for them beside its own, and deals with its own alone."""
+    monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)
+    care_for_actors(lambda: "the study's")
+    manager = tune_controller.RayActorManager(PlacementGroupResourceManager())
+    waited: list[tuple[list[object], float]] = []
+
+    def wait(references: list[object], num_returns: int, timeout: float) -> tuple[list[object], list[object]]:
+        waited.append((references, timeout))
+        return [], references
+
+    monkeypatch.setattr(ray, "wait", wait)
+    assert manager.next(timeout=0.1) is False
+    assert waited == [([], 0), (["the study's"], 0.1), ([], 0)]
