@@ -88,7 +88,7 @@ def test_steps_that_are_repeated_replace_the_old_ones(tmp_path: Path) -> None:
     looked = outlook(tmp_path)
     spec = trial(looked)
     board = TensorBoard(tmp_path)
-    for first, loss in ((1, 1.0), (3, 2.0)):  # a crew died after step 4, its checkpoint was of step 2
+    for first, loss in ((1, 1.0), (3, 2.0)):  # workers died after step 4, its checkpoint was of step 2
         board.started([spec])
         for step in range(first, 5):
             board.step(spec, step, 4, {"loss": loss})
