@@ -34,7 +34,7 @@ def main(perform: str, results: str, *options: str) -> int:
     request = parse(["--space", "scl_npos_nneg", "--scale", "laptop", "--results", results, *options])
     cluster = find_cluster()
     plan = decide(read_request(request), cluster.gpus)
-    return run_study(plan, cluster, allot(cluster, request), f"tests.crew_work:{perform}")
+    return run_study(plan, cluster, allot(cluster, request), f"tests.engine_work:{perform}")
 
 
 if __name__ == "__main__":
