@@ -108,9 +108,9 @@ class Machine:
 
     places: int
     start: float = 12.0
-    """Until a worker group's first trial begins."""
+    """Until a place's first trial begins."""
     between: float = 0.5
-    """Between two trials of a worker group."""
+    """Between two trials of a place."""
     elsewhere: bool = False
     """Whether a trial is scored beside the next one's training."""
     together: int = 1
