@@ -42,10 +42,10 @@ class Case:
         return self.draw.choice(processes(title))
 
     def end_study(self) -> None:
-        """Kill it, and wait until Ray has ended its crews."""
+        """Kill it, and wait until Ray has ended its worker groups."""
         kill([self.study.pid])
         self.study.wait()
-        until(lambda: not processes(self.system.crew), SECONDS)
+        until(lambda: not processes(self.system.worker), SECONDS)
 
 
 Repair = Callable[[], None]
@@ -71,16 +71,16 @@ def _nothing() -> None:
 
 
 def _worker(case: Case) -> Repair:
-    kill([case.one_of(case.system.crew)])
+    kill([case.one_of(case.system.worker)])
     case.done = "kill -9 of a worker"
     return _nothing
 
 
-def _driver(case: Case) -> Repair:
+def _trainable(case: Case) -> Repair:
     title = "ray::ResourceTrainable"
-    driver = bool(processes(title))  # plain Tune has none
-    kill([case.one_of(title if driver else case.system.crew)])
-    case.done = "kill -9 of " + ("the driver" if driver else "a worker")
+    ours = bool(processes(title))  # plain Tune has none
+    kill([case.one_of(title if ours else case.system.worker)])
+    case.done = "kill -9 of " + ("the trainable" if ours else "a worker")
     return _nothing
 
 
@@ -128,12 +128,12 @@ def _network(case: Case) -> Repair:
 
 
 def _freeze(case: Case) -> Repair:
-    what = case.draw.choice(["a crew", "a raylet", "the desk"])
+    what = case.draw.choice(["a worker group", "a raylet", "the coordinator"])
     if what == "a raylet":
         number = case.machines.raylet(case.draw.randrange(2, NODES + 2))
     else:
-        desk = processes("ray::Desk") if what == "the desk" else []  # plain Tune has none
-        what, number = (what, desk[0]) if desk else ("a crew", case.one_of(case.system.crew))
+        coordinator = processes("ray::Coordinator") if what == "the coordinator" else []  # plain Tune has none
+        what, number = (what, coordinator[0]) if coordinator else ("a worker group", case.one_of(case.system.worker))
     os.kill(number, signal.SIGSTOP)
     case.done = f"{what} is frozen, a minute at most"
 
@@ -185,8 +185,8 @@ def _second(case: Case) -> Repair:
 
 FAULTS: Sequence[Fault] = (
     Fault("a worker killed", _worker, workers=2),
-    Fault("a crew killed", _worker),
-    Fault("a driver killed", _driver, workers=2),
+    Fault("a worker group killed", _worker),
+    Fault("a trainable killed", _trainable, workers=2),
     Fault("a raylet killed", _raylet),
     Fault("the head killed", _head),
     Fault("the command killed", _submitter),

@@ -1,4 +1,4 @@
-"""A study as a person starts it, `study/run.py` with its own options, but for what its crews do: `_chaos_work`."""
+"""A study as a person starts it, `study/run.py` with its own options, but for what its workers do: `_chaos_work`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class System(Protocol):
     """What can be struck."""
 
     name: str
-    crew: str
+    worker: str
     """How the title begins of a process that has a trial."""
 
     def command(self, results: Path) -> list[str]:
@@ -40,10 +40,10 @@ class Study:
     """`study/run.py`."""
 
     def __init__(self, workers: int = 1) -> None:
-        """`workers` of a trial. Of one, its crew is one process; of several, a driver and a process for each."""
+        """`workers` of a trial. Of one, all is one process; of several, a trainable and a process for each."""
         self.workers = workers
         self.name = "study" if workers == 1 else f"study-{workers}"
-        self.crew = "ray::ResourceTrainable" if workers == 1 else "ray::RayTrainWorker"
+        self.worker = "ray::ResourceTrainable" if workers == 1 else "ray::RayTrainWorker"
 
     def command(self, results: Path) -> list[str]:
         rows = ROWS if self.workers == 1 else ROWS[:2]
@@ -74,7 +74,7 @@ class Study:
 class PlainTune:
     """A `Tuner`, and `Tuner.restore`."""
 
-    name, crew = "tune", "ray::ImplicitFunc"
+    name, worker = "tune", "ray::ImplicitFunc"
 
     def __init__(self, keys: Sequence[str]) -> None:
         """`keys` of the trials, which are those of the study."""
@@ -105,7 +105,7 @@ def trained(log: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def timeless(report: str) -> str:
-    """A report without what a clock tells: when the study began, and what crews spent their time on."""
+    """A report without what a clock tells: when the study began, and what worker groups spent their time on."""
     report = re.sub(r"\d{4}\\?-\d\d\\?-\d\d[T ]\d\d:\d\d:\d\d\+00:00", "TIME", report)
     return re.sub(r"(?m)^- Time of the workers.*$", "- TIMES", report)
 

@@ -19,7 +19,7 @@ NAME, SCORES = "tune", "scores.json"
 
 
 def trial(config: dict[str, Any]) -> None:
-    """One trial: what `_chaos_work` does in a crew."""
+    """One trial: what `_chaos_work` does in a worker."""
     from ray import tune
 
     from benchmarks._chaos_work import STEPS, Training

@@ -6,15 +6,18 @@ The log is only appended to, a line a step, by whatever process takes the step: 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from study.engine.messages import Task
+    from study.engine.worker_group import Worker
+    from study.trial import Trial
 
 STEPS, EVERY, PAUSE = 60, 10, 0.06
 """Steps of a trial, steps from checkpoint to checkpoint, and seconds that a step takes."""
@@ -62,64 +65,63 @@ class Training:
         return 40 + 40 * int.from_bytes(hashlib.sha256(self.state).digest()[:4]) / 2**32
 
 
-def perform(task: Mapping[str, Any], me: Any) -> None:
+def perform(task: Task, me: Worker) -> None:
     """`study.engine.worker.perform`, with another training in it and nothing to import."""
     import ray
 
     reason = None
     try:
         if me.rank == 0:
-            for trial in task["trials"]:
-                if trial["key"] not in task["done"]:
+            for trial in task.trials():
+                if trial.key not in task.done:
                     _train(trial, task, me)
     except _HaltedError:
         pass
     except Exception as error:
         if me.count > 1:
-            ray.get(me.desk.stumbled.remote(me.crew, task["number"], repr(error)))
+            ray.get(me.coordinator.stumbled.remote(me.group, task.number, repr(error)))
             raise
         reason = repr(error)
     if me.rank == 0:
-        ray.get(me.desk.finish.remote(me.crew, task["number"], reason))
+        me.finish(task, reason)
 
 
 class _HaltedError(Exception):
     """The study was told to stop; the checkpoint is written."""
 
 
-def _train(trial: Mapping[str, Any], task: Mapping[str, Any], me: Any) -> None:
+def _train(trial: Trial, task: Task, me: Worker) -> None:
     from reports.ledger import Record
     from study.engine.checkpoints import Checkpoints
-    from study.engine.transport import courier_for
+    from study.engine.messages import Checkpointed, Scored, Step
+    from study.engine.transport import transport_for
 
-    key = trial["key"]
-    checkpoints = Checkpoints(courier_for(task["url"], me.desk), task["key"])
+    key, recipe = trial.key, trial.recipe
+    checkpoints = Checkpoints(transport_for(task.url, me.coordinator), task.key)
     with tempfile.TemporaryDirectory() as scratch:
         training = Training(key, checkpoints.fetch(Path(scratch)))
     while training.step < STEPS:
         training.go()
         scalars = {"loss": 1 / training.step}
-        me.desk.tell.remote(
-            me.crew, {"kind": "step", "keys": [key], "step": training.step, "steps": STEPS, "scalars": scalars}
-        )
-        if training.pauses or me.ear.save.is_set():
-            me.ear.save.clear()
+        me.coordinator.tell.remote(me.group, Step((key,), training.step, STEPS, scalars))
+        if training.pauses or me.orders.save.is_set():
+            me.orders.save.clear()
             with tempfile.TemporaryDirectory() as folder:
                 training.save(Path(folder))
                 checkpoints.send(Path(folder))
-            me.tell("checkpoint", files=task["key"])
-            if me.ear.halt.is_set():
+            me.tell(Checkpointed(task.key))
+            if me.orders.halt.is_set():
                 raise _HaltedError
     numbers = {"dev_spearman_cosine": training.score, "spearman_cosine": training.score - 1}
     record = Record(
-        dict(trial["recipe"]),
-        trial["recipe_hash"],
-        trial["seed"],
+        recipe.flat(),
+        recipe.hash,
+        trial.seed,
         scores={"STSBenchmark": numbers},
-        protocol=trial["recipe"]["evaluation.protocol"],
+        protocol=recipe.evaluation.protocol,
         training={"steps": STEPS, "stopped": None},
         cost={"seconds": STEPS * PAUSE, "crew": me.timesheet.take()},
-        hardware=trial["hardware"],
+        hardware=trial.resources.hardware,
         finished_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
     )
-    me.tell("record", key=key, record=dataclasses.asdict(record), predictions=None, card=None)
+    me.tell(Scored(key, record, None, None))

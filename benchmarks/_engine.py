@@ -2,7 +2,7 @@
 
     python -m benchmarks._engine RESULTS PERFORM
 
-runs one; `perform` is what its crews do with a task (`study.engine.launch.run_study`).
+runs one; `perform` is what its worker groups do with a task (`study.engine.launch.run_study`).
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ KINDS = {
     "Agent": "raylet's agents",
     "monitor.py": "autoscaler's monitor",
     "dashboard.py": "Ray's usage service",
-    "ray::Desk": "desk",
-    "ray::Driver": "driver with its crew",
-    "ray::ResourceTrainable": "driver with its crew",  # as Tune calls it while it works
-    "ray::RayTrainWorker": "worker of a crew of several",
+    "ray::Coordinator": "coordinator",
+    "ray::TaskTrainable": "trainable with its workers",
+    "ray::ResourceTrainable": "trainable with its workers",  # as Tune calls it while it works
+    "ray::RayTrainWorker": "worker of a group of several",
     "ray::TrainController": "Ray Train's controller",
     "benchmarks._engine": "study's process",
     "raylet": "raylet",

@@ -1,17 +1,18 @@
-"""A trial of a few milliseconds in a crew as it is: only training and evaluation are made up. It tells its steps, keeps
-predictions, and leaves a record with scores and costs, as a real one does."""
+"""A trial of a few milliseconds in a worker as it is: only training and evaluation are made up. It tells its steps,
+keeps predictions, and leaves a record with scores and costs, as a real one does."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 from study.engine import worker
-from study.engine.worker_group import Member
+from study.engine.messages import Task
+from study.engine.worker_group import Worker
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult
@@ -22,8 +23,8 @@ STEPS, ITEMS = 4, 1500
 TASK = "STSBenchmark"
 
 
-def perform(task: Mapping[str, Any], me: Member) -> None:
-    """What a crew does with a task; only the trial itself is another one."""
+def perform(task: Task, me: Worker) -> None:
+    """What a worker does with a task; only the trial itself is another one."""
     with patch.object(worker, "run_trials", short):
         worker.perform(task, me)
 

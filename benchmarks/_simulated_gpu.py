@@ -1,10 +1,10 @@
 """A trial on a GPU that is simulated: training is a sleep, embeddings are noise. All that follows is a trial's own:
-its classifier heads are fitted in earnest, in the crew or as a CPU task, as `study.engine.worker` is told."""
+its classifier heads are fitted in earnest, in the worker group or as a CPU task, as `study.engine.worker` is told."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks.idle_share import STEP_SECONDS
 from study.engine import worker
-from study.engine.worker_group import Member
+from study.engine.messages import Task
+from study.engine.worker_group import Worker
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
@@ -22,8 +23,8 @@ from trainables.trial.measure import Clock
 from trainables.trial.save_and_score import embed_and_score
 
 
-def perform(task: Mapping[str, Any], me: Member) -> None:
-    """What a crew does with a task; only the trial itself is another one."""
+def perform(task: Task, me: Worker) -> None:
+    """What a worker does with a task; only the trial itself is another one."""
     with patch.object(worker, "run_trials", simulated):
         worker.perform(task, me)
 

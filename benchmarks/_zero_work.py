@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from typing import Any
-
-import ray
-
 from reports.ledger import Record
-from study.engine.worker_group import Member
-from study.trial import specs_of
+from study.engine.messages import Scored, Task
+from study.engine.worker_group import Worker
 
 
-def perform(task: Mapping[str, Any], me: Member) -> None:
+def perform(task: Task, me: Worker) -> None:
     """Tell an empty record of every trial, and be done."""
     tell(task, me)
-    ray.get(me.desk.finish.remote(me.crew, task["number"]))
+    me.finish(task)
 
 
-def tell(task: Mapping[str, Any], me: Member) -> None:
+def tell(task: Task, me: Worker) -> None:
     """Tell an empty record of every trial."""
-    for trial in specs_of(task):
-        record = Record(dict(trial.recipe), trial.recipe_hash, trial.seed, cost={"crew": me.timesheet.take()})
-        told = {"key": trial.key, "record": dataclasses.asdict(record), "predictions": None, "card": None}
-        me.tell("record", **told)
+    for trial in task.trials():
+        spent, protocol = {"crew": me.timesheet.take()}, trial.recipe.evaluation.protocol
+        record = Record(trial.recipe.flat(), trial.recipe_hash, trial.seed, protocol=protocol, cost=spent)
+        me.tell(Scored(trial.key, record, None, None))

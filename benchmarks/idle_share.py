@@ -1,9 +1,9 @@
 """The share of a GPU's time in which it does not work, with the GPU simulated by a sleep.
 
-Two GPUs that are only names, a crew on each. A trial sleeps for its training; then its classifier heads are fitted in
-earnest: by the crew itself, where the node has no core to spare, or as a CPU task, while the crew has taken the next
-trial. States are those that the study itself measures (`cost.crew` of its records). Left out is `starting`, until a
-crew's first trial: processes and imports, once a study.
+Two GPUs that are only names, a worker on each. A trial sleeps for its training; then its classifier heads are fitted in
+earnest: by the worker itself, where the node has no core to spare, or as a CPU task, while the worker has taken the
+next trial. States are those that the study itself measures (`cost.crew` of its records). Left out is `starting`, until
+a worker's first trial: processes and imports, once a study.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STEP_SECONDS = 0.1
 """Of a simulated training."""
 STATES = ("busy", "evaluating", "waiting", "idle")
 TASKS = "MR,CR,STS12,STSBenchmark"
-PLACES = {"in the crew": GPUS, "CPU task": 2 * GPUS}
+PLACES = {"in the worker": GPUS, "CPU task": 2 * GPUS}
 """Where heads are fitted, and how many cores the node has."""
 
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> None:
         raise UserError("--seconds and --seeds must be at least 1")
     from benchmarks import _engine
 
-    print(f"| heads are fitted | trials | start of a crew, s | {', % | '.join(STATES)}, % | GPU does not work, % |")
+    print(f"| heads are fitted | trials | start of a worker, s | {', % | '.join(STATES)}, % | GPU does not work, % |")
     print("|---" * (4 + len(STATES)) + "|")
     if asked.real:
         study = _engine.run(_engine.REAL_WORK, ["--seeds", str(asked.seeds)])
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def shares(records: Iterable[Record]) -> dict[str, float]:
-    """Percent of the crews' time, their start left out, by state."""
+    """Percent of the worker groups' time, their start left out, by state."""
     spent: Counter[str] = Counter()
     for record in records:
         spent.update(record.cost["crew"])

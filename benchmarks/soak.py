@@ -42,8 +42,8 @@ MB_A_TRIAL = 10.0
 """The most that such a process may grow by, each trial."""
 BOUNDS = {
     (MEMORY, "study's process"): 60.0,  # Tune keeps each trial, and Optuna starts half-way
-    (MEMORY, "driver with its crew"): 20.0,
-    (MEMORY, "desk"): 20.0,
+    (MEMORY, "trainable with its workers"): 20.0,
+    (MEMORY, "coordinator"): 20.0,
     (MEMORY, "Ray's control service (GCS)"): 60.0,  # it keeps the last 10,000 tasks
     (DISK, "results"): 40.0,  # a trial: a record, a curve, and here 1,500 predictions
     (DISK, "Ray's own files"): 20.0,  # its logs

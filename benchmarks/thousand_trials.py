@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     for kind, size in watch.head.items():
         print(f"| head: {kind} | {watch.head_processes[kind]} | {size:.0f} |")
     print(f"| head, all | {watch.head_processes.total()} | {math.fsum(watch.head.values()):.0f} |")
-    print(f"| a raylet's node, with its crews | {watch.node_processes} | {watch.node:.0f} |")
+    print(f"| a raylet's node, with its worker groups | {watch.node_processes} | {watch.node:.0f} |")
 
 
 @dataclass

@@ -5,7 +5,7 @@ Ray's documentation shows it, a `Tuner` over a driver that runs a `TorchTrainer`
 seconds from the end of the first trial to that of the last, both sides in turn.
 
 A laptop trial: those of `make study`, two at a time. Its work is what the trial itself measures (`cost.seconds`:
-building, training, evaluating); the rest of its place's time is overhead. The first trial of each crew is left out.
+building, training, evaluating); the rest of its place's time is overhead. The first trial of each group is left out.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def work(record: Record) -> float:
 
 
 def overhead(record: Record) -> float:
-    """Seconds of its crew that were not the trial's, since the trial before it ended."""
+    """Seconds of its worker group that were not the trial's, since the trial before it ended."""
     return math.fsum(record.cost["crew"].values()) - work(record)
 
 

@@ -14,8 +14,9 @@ from search_spaces.limits import LIMITS
 from study.callbacks.eta import makespan
 from study.cli.terminal import printable
 from study.engine.cluster import Allotment, Cluster
-from study.plan import Plan, PlannedTrial
+from study.plan import Plan
 from study.search.budget import Budget
+from study.trial import Trial
 from trainables.recipe import SCENES, SCENES_ENCODER
 
 START_SECONDS = 15.0
@@ -77,7 +78,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     return "\n".join(lines)
 
 
-def _parts(plan: Plan, fixed: Sequence[PlannedTrial]) -> str:
+def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
     """`18 rows, 2 recipes from Optuna, 1 seed`; where several seeds make more trials of them, `36 of 18 rows`."""
     rows = [trial.recipe.hash for trial in fixed if trial.row]
     grid = [trial.recipe.hash for trial in fixed if not trial.row]
@@ -95,7 +96,7 @@ def _asked(plan: Plan) -> str:
     return f"{count(plan.explored, 'recipe')} from Optuna{' at most' * plan.first_decides}"
 
 
-def _more_by_racing(plan: Plan, fixed: Sequence[PlannedTrial]) -> int:
+def _more_by_racing(plan: Plan, fixed: Sequence[Trial]) -> int:
     """How many trials further seeds may make, at most, those that are done included."""
     recipes = len({trial.recipe.hash for trial in fixed if trial.recipe.uses_seed}) + plan.explored
     return recipes * (plan.most_seeds - len(plan.seeds))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.ledger import trial_key
 from reports.ledger.location import ResultsLocation, open_location
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
@@ -29,7 +28,7 @@ from study.search.points import grid
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from study.search.warm_start import Source, load_source
-from study.trial import SourceFile
+from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
 from trainables.files import expanded
@@ -70,22 +69,6 @@ class Draft:
     def sources(self) -> tuple[SourceFile, ...]:
         """What a worker runs before it builds a recipe."""
         return (*self.plugins, *([self.space_file] if self.space_file else []))
-
-
-@dataclass(frozen=True)
-class PlannedTrial:
-    """A recipe and a seed, and what people call it."""
-
-    recipe: Recipe
-    seed: int
-    name: str
-    row: bool
-    """Whether it is one of the paper's rows; those are never stopped early."""
-
-    @property
-    def key(self) -> str:
-        """Names the trial's files."""
-        return trial_key(self.recipe.hash, self.seed)
 
 
 @dataclass(frozen=True)
@@ -138,7 +121,7 @@ class Plan:
         measures = tuple(Measure(goal.name, goal.tasks, goal.number) for goal in goals if goal.tasks) or (STS,)
         return dataclasses.replace(self.request.rungs, measures=measures)
 
-    def may_stop(self, trial: PlannedTrial) -> bool:
+    def may_stop(self, trial: Trial) -> bool:
         """Whether the scheduler may stop it: never a row, and an explored recipe under its first seed alone. The others
         run where that one came to its end, and all of them to theirs: so they say how good the recipe is, whereas the
         scores of the first were selected."""
@@ -187,7 +170,7 @@ class Plan:
         recipes = [self.base.override(chosen) for chosen in grid(domains, self.base.flat())]
         return tuple({recipe.hash: recipe for recipe in recipes}.values())
 
-    def fixed_trials(self) -> list[PlannedTrial]:
+    def fixed_trials(self) -> list[Trial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""
         named: dict[str, tuple[Recipe, str, bool]] = {}
         for label, recipe in self.rows.items():
@@ -196,7 +179,7 @@ class Plan:
         for recipe in self.grid:
             named.setdefault(recipe.hash, (recipe, f"grid {recipe.hash[:6]}", False))
         return [
-            PlannedTrial(recipe, seed, name, row)
+            Trial(recipe, seed, name, row)
             for recipe, name, row in named.values()
             for seed in (self.seeds if recipe.uses_seed else [0])
         ]

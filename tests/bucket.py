@@ -1,4 +1,4 @@
-"""A local S3 server, and folders to bring to it and back: what the tests of places and of couriers share."""
+"""A local S3 server, and folders to bring to it and back: what the tests of places and of transports share."""
 
 from __future__ import annotations
 

@@ -17,9 +17,8 @@ import pytest
 from reports.ledger import LEDGER, Ledger, Record
 from search_spaces import load_space
 from study.callbacks import Callback, StudyState
-from study.plan import PlannedTrial
 from study.search.budget import Budget
-from study.trial import TrialSpec
+from study.trial import Resources, Trial
 from trainables.recipe import Recipe
 
 SCORES = {
@@ -31,27 +30,17 @@ HARDWARE = "2 cores"
 BASE = Recipe()
 
 
-def planned(rows: int, seeds: int = 1, name: Callable[[int], str] = "row {}".format) -> list[PlannedTrial]:
+def planned(rows: int, seeds: int = 1, name: Callable[[int], str] = "row {}".format) -> list[Trial]:
     """Trials of a study, the seeds of a recipe together."""
     recipes = [BASE.override({"objective.temperature": 0.05 + 0.01 * row}) for row in range(rows)]
-    return [PlannedTrial(recipe, seed, name(row), True) for row, recipe in enumerate(recipes) for seed in range(seeds)]
+    return [
+        Trial(recipe, seed, name(row), row=True, resources=Resources(hardware=HARDWARE))
+        for row, recipe in enumerate(recipes)
+        for seed in range(seeds)
+    ]
 
 
-def spec_of(trial: PlannedTrial) -> TrialSpec:
-    return TrialSpec(
-        recipe=trial.recipe.flat(),
-        recipe_hash=trial.recipe.hash,
-        seed=trial.seed,
-        name=trial.name,
-        per_worker={"CPU": 1},
-        workers=1,
-        most_workers=1,
-        rungs=None,
-        hardware=HARDWARE,
-    )
-
-
-def record_of(trial: PlannedTrial, training: float, scoring: float, status: Any = "finished") -> Record:
+def record_of(trial: Trial, training: float, scoring: float, status: Any = "finished") -> Record:
     return Record(
         trial.recipe.flat(),
         trial.recipe.hash,
@@ -66,7 +55,7 @@ def record_of(trial: PlannedTrial, training: float, scoring: float, status: Any 
 class Study:
     """A study that callbacks follow: its queue, its ledger, and a clock that stands still unless a test moves it."""
 
-    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch, trials: Sequence[PlannedTrial], at_once: int):
+    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch, trials: Sequence[Trial], at_once: int):
         self.results, self.ledger, self.now = results, Ledger(results / LEDGER), 1000.0
         self.queue = deque(trials)
         self.begun: set[str] = set()
@@ -95,22 +84,22 @@ class Study:
     def room(self) -> float:
         return self.budget.room([key.rpartition("-")[0] for key in self.begun])
 
-    def start(self, callback: Callback, members: int = 1) -> list[PlannedTrial]:
+    def start(self, callback: Callback, members: int = 1) -> list[Trial]:
         """The next ones of the queue begin, together."""
         trials = [self.queue.popleft() for _ in range(members)]
         self.begun |= {trial.key for trial in trials}
-        self.tell(callback, "started", [spec_of(trial) for trial in trials])
+        self.tell(callback, "started", trials)
         return trials
 
-    def finish(self, callback: Callback, trial: PlannedTrial, record: Record) -> None:
+    def finish(self, callback: Callback, trial: Trial, record: Record) -> None:
         self.ledger.write(record)
         self.budget.add(record)
         self.begun.discard(trial.key)
-        self.tell(callback, "finished", spec_of(trial), record)
+        self.tell(callback, "finished", trial, record)
 
-    def fail(self, callback: Callback, trial: PlannedTrial, reason: str) -> None:
+    def fail(self, callback: Callback, trial: Trial, reason: str) -> None:
         self.begun.discard(trial.key)
-        self.tell(callback, "failed", spec_of(trial), reason)
+        self.tell(callback, "failed", trial, reason)
 
 
 @dataclass(frozen=True)
@@ -119,9 +108,9 @@ class Machine:
 
     places: int
     start: float = 12.0
-    """Until a crew's first trial begins."""
+    """Until a place's first trial begins."""
     between: float = 0.5
-    """Between two trials of a crew."""
+    """Between two trials of a place."""
     elsewhere: bool = False
     """Whether a trial is scored beside the next one's training."""
     together: int = 1
@@ -132,8 +121,8 @@ def simulate(
     study: Study,
     callback: Callback,
     machine: Machine,
-    training: Callable[[PlannedTrial], float],
-    scoring: Callable[[PlannedTrial], float],
+    training: Callable[[Trial], float],
+    scoring: Callable[[Trial], float],
     *,
     steps: int = 100,
     every: float = 1.0,
@@ -160,9 +149,9 @@ def simulate(
             later(at, lambda trial=trial, record=record: study.finish(callback, trial, record))  # type: ignore[misc]
         later((length if machine.elsewhere else at) + machine.between, begin)
 
-    def told(trials: Sequence[PlannedTrial], step: int) -> None:
+    def told(trials: Sequence[Trial], step: int) -> None:
         for trial in trials:
-            study.tell(callback, "step", spec_of(trial), step, steps, {"loss": 2 + 2 * math.exp(-4 * step / steps)})
+            study.tell(callback, "step", trial, step, steps, {"loss": 2 + 2 * math.exp(-4 * step / steps)})
 
     for place in range(machine.places):
         later(machine.start * (1 + place / 4), begin)

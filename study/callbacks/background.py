@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from study.callbacks.base import Callback, Relay
+from study.callbacks.base import Callback
 from trainables.errors import UserError
+
+if TYPE_CHECKING:
+    from study.engine.messages import Event
+    from study.trial import Trial
 
 PATIENCE_SECONDS = 60.0
 """How long the end of a study waits for one answer of a tracker."""
 
 
-class InBackground(Relay):
+class InBackground(Callback):
     """Hands every event on to another callback, in order, and never waits, except when it is closed.
 
     What the other one raises is raised by the next call of any method here.
@@ -29,13 +33,16 @@ class InBackground(Relay):
         self.thread = threading.Thread(target=self._work, args=(make,), daemon=True)
         self.thread.start()
 
+    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
+        self._put("hear", event, trials)
+
     def tick(self) -> None:
         if self.error is not None or self.events.empty():
-            self.relay("tick")
+            self._put("tick")
 
     def close(self) -> None:
         """Wait for the other one as long as it gets on; `UserError` where it does not."""
-        self.relay("close")
+        self._put("close")
         done = -1
         while self.thread.is_alive() and done < self.done:
             done = self.done
@@ -44,9 +51,9 @@ class InBackground(Relay):
             raise UserError(f"{self.name} did not answer for {PATIENCE_SECONDS:.0f} s; it lacks the last trials")
         self._raise()
 
-    def relay(self, event: str, *arguments: Any) -> None:
+    def _put(self, method: str, *arguments: Any) -> None:
         self._raise()
-        self.events.put((event, arguments))
+        self.events.put((method, arguments))
 
     def _raise(self) -> None:
         if self.error is not None:

@@ -16,7 +16,8 @@ from trainables.registry import Registry, load
 if TYPE_CHECKING:
     from reports.ledger import Record
     from study.callbacks.state import StudyState
-    from study.trial import TrialSpec
+    from study.engine.messages import Event
+    from study.trial import Trial
 
 
 class Callback:
@@ -26,24 +27,28 @@ class Callback:
     One that raises is warned about once and not called again: what is shown never ends a study.
     """
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
+        """Something happened to these trials: the event says which of the next methods hears it."""
+        getattr(self, event.hears)(*event.arguments(trials))
+
+    def started(self, trials: Sequence[Trial]) -> None:
         """A worker group has begun them; several train together in one population. After the death of one it is told
         again."""
 
-    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
-        """Their worker group died. Another one begins them again, from their checkpoint, as soon as it has a place."""
+    def interrupted(self, trials: Sequence[Trial]) -> None:
+        """Their workers died. Others begin them again, from their checkpoint, as soon as there is a place."""
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         """About a hundred times in a training, and after its last step. `scalars` has `loss`, and for a trial that
         trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and what its objective counts."""
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         """While training goes on, the development score of each goal; `sts` alone where the space has no goals."""
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         """Its record is kept: it survives whatever happens from now on. Stopped trials have one too."""
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         """It has no record, and is not tried again in this run."""
 
     def tick(self) -> None:
@@ -51,37 +56,6 @@ class Callback:
 
     def close(self) -> None:
         """This run of the study is over, also where a person or an error ended it."""
-
-
-class Relay(Callback):
-    """Hands every event on, as its name and its arguments."""
-
-    def relay(self, event: str, *arguments: Any) -> None:
-        raise NotImplementedError
-
-    def started(self, trials: Sequence[TrialSpec]) -> None:
-        self.relay("started", trials)
-
-    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
-        self.relay("interrupted", trials)
-
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        self.relay("step", trial, step, steps, dict(scalars))  # a copy: the caller may use its own again
-
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
-        self.relay("rung", trial, number, dict(scores))
-
-    def finished(self, trial: TrialSpec, record: Record) -> None:
-        self.relay("finished", trial, record)
-
-    def failed(self, trial: TrialSpec, reason: str) -> None:
-        self.relay("failed", trial, reason)
-
-    def tick(self) -> None:
-        self.relay("tick")
-
-    def close(self) -> None:
-        self.relay("close")
 
 
 @dataclass(frozen=True)

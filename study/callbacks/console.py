@@ -24,7 +24,7 @@ from search_spaces.limits import exceeded
 from study.callbacks.base import Callback
 from study.callbacks.state import Run, StudyState
 from study.cli.terminal import printable, say
-from study.trial import TrialSpec
+from study.trial import Trial
 
 DRAWN_SECONDS = 0.5
 """How often the block is drawn at most."""
@@ -61,17 +61,17 @@ class Console(Callback):
         self.begun = False
         """Whether a trial has."""
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         if not self.begun:
             self.begun, self.clock, self.told = True, time.monotonic(), 0
         self.longest = max([self.longest, *(cell_len(printable(trial.name)) for trial in trials)])
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         above = exceeded(self.state.plan.limits, [record.cost]) if record.status == "finished" else {}
         limits = f"  above the limit of {' and '.join(above)}" if above else ""
         self._line(trial, describe(record, self.goals, self.shown) + limits)
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._line(trial, f"FAILED: {printable(reason)}")
 
     def tick(self) -> None:
@@ -92,7 +92,7 @@ class Console(Callback):
         if self.state.ended:
             say(self._end())
 
-    def _line(self, trial: TrialSpec, text: str) -> None:
+    def _line(self, trial: Trial, text: str) -> None:
         """What became of a trial."""
         if self.state.ended == 1:
             self._say(legend(self.goals, self.shown))
@@ -235,10 +235,11 @@ def _state(run: Run, align: bool = False) -> list[str]:
     return parts
 
 
-def _worker_group(trial: TrialSpec, *others: TrialSpec) -> str:
+def _worker_group(trial: Trial, *others: Trial) -> str:
     """`a new worker group (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
-    each = " and ".join(f"{number:g} {name}" for name, number in trial.per_worker.items())
-    return f"a new worker group ({count(trial.workers, 'worker')} of {each}{' each' if trial.workers > 1 else ''})"
+    each = " and ".join(f"{number:g} {name}" for name, number in trial.resources.per_worker.items())
+    workers = trial.resources.workers
+    return f"a new worker group ({count(workers, 'worker')} of {each}{' each' if workers > 1 else ''})"
 
 
 def _fit(name: str, width: int) -> str:

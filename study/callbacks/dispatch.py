@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from study.callbacks.base import CALLBACKS, Callback, Relay
+from study.callbacks.base import CALLBACKS, Callback
 from study.callbacks.state import StudyState
 from trainables.errors import unforeseen
 
+if TYPE_CHECKING:
+    from study.engine.messages import Event
+    from study.trial import Trial
 
-class Dispatch(Relay):
+
+class Dispatch:
     """Passes every event on to the study's state, and then to each callback. One that raises is warned about once and
     left out from then on."""
 
@@ -26,10 +31,21 @@ class Dispatch(Relay):
             if callback is not None:
                 self._callbacks[name] = callback
 
-    def relay(self, event: str, *arguments: Any) -> None:
+    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
+        """Something happened to these trials, whom somebody may hear of."""
+        if event.hears and trials:
+            self._all(lambda callback: callback.hear(event, trials))
+
+    def tick(self) -> None:
+        self._all(lambda callback: callback.tick())
+
+    def close(self) -> None:
+        self._all(lambda callback: callback.close())
+
+    def _all(self, tell: Callable[[Callback], None]) -> None:
         for name, callback in list(self._callbacks.items()):
             try:
-                getattr(callback, event)(*arguments)
+                tell(callback)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # what is shown never ends a study, not by `sys.exit()` either

@@ -14,7 +14,7 @@ from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Run, Tracker, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
-from study.trial import TrialSpec
+from study.trial import Trial
 
 EVERY_SECONDS = 5.0
 """How often points are sent: one request a trial."""
@@ -57,7 +57,7 @@ class MLflow(Tracker["MLflowRun"]):
                 run.send()
             self.sent = time.monotonic()
 
-    def open(self, trial: TrialSpec) -> MLflowRun:
+    def open(self, trial: Trial) -> MLflowRun:
         digest = trial_id(self.study, trial.key)
         found = self.client.search_runs([self.experiment], f"tags.{TRIAL} = '{digest}'", max_results=1)
         return self._continued(found[0]) if found else self._new(trial, digest)
@@ -69,7 +69,7 @@ class MLflow(Tracker["MLflowRun"]):
         points = self.client.get_metric_history(run.info.run_id, LOSS)
         return MLflowRun(self.client, run.info.run_id, max((point.step for point in points), default=0))
 
-    def _new(self, trial: TrialSpec, digest: str) -> MLflowRun:
+    def _new(self, trial: Trial, digest: str) -> MLflowRun:
         own = {TRIAL: digest, "key": trial.key, "recipe": trial.recipe_hash, "label": printable(trial.name)}
         run = self.client.create_run(self.experiment, tags={**self.tags, **own}, run_name=name_of(trial))
         found = [self.entities.Param(_allowed(key), str(value)) for key, value in parameters(trial).items()]

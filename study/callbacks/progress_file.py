@@ -14,8 +14,7 @@ from study.callbacks.base import Callback
 from study.callbacks.state import Run, StudyState
 from study.cli.terminal import say
 from study.dry_run import differences
-from study.plan import PlannedTrial
-from study.trial import TrialSpec
+from study.trial import Trial
 
 EVERY_SECONDS = 5.0
 """How often the file is written at least."""
@@ -40,7 +39,7 @@ class ProgressFile(Callback):
         self.events = -1  # how many the state had heard of then
         self.warned = False
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         loss = scalars.get("loss")
         if loss is not None and math.isfinite(loss):
             self.losses.setdefault(trial.key, []).append((step, loss))
@@ -102,11 +101,6 @@ class ProgressFile(Callback):
             attempt=run.attempt,
         )
 
-    def _words(self, trial: TrialSpec | PlannedTrial) -> dict[str, Any]:
-        recipe = trial.recipe.flat() if isinstance(trial, PlannedTrial) else trial.recipe
-        return {
-            "key": trial.key,
-            "name": trial.name,
-            "changes": differences(self.base, recipe),
-            "seed": trial.seed,
-        }
+    def _words(self, trial: Trial) -> dict[str, Any]:
+        changes = differences(self.base, trial.recipe.flat())
+        return {"key": trial.key, "name": trial.name, "changes": changes, "seed": trial.seed}

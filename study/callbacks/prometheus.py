@@ -17,7 +17,7 @@ from search_spaces.goals import searched
 from search_spaces.limits import exceeded
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
-from study.trial import TrialSpec
+from study.trial import Trial
 
 EVERY_SECONDS = 5.0
 """How often they are set; Ray itself sends them every 10 s."""
@@ -66,27 +66,27 @@ class Prometheus(Callback):
             self._compare(record)
         self.written = float("-inf")
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         self.paces |= {trial.key: None for trial in trials}
         self.written = float("-inf")
 
-    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
+    def interrupted(self, trials: Sequence[Trial]) -> None:
         for trial in trials:
             self._ended(trial)
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         now, before = time.monotonic(), self.paces.get(trial.key)
         pace = self.paces[trial.key] = _Pace(step, now)
         if before is not None and step < steps:  # after the last step it is evaluated
             pace.steps = max(0, step - before.step) / max(now - before.at, 1e-3)
             pace.tokens = scalars.get("tokens_per_second", 0.0)
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         self._compare(record)
         self.crew.update(record.cost.get("crew", {}))
         self._ended(trial)
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._ended(trial)
 
     def tick(self) -> None:
@@ -97,7 +97,7 @@ class Prometheus(Callback):
         self.paces.clear()
         self._write()
 
-    def _ended(self, trial: TrialSpec) -> None:
+    def _ended(self, trial: Trial) -> None:
         self.paces.pop(trial.key, None)
         self.written = float("-inf")
 

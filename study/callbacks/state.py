@@ -13,10 +13,10 @@ from reports.ledger import Ledger, Record, read_failures
 from reports.ledger.progress import now
 from study.callbacks.base import Callback
 from study.callbacks.eta import Forecast, Group, TimeLeft
-from study.trial import TrialSpec
+from study.trial import Trial
 
 if TYPE_CHECKING:
-    from study.plan import Plan, PlannedTrial
+    from study.plan import Plan
 
 REFRESH_SECONDS = 2.0
 """How old a forecast may be: with a thousand trials it takes some milliseconds."""
@@ -26,7 +26,7 @@ REFRESH_SECONDS = 2.0
 class Run:
     """A trial that runs. What is not known yet is None."""
 
-    trial: TrialSpec
+    trial: Trial
     group: Group
     """Those that train together."""
     since: str
@@ -51,7 +51,7 @@ class StudyState(Callback):
         ledger: Ledger,
         at_once: int,
         remaining: Callable[[], int],
-        waiting: Callable[[], Iterable[PlannedTrial]],
+        waiting: Callable[[], Iterable[Trial]],
         room: Callable[[], float],
     ) -> None:
         self.plan, self.ledger = plan, ledger
@@ -72,7 +72,7 @@ class StudyState(Callback):
         """How many it has heard of."""
         self.running: dict[str, Run] = {}
         """By trial, in the order of their begin."""
-        self.orphans: dict[str, TrialSpec] = {}
+        self.orphans: dict[str, Trial] = {}
         """By trial, those whose worker group died, until another one begins them."""
         self.ended = 0
         """How many ended in this run of the study, whatever became of them."""
@@ -105,12 +105,12 @@ class StudyState(Callback):
         """How many of these will begin: the study's limits may have no room for all."""
         return int(min(self.queued, self.room()))
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
         new = [trial for trial in trials if trial.key not in self.statuses]  # some of a resumed population are done
         group = Group(time.monotonic(), len(new))
         for trial in new:
-            self._times.know_hardware(trial.hardware)
+            self._times.know_hardware(trial.resources.hardware)
             self.running.pop(trial.key, None)
             self.orphans.pop(trial.key, None)
             self.failures.discard(trial.key)
@@ -118,27 +118,27 @@ class StudyState(Callback):
             self.running[trial.key] = Run(trial, group, now(), attempt)
         self._changed()
 
-    def interrupted(self, trials: Sequence[TrialSpec]) -> None:
+    def interrupted(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
         for trial in trials:
             if self.running.pop(trial.key, None) is not None:
                 self.orphans[trial.key] = trial
         self._changed()
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         self.events += 1
         run = self.running.get(trial.key)
         if run is not None:
             run.step, run.steps, run.loss = step, steps, scalars.get("loss")
             run.group.stepped(time.monotonic(), step, steps)
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         self.events += 1
         run = self.running.get(trial.key)
         if run is not None:
             run.rung, run.scores = number, dict(scores)
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         self._pass_time()
         self.ended += 1
         self.statuses[trial.key] = record.status
@@ -148,7 +148,7 @@ class StudyState(Callback):
         self._times.finished(record, run.group if run else None, time.monotonic())
         self._changed()
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._pass_time()
         self.ended += 1
         self.failed_now += 1

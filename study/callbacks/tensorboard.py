@@ -14,7 +14,7 @@ from pathlib import Path
 from reports.ledger.names import to_write
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Run, Tracker, name_of, parameters
-from study.trial import TrialSpec
+from study.trial import Trial
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ class TensorBoard(Tracker["Writer"]):
         self.files: list[SummaryWriter] = []
         """Those that are open."""
 
-    def open(self, trial: TrialSpec) -> Writer:
+    def open(self, trial: Trial) -> Writer:
         return Writer(self, trial)
 
     @contextlib.contextmanager
@@ -70,7 +70,7 @@ class TensorBoard(Tracker["Writer"]):
 class Writer(Run):
     """A file of a trial, from the first number on: it hides what an earlier one has from that step on."""
 
-    def __init__(self, board: TensorBoard, trial: TrialSpec) -> None:
+    def __init__(self, board: TensorBoard, trial: Trial) -> None:
         self.board, self.trial = board, trial
         self.opened: SummaryWriter | None = None
 

@@ -13,7 +13,7 @@ from search_spaces.goals import GOALS
 from study.callbacks.base import Callback
 from study.cli.terminal import printable
 from study.plan import Plan
-from study.trial import TrialSpec
+from study.trial import Trial
 
 LONGEST_NAME = 120
 """Characters that a tracker's list of trials has room for; Weights & Biases takes 128."""
@@ -46,30 +46,30 @@ class Tracker(Callback, Generic[R]):
         self.runs: dict[str, R] = {}
         """Those that are open, by trial."""
 
-    def open(self, trial: TrialSpec) -> R:
+    def open(self, trial: Trial) -> R:
         """The trial's run; where it was begun in an earlier run of the study, that one goes on."""
         raise NotImplementedError
 
-    def started(self, trials: Sequence[TrialSpec]) -> None:
+    def started(self, trials: Sequence[Trial]) -> None:
         for trial in trials:
             self._run(trial)
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         run = self._run(trial)
         if step > run.step:  # one that is repeated after an interruption is there already
             run.log({f"train/{name}": value for name, value in scalars.items()}, step)
             run.step = step
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
         run = self._run(trial)
         run.log(rung_metrics(number, scores), run.step)
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: Trial, record: Record) -> None:
         run = self._run(trial)
         run.log(measured(record), run.step)
         self._end(trial.key, record.status, str(record.training.get("stopped") or ""))
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: Trial, reason: str) -> None:
         self._run(trial)
         self._end(trial.key, "failed", reason)
 
@@ -77,7 +77,7 @@ class Tracker(Callback, Generic[R]):
         for key in list(self.runs):
             self._end(key, "interrupted", "the study was stopped; run it again to continue")
 
-    def _run(self, trial: TrialSpec) -> R:
+    def _run(self, trial: Trial) -> R:
         if trial.key not in self.runs:
             self.runs[trial.key] = self.open(trial)
         return self.runs[trial.key]
@@ -86,7 +86,7 @@ class Tracker(Callback, Generic[R]):
         self.runs.pop(key).end(status, printable(reason))
 
 
-def name_of(trial: TrialSpec) -> str:
+def name_of(trial: Trial) -> str:
     """What a list of trials calls it: the label and the seed."""
     label = printable(trial.name)
     ending = f" seed {trial.seed}"
@@ -94,9 +94,9 @@ def name_of(trial: TrialSpec) -> str:
     return (label if len(label) <= room else label[: room - 1] + "…") + ending
 
 
-def parameters(trial: TrialSpec) -> dict[str, str | int | float | bool]:
+def parameters(trial: Trial) -> dict[str, str | int | float | bool]:
     """The flat recipe with the seed; without keys whose value is None, and several values as one text."""
-    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe}
+    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe.flat()}
     return {
         key: ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
         for key, value in values.items()

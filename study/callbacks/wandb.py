@@ -19,7 +19,7 @@ from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Run, Tracker, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
-from study.trial import TrialSpec
+from study.trial import Trial
 
 LONGEST_GROUP = 120
 """Characters of a label; Weights & Biases takes 128."""
@@ -47,7 +47,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
         self.project = re.sub(r"[/\\\\#?%:]", "-", space)
         self.study, self.folder = study, folder
 
-    def open(self, trial: TrialSpec) -> WandbRun:
+    def open(self, trial: Trial) -> WandbRun:
         """A server continues the run of an earlier run of the study, which has the same id."""
         run = self.wandb.init(
             project=self.project,

@@ -13,6 +13,7 @@ import socket
 import stat
 from pathlib import Path
 
+from study.engine.ray_internals import address_file, bootstrap_address
 from trainables.errors import UserError, shown
 
 NAMED = "RAY_ADDRESS"
@@ -25,12 +26,9 @@ def running_cluster() -> str | None:
     find the private cluster of another study on this machine, and die with it. `UserError` for an address that is none,
     and for a file of somebody else's.
     """
-    from ray._common.utils import get_ray_address_file
-    from ray._private.services import canonicalize_bootstrap_address
-
     source, text = NAMED, os.environ.get(NAMED) or None
     if text in (None, "auto"):
-        file = Path(get_ray_address_file(None))
+        file = address_file()
         written = _written(file)
         if written is None and text is None:
             return None
@@ -38,7 +36,7 @@ def running_cluster() -> str | None:
     try:
         if text == "auto":
             raise ValueError
-        address: str | None = canonicalize_bootstrap_address(text)
+        address = bootstrap_address(text)
         if address is not None:
             int(address.rpartition(":")[2])
     except ValueError:

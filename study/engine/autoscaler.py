@@ -11,11 +11,12 @@ import json
 import math
 import re
 import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from study.engine.ray_internals import cluster_config, living_kinds
 
 BOOTSTRAP = "ray_bootstrap_config.yaml"
 """What `ray up` writes into the head node's home folder; JSON, in spite of its name."""
@@ -38,9 +39,7 @@ UNKNOWN_KIND = NodeKind({"CPU": math.inf, "GPU": math.inf}, math.inf)
 
 def find_kinds() -> tuple[NodeKind, ...] | None:
     """The kinds of nodes that the joined cluster may add: none where it does not grow, None where nobody can say."""
-    import ray
-
-    config = ray._private.state.state.get_cluster_config()  # what a managed service tells; Ray itself tells nothing
+    config = cluster_config()
     if config is not None and config.node_group_configs:
         return tuple(
             NodeKind(
@@ -50,7 +49,7 @@ def find_kinds() -> tuple[NodeKind, ...] | None:
             for group in config.node_group_configs
         )
     give_up = time.monotonic() + STATUS_SECONDS
-    while (living := _living_kinds()) is None:
+    while (living := living_kinds()) is None:
         if time.monotonic() > give_up:
             return None
         time.sleep(0.5)
@@ -76,23 +75,3 @@ def kinds_of(living: Mapping[str, int], bootstrap: Path) -> tuple[NodeKind, ...]
                 if name != head
             )
     return (UNKNOWN_KIND,)
-
-
-def _living_kinds() -> Mapping[str, int] | None:
-    """The living nodes' kinds, name to number, as Ray's autoscaler (version 1 or 2) reports them; None before."""
-    from ray._private.ray_constants import DEBUG_AUTOSCALING_STATUS
-    from ray.autoscaler.v2.sdk import get_cluster_status
-    from ray.autoscaler.v2.utils import is_autoscaler_v2
-    from ray.experimental.internal_kv import _internal_kv_get, internal_kv_get_gcs_client
-
-    if is_autoscaler_v2(fetch_from_server=True):
-        status = get_cluster_status(internal_kv_get_gcs_client().address)
-        reported = status.stats.autoscaler_version != "0"
-        return (
-            Counter(node.ray_node_type_name for node in (*status.active_nodes, *status.idle_nodes))
-            if reported
-            else None
-        )
-    written = _internal_kv_get(DEBUG_AUTOSCALING_STATUS)
-    report = json.loads(written).get("autoscaler_report") if written else None
-    return {**report["active_nodes"]} or None if report else None

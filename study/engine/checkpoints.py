@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger.storage import files_of
-from study.engine.transport import Courier
+from study.engine.transport import Transport
 from study.trial import TRAIN
 from trainables.typed_json import parse_json
 
@@ -24,9 +24,9 @@ DIGESTS = "digests.json"
 class Checkpoints:
     """Those of one training."""
 
-    def __init__(self, courier: Courier, files: str) -> None:
+    def __init__(self, transport: Transport, files: str) -> None:
         """`files` names the training's files in the results."""
-        self.courier = courier
+        self.transport = transport
         self.places = places(files)
         self._number = 0
         """Of the newest one."""
@@ -36,7 +36,7 @@ class Checkpoints:
         it cannot be written."""
         content = {"number": self._number + 1, "files": _digests(folder)}
         (folder / DIGESTS).write_text(json.dumps(content))
-        self.courier.send(folder, self.places[self._number % 2])
+        self.transport.send(folder, self.places[self._number % 2])
         self._number += 1
 
     def fetch(self, folder: Path) -> Path | None:
@@ -45,7 +45,7 @@ class Checkpoints:
         found: dict[int, Path] = {}
         for slot, place in enumerate(self.places):
             there = folder / str(slot)
-            if self.courier.fetch(place, there):
+            if self.transport.fetch(place, there):
                 number = _number(there, slot)
                 if number is None:
                     print(f"the checkpoint {place} is damaged and is passed over", flush=True)

@@ -20,6 +20,7 @@ from typing import Any
 from study.cli.options import Request
 from study.engine.address import listens, running_cluster
 from study.engine.autoscaler import NodeKind, find_kinds
+from study.engine.ray_internals import asks_for_a_token, listen_on_loopback, processes
 from trainables.errors import UserError
 from trainables.machine import processor
 
@@ -31,8 +32,6 @@ OPEN = (
     "this Ray cluster asks for no token, so whoever reaches its ports can run code on it; see Tokens in "
     "docs/clusters.md, and RAY_AUTH_MODE"
 )
-ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Ray's switch for nodes that other machines reach; without it, as on macOS, a node listens on the loopback alone."""
 DEVICES = Path("/dev")
 GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
 """A Linux with a GPU that torch can use has one of them: NVIDIA's cards and boards, AMD's cards, Windows's Linux."""
@@ -120,7 +119,7 @@ def find_cluster() -> Cluster:
                 "a token, set RAY_AUTH_MODE=token and copy the head node's ~/.ray/auth_token here "
                 "(`ray get-auth-token` prints it); if it has just been started, try again in a minute"
             ) from error
-    if not _asks_for_a_token():
+    if not asks_for_a_token():
         print(f"warning: {OPEN}", flush=True)
     return Cluster(True, _living_nodes(), find_kinds())
 
@@ -147,7 +146,7 @@ def start_cluster(cluster: Cluster) -> None:
             "Ray did not start on this machine, in two attempts of 30 seconds, as happens on a busy one; run the same "
             "command again when it is less busy, or start a cluster first with `ray start --head`"
         )
-    if not _asks_for_a_token():
+    if not asks_for_a_token():
         print(f"warning: {OPEN}", flush=True)
     if context.dashboard_url:
         print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
@@ -267,11 +266,9 @@ def hardware(cluster: Cluster) -> str:
 def _start_ray(options: Mapping[str, Any]) -> Any:
     """Start it, on the loopback; None where that took longer than Ray's own 30 seconds, which no setting changes."""
     import ray
-    from ray._private import ray_constants
-    from ray._private.services import psutil
 
-    os.environ[ONE_MACHINE] = "0"  # for Ray's other processes; this one has read it
-    ray_constants.ENABLE_RAY_CLUSTER = False
+    listen_on_loopback()
+    psutil = processes()
     before = set(psutil.Process().children(recursive=True))
     try:
         return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
@@ -284,13 +281,6 @@ def _start_ray(options: Mapping[str, Any]) -> Any:
             process.kill()
     psutil.wait_procs(left, timeout=10)
     return None
-
-
-def _asks_for_a_token() -> bool:
-    """Whether the cluster that this process talks to lets nobody in without its token."""
-    from ray._private.authentication.authentication_utils import is_token_auth_enabled
-
-    return bool(is_token_auth_enabled())
 
 
 def _keep_token_private() -> None:

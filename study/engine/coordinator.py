@@ -1,20 +1,21 @@
-"""The desk of a study: where crews take trials, and tell what becomes of them.
+"""The coordinator of a study: where worker groups take tasks, and tell what becomes of their trials.
 
 One small actor beside the process that runs the study. It holds no result for long and decides nothing: it passes
-trials from Tune's drivers to their crews, what crews tell to the study, and verdicts and orders back. All of it waits
-without polling, so that a thousand crews cost it little.
+tasks to worker groups, what these tell to the study, and verdicts and orders back. All of it waits without polling, so
+that a thousand groups cost it little. What a group is doing is a state of `study.engine.states`.
 
 Who calls what:
 
-    the study       post, settled, judge, halt, release, watch_machines
-    a driver        assign, event, lost, interrupted, abandon, dismiss
-    a crew          sits, take, tell, hand_over, finish, stumbled, verdict, orders
+    the study       events, offer, settled, answer, halt, release, watch_machines
+    a trainable     assign, outcome, ended, interrupted, abandon, dismiss
+    a worker        places, take, tell, hand_over, finish, stumbled, goes_on, orders
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
 from collections import defaultdict, deque
 from collections.abc import Iterable
@@ -22,59 +23,74 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from study.engine.messages import (
+    Checkpointed,
+    DiskFull,
+    Done,
+    Event,
+    Failed,
+    HandedOver,
+    Interrupted,
+    Lost,
+    Started,
+    Step,
+    Task,
+)
+from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Change, State
 from study.engine.transport import Deliveries
 
 HELD = 16
-"""Trials that wait for their scores at most, as their embeddings lie in the head's memory; then crews wait."""
+"""Trials that wait for their scores at most, as their embeddings lie in the head's memory; then worker groups wait."""
 ATTEMPTS = 4
 """How often a trial is begun at most without a new checkpoint, since its machine or process died."""
 DRAIN_SECONDS = 5.0
 """How often Ray is asked which machines are about to go."""
 SAVE, HALT = "save", "halt"
-"""Orders to a crew: write a checkpoint now; write one and stop."""
+"""Orders to a worker group: write a checkpoint now; write one and stop."""
 
 
 @dataclass
-class _Crew:
-    """What the desk knows of one."""
+class _Group:
+    """What the coordinator knows of a worker group."""
 
-    task: dict[str, Any] | None = None
+    state: State = State.IDLE
+    task: Task | None = None
     number: int = -1
     """Of its last task, counted from 0."""
     open: set[str] = field(default_factory=set)
-    """Trials of this task that are neither kept nor failed nor handed over."""
-    finished: bool = True
-    """Whether its workers are done with the task."""
-    taken: bool = False
-    """Whether its first worker has taken the task."""
-    training: bool = False
-    """Whether it is between the first step and the last, where an order to halt is heard."""
+    """Trials of this task that have no record, have not failed, and are not handed over."""
     dismissed: bool = False
-    gone: bool = False
-    """Whether its workers have ended, or end now."""
+    """Whether its trainable has no task for it any more."""
     lives: dict[int, str] = field(default_factory=dict)
     """By rank, which process is the worker now: calls of one that died may still wait here."""
-    events: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
-    """For its driver."""
+    outcomes: asyncio.Queue[Done | Lost] = field(default_factory=asyncio.Queue)
+    """For its trainable."""
     orders: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
     """Machines of its workers."""
     places: Any = None
-    """Ray's placement group that its workers are in; None where they sit in their driver's."""
+    """Ray's placement group that its workers are in; None where they sit in their trainable's."""
+
+    def change(self, change: Change) -> bool:
+        """Go to the next state; False where the change comes too late."""
+        following = TRANSITIONS.get((self.state, change))
+        self.state = following or self.state
+        return following is not None
 
 
-class Desk:
-    """Made a Ray actor by `open_desk`; all its state lives on its event loop."""
+class Coordinator:
+    """Made a Ray actor by `open_coordinator`; all its state lives on its event loop."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the study's results, for large things that crews send."""
+        """`folder`: the study's results, for large things that workers send."""
         self._deliveries = Deliveries(folder)
-        self._crews: dict[str, _Crew] = defaultdict(_Crew)
-        self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task's files
+        self._tasks: dict[str, Task] = {}  # by key, those that have an open trial
+        self._groups: dict[str, _Group] = defaultdict(_Group)
+        self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task
         self._reasons: dict[str, str] = {}  # why the last attempt ended
-        self._died: set[str] = set()  # crews whose task another one has
-        self._settled: set[str] = set()  # trials that no crew has to do with any more
-        self._posted: deque[tuple[int, dict[str, Any]]] = deque()
+        self._died: set[str] = set()  # groups whose task another one has
+        self._settled: set[str] = set()  # trials that no group has to do with any more
+        self._posted: deque[tuple[int, Event]] = deque()
         self._numbers = itertools.count()
         self._verdicts: dict[tuple[str, int], bool] = {}
         self._changed = asyncio.Condition()
@@ -84,36 +100,40 @@ class Desk:
 
     # --- the study
 
-    async def post(self, heard: int) -> list[tuple[int, dict[str, Any]]]:
-        """What crews have told after the first `heard` messages, at least one, each with its number. An answer may be
-        lost with whoever waited for it, so a message stays here until the study says that it was heard."""
+    async def events(self, heard: int) -> list[tuple[int, Event]]:
+        """What was told after the first `heard` events, at least one, each with its number. An answer may be lost with
+        whoever waited for it, so an event stays here until the study says that it was heard."""
         async with self._changed:
             while self._posted and self._posted[0][0] < heard:
                 self._posted.popleft()
             await self._changed.wait_for(lambda: self._posted)
             return [*self._posted]
 
+    async def offer(self, task: Task) -> None:
+        """A trainable will assign this task to its worker group."""
+        self._tasks[task.key] = task
+
     async def settled(self, keys: Iterable[str]) -> None:
-        """These trials are kept or have failed: the study has written it."""
+        """These trials have a record or have failed: the study has written it."""
         async with self._changed:
             self._settle(keys)
 
-    async def judge(self, key: str, rung: int, going_on: bool) -> None:
+    async def answer(self, key: str, rung: int, goes_on: bool) -> None:
         """The scheduler's verdict on a trial at a rung."""
         async with self._changed:
-            self._verdicts.setdefault((key, rung), going_on)  # a trial that is begun again asks again
+            self._verdicts.setdefault((key, rung), goes_on)  # a trial that is begun again asks again
             self._changed.notify_all()
 
     async def halt(self, seconds: float) -> None:
-        """Have all crews that train write a checkpoint and stop; returns when they have, and the study is told of all
+        """Have all groups that train write a checkpoint and stop; returns when they have, and the study is told of all
         that is handed over, or after so many seconds."""
         async with self._changed:
             self._halted = True
-            self._order(self._crews.values(), HALT)
+            self._order(self._groups.values(), HALT)
             self._changed.notify_all()
 
             def done() -> bool:
-                return not self._handing and not any(crew.training for crew in self._crews.values())
+                return not self._handing and all(group.state is not State.TRAINING for group in self._groups.values())
 
             # A step may take longer than that; what came after the last checkpoint is repeated.
             with contextlib.suppress(TimeoutError):
@@ -121,163 +141,162 @@ class Desk:
 
     async def watch_machines(self) -> None:
         """Order a checkpoint wherever Ray says that a machine is about to go. Never returns."""
-        import ray._private.state
+        from study.engine.ray_internals import machines_that_leave
 
         while True:
             try:
-                leaving = await asyncio.to_thread(ray._private.state.state.get_draining_nodes)
+                leaving = await asyncio.to_thread(machines_that_leave)
             except Exception as error:  # Ray's own control service may be away for a while
                 leaving = None
                 print(f"machines that leave are not known now: {error}", flush=True)
             if leaving is not None:
                 async with self._changed:
-                    new = set(leaving) - self._leaving
-                    self._leaving = set(leaving)
-                    self._order((crew for crew in self._crews.values() if crew.nodes & new), SAVE)
+                    new, self._leaving = leaving - self._leaving, leaving
+                    self._order((group for group in self._groups.values() if group.nodes & new), SAVE)
                     self._changed.notify_all()
             await asyncio.sleep(DRAIN_SECONDS)
 
-    # --- a driver
+    # --- a trainable
 
-    async def assign(self, name: str, task: dict[str, Any]) -> None:
-        """Give a crew its next task: `key` of its files, its `trials`, and keys of those that are `done`."""
+    async def assign(self, name: str, key: str) -> None:
+        """Give a worker group the task of that key."""
         died = {
-            other: crew.places
-            for other, crew in self._crews.items()
-            if other != name and crew.task is not None and crew.task["key"] == task["key"]
+            other: group.places
+            for other, group in self._groups.items()
+            if other != name and group.task is not None and group.task.key == key
         }
         for places in died.values():
-            if places is not None:  # where Ray fails at it the driver begins anew, and it is tried again
+            if places is not None:  # where Ray fails at it the trainable begins anew, and it is tried again
                 await asyncio.to_thread(give_back, places)
         async with self._changed:
             for other in died:
-                self._crews.pop(other, None)
+                self._groups.pop(other, None)
             self._died.update(died)
-            crew = self._crews[name]
-            crew.task, crew.number = task, crew.number + 1
-            crew.finished = crew.taken = crew.training = False
-            crew.open = {trial["key"] for trial in task["trials"]} - set(task["done"]) - self._settled
-            if not crew.open:  # it was kept, and its driver died before it knew
-                crew.finished = True
-                self._close(crew, [])
-            elif crew.gone:
-                self._lose(crew, "its workers were renewed")
+            group, task = self._groups[name], self._tasks.get(key)
+            if task is None:  # all of it was settled, and its trainable died before it knew
+                group.outcomes.put_nowait(Done())
+                return
+            group.task, group.number = task, group.number + 1
+            group.open = {*task.keys} - task.done - self._settled
+            group.change(Change.ASSIGNED)
+            if not group.open:
+                self._finish(group, Change.FINISHED)
+            elif group.state is State.LOST:
+                group.outcomes.put_nowait(Lost("its workers were renewed", taken=False))
             else:
-                self._begin(crew)
+                self._begin(group)
             self._changed.notify_all()
 
-    async def event(self, name: str) -> dict[str, Any]:
-        """The next that a driver must know: a `rung` with its scores, or that the task is `done`, or its workers are
-        `lost`."""
-        return await self._crews[name].events.get()
+    async def outcome(self, name: str) -> Done | Lost:
+        """What has become of the group's task, as soon as it is known."""
+        return await self._groups[name].outcomes.get()
 
-    async def lost(self, name: str, reason: str) -> None:
-        """The crew's workers have ended."""
+    async def ended(self, name: str, reason: str) -> None:
+        """The group's workers have ended."""
         async with self._changed:
-            crew = self._crews[name]
-            known = crew.gone  # it is renewed; whatever was assigned meanwhile has nothing to do with it
-            crew.gone, crew.training = True, False
-            if not known and crew.task is not None and not crew.finished:
-                self._reasons[crew.task["key"]] = reason
-                self._lose(crew, reason)
+            group = self._groups[name]
+            taken = group.state in TAKEN
+            self._interrupt(group)
+            if group.change(Change.ENDED) and group.state is State.LOST:
+                assert group.task is not None
+                self._reasons[group.task.key] = reason
+                group.outcomes.put_nowait(Lost(reason, taken))
             self._changed.notify_all()
 
     async def interrupted(self, name: str) -> None:
-        """Workers of the crew died or failed, and all of them are started anew once machines have room."""
+        """Workers of the group died or failed, and all of them are started anew once machines have room."""
         async with self._changed:
-            if name in self._crews:
-                self._interrupt(self._crews[name])
+            if name in self._groups:
+                self._interrupt(self._groups[name])
 
     async def abandon(self, name: str, reason: str) -> None:
-        """The crew's task cannot be begun; its trials have failed."""
+        """The group's task cannot be begun; its trials have failed."""
         async with self._changed:
-            self._give_up(self._crews[name], reason)
+            self._give_up(self._groups[name], reason)
             self._changed.notify_all()
 
     async def dismiss(self, name: str) -> None:
-        """Have the crew's workers return."""
+        """Have the group's workers return."""
         async with self._changed:
-            self._crews[name].dismissed = True
+            self._groups[name].dismissed = True
             self._changed.notify_all()
 
-    # --- a crew
+    # --- a worker
 
-    async def sits(self, name: str, places: Any) -> None:
-        """The crew's workers are in that placement group of Ray's, which is its own."""
+    async def places(self, name: str, places: Any) -> None:
+        """The group's workers are in that placement group of Ray's, which is its own."""
         if name in self._died:
             await asyncio.to_thread(give_back, places)
         else:
-            self._crews[name].places = places
+            self._groups[name].places = places
 
-    async def take(self, name: str, rank: int, life: str, node: str, after: int) -> dict[str, Any] | None:
-        """The crew's task with a number above `after`, as soon as there is one; None where the worker is to end.
+    async def take(self, name: str, rank: int, life: str, node: str, after: int) -> Task | None:
+        """The group's task with a number above `after`, as soon as there is one; None where the worker is to end.
         `life` names its process.
 
         `RuntimeError` where its workers were started too often for it: they are started once more, for the next task.
         """
-        crew = self._crews[name]
+        group = self._groups[name]
         async with self._changed:
-            crew.nodes.add(node)
-            crew.lives[rank] = life
+            group.nodes.add(node)
+            group.lives[rank] = life
 
             def ends() -> bool:
-                return crew.dismissed or crew.gone or self._halted or crew.lives[rank] != life
+                known = self._halted or group.dismissed or group.lives[rank] != life
+                return known or group.state in WITHOUT_WORKERS
 
-            await self._changed.wait_for(lambda: ends() or (crew.number > after and not crew.finished))
+            await self._changed.wait_for(lambda: ends() or (group.number > after and group.state in AT_WORK))
             if ends():
                 return None
-            task = crew.task
+            task = group.task
             assert task is not None
             if rank == 0:
-                if crew.taken and not self._begin(crew):
+                if group.state in TAKEN and not self._begin(group):
                     self._changed.notify_all()
                     # Others of its workers may have taken it already, and would wait for this one.
-                    raise RuntimeError(f"{task['key']} is given up")
-                crew.taken = True
-                self._post({"kind": "started", "keys": sorted(crew.open)})
+                    raise RuntimeError(f"{task.key} is given up")
+                group.change(Change.TAKEN)
+                self._post(Started(tuple(sorted(group.open))))
             self._changed.notify_all()
-            done = sorted({*task["done"], *self._settled} & {trial["key"] for trial in task["trials"]})
-            return {**task, "number": crew.number, "done": done}
+            done = (task.done | self._settled) & {*task.keys}
+            return dataclasses.replace(task, number=group.number, done=done)
 
-    async def tell(self, name: str, message: dict[str, Any]) -> None:
-        """A message for the study; see `study.engine.result_writer` for the kinds."""
+    async def tell(self, name: str, event: Event) -> None:
+        """An event for the study."""
         async with self._changed:
-            if message["kind"] == "checkpoint":
-                self._attempts[message["files"]] = 0  # a machine that goes now and then must not end a long trial
+            if isinstance(event, Checkpointed):
+                self._attempts[event.files] = 0  # a machine that goes now and then must not end a long trial
                 return
-            self._post(message)
-            crew = self._crews.get(name)
-            if crew is None:  # its driver died, and another one has its task
-                return
-            if message["kind"] == "step":
-                crew.training = message["step"] < message["steps"]
-            elif message["kind"] == "full":
-                crew.training = False  # it does no more, and hears no order
-            elif message["kind"] == "rung":
-                crew.events.put_nowait(message)
+            self._post(event)
+            group = self._groups.get(name)  # None: its trainable died, and another one has its task
+            if group is not None and isinstance(event, Step):
+                group.change(Change.TRAINS if event.step < event.steps else Change.TRAINED)
+            elif group is not None and isinstance(event, DiskFull):
+                group.change(Change.TRAINED)  # it does no more, and hears no order
             self._changed.notify_all()
 
     async def hand_over(self, key: str, content: Any) -> None:
-        """Take a trial's embeddings, for the study to have them scored: from now on it is no crew's, and the study is
+        """Take a trial's embeddings, for the study to have them scored: from now on it is no group's, and the study is
         told of it whatever becomes of the one that called. Waits while `HELD` others wait for their scores
         (`release`)."""
         import ray
 
         async with self._changed:
-            if key in self._settled:  # by a crew that was thought dead
+            if key in self._settled:  # by a group that was thought dead
                 return
             self._settle([key])
             self._handing += 1
             await self._changed.wait_for(lambda: self._held < HELD)
             self._held += 1
-        try:  # the desk owns it, so it outlives the crew; in a list, since Ray would pass on what a bare one stands for
-            message = {"kind": "unscored", "content": [await asyncio.to_thread(ray.put, content)]}
+        event: Event
+        try:  # the coordinator owns it, so it outlives the group
+            event = HandedOver(key, [await asyncio.to_thread(ray.put, content)])
         except Exception as error:
-            message = {"kind": "failed", "reason": f"its embeddings were not kept: {error}", "details": ""}
+            event = Failed(key, f"its embeddings were not kept: {error}")
         async with self._changed:
-            self._held -= message["kind"] == "failed"
+            self._held -= isinstance(event, Failed)
             self._handing -= 1
-            self._post({"key": key, **message})
+            self._post(event)
             self._changed.notify_all()
 
     async def release(self) -> None:
@@ -289,39 +308,34 @@ class Desk:
     async def finish(
         self, name: str, number: int, reason: str | None = None, details: str = "", renew: bool = False
     ) -> None:
-        """The crew's workers are done with the task of that number. `reason`: why its open trials failed; None where
+        """The group's workers are done with the task of that number. `reason`: why its open trials failed; None where
         they have told what became of each, or were ordered to halt. `renew`: they end, and others take their place."""
         async with self._changed:
-            crew = self._crews[name]
-            if crew.number != number or crew.finished:
-                return  # a further worker that failed by the same error
-            crew.finished, crew.training, crew.gone = True, False, renew
-            if reason is not None:
-                for key in sorted(crew.open):
-                    self._post({"kind": "failed", "key": key, "reason": reason, "details": details})
-            self._close(crew, [])
-            self._changed.notify_all()
+            group = self._groups[name]
+            if group.number == number:  # else another worker of the group said so before
+                self._finish(group, Change.RENEWED if renew else Change.FINISHED, reason, details)
+                self._changed.notify_all()
 
     async def stumbled(self, name: str, number: int, reason: str) -> None:
         """A worker raises this error now; with several workers only a new start helps."""
-        crew = self._crews[name]
-        if crew.task is not None and crew.number == number:
-            self._reasons[crew.task["key"]] = reason
+        group = self._groups[name]
+        if group.task is not None and group.number == number:
+            self._reasons[group.task.key] = reason
 
-    async def verdict(self, key: str, rung: int) -> bool:
+    async def goes_on(self, key: str, rung: int) -> bool:
         """Whether the trial goes on after that rung, as soon as the scheduler has said so."""
         async with self._changed:
             await self._changed.wait_for(lambda: (key, rung) in self._verdicts or self._halted)
             return self._verdicts.get((key, rung), True)
 
     async def orders(self, name: str, heard: int) -> list[str]:
-        """Orders to the crew after the first `heard`, at least one."""
-        crew = self._crews[name]
+        """Orders to the group after the first `heard`, at least one."""
+        group = self._groups[name]
         async with self._changed:
-            await self._changed.wait_for(lambda: len(crew.orders) > heard)
-            return crew.orders[heard:]
+            await self._changed.wait_for(lambda: len(group.orders) > heard)
+            return group.orders[heard:]
 
-    # --- large things, for `study.engine.transport.DeskCourier`; disks are waited for beside the event loop
+    # --- large things, for `study.engine.transport.CoordinatorTransport`; disks are waited for beside the event loop
 
     async def put_piece(self, *piece: Any) -> None:
         await asyncio.to_thread(self._deliveries.put_piece, *piece)
@@ -340,68 +354,68 @@ class Desk:
 
     # --- inside, with the condition held
 
-    def _begin(self, crew: _Crew) -> bool:
-        """Count an attempt at the crew's task; False, and the task is given up, where there were too many."""
-        assert crew.task is not None
-        key = crew.task["key"]
+    def _begin(self, group: _Group) -> bool:
+        """Count an attempt at the group's task; False, and the task is given up, where there were too many."""
+        assert group.task is not None
+        key = group.task.key
         self._attempts[key] += 1
         if self._attempts[key] > ATTEMPTS:
             why = self._reasons.get(key, "its worker died")
-            self._give_up(crew, f"it was begun {ATTEMPTS} times; the last time: {why}")
+            self._give_up(group, f"it was begun {ATTEMPTS} times; the last time: {why}")
         return self._attempts[key] <= ATTEMPTS
 
-    def _post(self, message: dict[str, Any]) -> None:
-        self._posted.append((next(self._numbers), message))
+    def _post(self, event: Event) -> None:
+        self._posted.append((next(self._numbers), event))
         self._changed.notify_all()
 
-    def _interrupt(self, crew: _Crew) -> None:
-        if crew.taken and not crew.finished:
-            crew.training = False
-            self._post({"kind": "interrupted", "keys": sorted(crew.open)})
+    def _interrupt(self, group: _Group) -> None:
+        if group.change(Change.INTERRUPTED):
+            self._post(Interrupted(tuple(sorted(group.open))))
 
-    def _lose(self, crew: _Crew, reason: str) -> None:
-        self._interrupt(crew)
-        crew.events.put_nowait({"kind": "lost", "reason": reason, "taken": crew.taken})
+    def _give_up(self, group: _Group, reason: str) -> None:
+        self._finish(group, Change.FINISHED, reason)
 
-    def _give_up(self, crew: _Crew, reason: str) -> None:
-        for key in sorted(crew.open):
-            self._post({"kind": "failed", "key": key, "reason": reason, "details": ""})
-        crew.finished = True
-        self._close(crew, [])  # where nothing is open, nothing will be settled any more
+    def _finish(self, group: _Group, change: Change, reason: str | None = None, details: str = "") -> None:
+        if not group.change(change):
+            return
+        if reason is not None:
+            for key in sorted(group.open):
+                self._post(Failed(key, reason, details))
+        self._close(group)  # where nothing is open, nothing will be settled any more
 
     def _settle(self, keys: Iterable[str]) -> None:
         self._settled.update(keys)
-        for crew in self._crews.values():
-            self._close(crew, keys)
+        for key in [key for key, task in self._tasks.items() if self._settled.issuperset({*task.keys} - task.done)]:
+            del self._tasks[key]
+        for group in self._groups.values():
+            group.open.difference_update(keys)
+            self._close(group)
         self._changed.notify_all()
 
-    def _close(self, crew: _Crew, keys: Iterable[str]) -> None:
-        """These are no longer the crew's; with the last one, and its workers done, its driver is free."""
-        if crew.task is None:
-            return
-        crew.open.difference_update(keys)
-        if crew.finished and not crew.open:
-            crew.task = None
-            crew.events.put_nowait({"kind": "done"})
+    def _close(self, group: _Group) -> None:
+        """With the last open trial, and its workers done, its trainable is free."""
+        if not group.open and group.change(Change.SETTLED):
+            group.task = None
+            group.outcomes.put_nowait(Done())
 
-    def _order(self, crews: Iterable[_Crew], order: str) -> None:
-        for crew in crews:
-            crew.orders.append(order)
+    def _order(self, groups: Iterable[_Group], order: str) -> None:
+        for group in groups:
+            group.orders.append(order)
 
 
 def give_back(places: Any) -> None:
-    """Let Ray have the places of a crew whose driver died. Ray Train does so only where Ray's dashboard tells it of the
-    death; without a dashboard the next crew would wait for them for ever."""
+    """Let Ray have the places of a worker group whose trainable died. Ray Train does so only where Ray's dashboard
+    tells it of the death; without a dashboard the next group would wait for them for ever."""
     import ray.util
 
     ray.util.remove_placement_group(places)
 
 
-def open_desk(name: str, folder: Path) -> Any:
-    """The desk of a study, on the machine where its process runs, so that `folder` is there."""
+def open_coordinator(name: str, folder: Path) -> Any:
+    """The coordinator of a study, on the machine where its process runs, so that `folder` is there."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    desk = ray.remote(num_cpus=0, max_concurrency=100_000)(Desk).options(name=name, scheduling_strategy=here)
-    return desk.remote(folder)
+    actor = ray.remote(num_cpus=0, max_concurrency=100_000)(Coordinator)
+    return actor.options(name=name, scheduling_strategy=here).remote(folder)

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import io
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from reports.ledger import MODELS, PREDICTIONS, Record
+from study.engine.messages import Scored
 from study.results_folder.versions import versions
-from study.trial import TrialSpec
-from trainables.recipe import Recipe
+from study.trial import SourceFile, Trial
 from trainables.trial import TrialResult
 
 
 def record_of(
-    trial: TrialSpec,
-    recipe: Recipe,
+    trial: Trial,
+    sources: Sequence[SourceFile],
     result: TrialResult,
-    crew: Mapping[str, float],
+    spent: Mapping[str, float],
     machine: Mapping[str, str | bool | None],
     model: bool,
 ) -> Record:
-    """`crew`: the seconds of the trial's crew since the one before. `machine`: what its first worker computed on
-    (`trainables.machine`). `model`: whether its model was saved."""
+    """`sources`: those that ran before it. `spent`: the seconds of its worker group since the trial before, by what
+    they were spent on. `machine`: what its first worker computed on (`trainables.machine`). `model`: whether its model
+    was saved."""
+    recipe = trial.recipe
     return Record(
         recipe=recipe.flat(),
         recipe_hash=recipe.hash,
@@ -36,9 +36,9 @@ def record_of(
         protocol=recipe.evaluation.protocol,
         geometry=result.geometry,
         training={**result.training, "stopped": result.stopped},
-        cost={**result.cost, "crew": dict(crew)},
-        versions=versions(trial.sources),
-        hardware=trial.hardware,
+        cost={**result.cost, "crew": dict(spent)},
+        versions=versions(sources),
+        hardware=trial.resources.hardware,
         machine=dict(machine),
         data=result.data,
         checkpoint=f"{MODELS}/{trial.key}" if model else None,
@@ -47,17 +47,12 @@ def record_of(
     )
 
 
-def told(record: Record, result: TrialResult) -> dict[str, Any]:
-    """The message that brings a record to the study: plain values, its arrays as the bytes of their file, and the
-    model's README."""
+def scored(record: Record, result: TrialResult) -> Scored:
+    """The event that brings a record to the study, with its arrays as the bytes of their file, and the model's
+    README."""
     predictions = None
     if result.predictions:
         content = io.BytesIO()
         np.savez_compressed(content, **result.predictions)  # type: ignore[arg-type]
         predictions = content.getvalue()
-    return {
-        "key": record.key,
-        "record": dataclasses.asdict(record),
-        "predictions": predictions,
-        "card": result.card if record.checkpoint else None,
-    }
+    return Scored(record.key, record, predictions, result.card if record.checkpoint else None)

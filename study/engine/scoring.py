@@ -6,19 +6,19 @@ from typing import Any
 
 import ray
 
-from study.trial import recipes_of
+from study.engine.messages import Scored
 
 
 @ray.remote(num_cpus=1, max_retries=3)
-def score_apart(content: list[Any]) -> dict[str, Any]:
-    """What `study.engine.records.told` makes of a trial that its crew handed over. Tried again where a machine dies."""
+def score_apart(content: list[Any]) -> Scored:
+    """The event of a trial that its worker handed over. Tried again where a machine dies."""
     import torch
 
-    from study.engine.records import record_of, told
+    from study.engine.records import record_of, scored
     from trainables.trial.save_and_score import score
 
     torch.set_num_threads(1)
-    trial, unscored, crew, machine, model = ray.get(content[0])
-    (recipe,) = recipes_of([trial])
+    task, key, unscored, *more = ray.get(content[0])
+    (trial,) = (trial for trial in task.trials() if trial.key == key)
     result = score(unscored)
-    return told(record_of(trial, recipe, result, crew, machine, model), result)
+    return scored(record_of(trial, task.sources, result, *more), result)

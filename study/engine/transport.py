@@ -19,15 +19,15 @@ from reports.ledger.names import checked_name, to_write
 from reports.ledger.storage import fetch_whole, files_of, storage
 
 PIECE = 16 * 2**20
-"""Bytes that go through the desk at once: long enough that a call's own cost is nothing beside it, short enough that
-other calls need not wait long."""
+"""Bytes that go through the coordinator at once: long enough that a call's own cost is nothing beside it, short enough
+that other calls need not wait long."""
 AHEAD = 4
 """Pieces that are on their way at once."""
 HERE = ("memory",)
 """Schemes of what only the study's own process reaches."""
 
 
-class Courier(Protocol):
+class Transport(Protocol):
     """Carries whole folders. Names are relative to the results, with slashes: `models/KEY`. It can be pickled."""
 
     def send(self, folder: Path, name: str) -> None:
@@ -41,16 +41,16 @@ class Courier(Protocol):
         """Remove it, if it is there."""
 
 
-def courier_for(url: str | None, desk: Any) -> Courier:
-    """Straight to a URL that every machine reaches; else through the desk into the folder on the study's machine.
+def transport_for(url: str | None, coordinator: Any) -> Transport:
+    """Straight to a URL that every machine reaches; else by the coordinator into the folder on the study's machine.
 
-    `url`: the study's `ResultsLocation.url`. `desk`: the actor that answers with a `Deliveries`' methods.
+    `url`: the study's `ResultsLocation.url`. `coordinator`: the actor that answers with a `Deliveries`' methods.
     """
-    return DeskCourier(desk) if url is None or urlsplit(url).scheme in HERE else UrlCourier(url)
+    return CoordinatorTransport(coordinator) if url is None or urlsplit(url).scheme in HERE else UrlTransport(url)
 
 
 @dataclass(frozen=True)
-class UrlCourier:
+class UrlTransport:
     """From the worker's machine to a URL. The worker needs the same rights as the study."""
 
     url: str
@@ -66,10 +66,10 @@ class UrlCourier:
 
 
 @dataclass(frozen=True)
-class DeskCourier:
-    """In pieces through the desk, so that workers need no disk in common with the study."""
+class CoordinatorTransport:
+    """In pieces through the coordinator, so that workers need no disk in common with the study."""
 
-    desk: Any
+    coordinator: Any
 
     def send(self, folder: Path, name: str) -> None:
         files = files_of(folder)
@@ -81,14 +81,14 @@ class DeskCourier:
                 sizes[file] = 0
                 with open(path, "rb") as source:
                     while (data := source.read(PIECE)) or not sizes[file]:  # an empty file is one empty piece
-                        yield self.desk.put_piece.remote(delivery, file, sizes[file], data)
+                        yield self.coordinator.put_piece.remote(delivery, file, sizes[file], data)
                         sizes[file] += len(data)
                         if not data:
                             break
 
         for _ in _answers(pieces()):
             pass
-        _ask(self.desk.commit.remote(name, delivery, sizes))
+        _ask(self.coordinator.commit.remote(name, delivery, sizes))
 
     def fetch(self, name: str, folder: Path) -> bool:
         def get(listing: Mapping[str, tuple[int, int]], part: Path) -> bool:
@@ -96,14 +96,14 @@ class DeskCourier:
             return True
 
         torn = f"{name} is replaced faster than it can be fetched"
-        return fetch_whole(folder, lambda: _ask(self.desk.listing.remote(name)), get, torn)
+        return fetch_whole(folder, lambda: _ask(self.coordinator.listing.remote(name)), get, torn)
 
     def remove(self, name: str) -> None:
-        _ask(self.desk.remove.remote(name))
+        _ask(self.coordinator.remove.remote(name))
 
     def _fetch(self, name: str, listing: Mapping[str, tuple[int, int]], folder: Path) -> None:
         wanted = [(file, offset) for file, (size, _) in listing.items() for offset in range(0, size, PIECE) or [0]]
-        asked = (self.desk.piece.remote(name, file, offset, PIECE) for file, offset in wanted)
+        asked = (self.coordinator.piece.remote(name, file, offset, PIECE) for file, offset in wanted)
         for (file, _), data in zip(wanted, _answers(asked), strict=True):
             target = folder / checked_name(file)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,14 +112,14 @@ class DeskCourier:
 
 
 class Deliveries:
-    """The desk's side of `DeskCourier`: short plain methods on the machine of the results folder. They may run in
-    several threads.
+    """The coordinator's side of `CoordinatorTransport`: short plain methods on the machine of the results folder. They
+    may run in several threads.
 
     Names that would leave the folder raise `UserError`; errors of the disk are `OSError`.
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the results folder. What senders of an earlier desk left unfinished is removed."""
+        """`folder`: the results folder. What senders of an earlier study left unfinished is removed."""
         self.folder = folder
         self._incoming = to_write(folder, INCOMING)
         self._sweep()

@@ -1,4 +1,4 @@
-"""What a crew's worker does with one task: a trial, or several that train together in a population."""
+"""What a worker does with one task: a trial, or several that train together in a population."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import ray
 import torch
@@ -21,11 +20,12 @@ from safetensors import SafetensorError
 
 from reports.ledger import MODELS
 from study.engine.checkpoints import Checkpoints
-from study.engine.records import record_of, told
-from study.engine.transport import courier_for
-from study.engine.worker_group import Member
+from study.engine.messages import Checkpointed, DiskFull, Rung, Step, Task
+from study.engine.records import record_of, scored
+from study.engine.transport import transport_for
+from study.engine.worker_group import Worker
 from study.results_folder.redact import redacted
-from study.trial import TrialSpec, recipes_of, specs_of
+from study.trial import Trial
 from trainables.corpora.cache import default_cache
 from trainables.errors import UserError, words_of
 from trainables.machine import machine
@@ -45,61 +45,60 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_TEMPORARY = "No usable temporary directory found"
 """In what Python raises where it can write into no folder for temporary files, among them a full one."""
 RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
-"""A crew is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
+"""A worker group is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
 
-def perform(task: Mapping[str, Any], me: Member) -> None:
-    """Run the task and tell the desk what becomes of its trials, and whether this process should be renewed after it.
+def perform(task: Task, me: Worker) -> None:
+    """Run the task and tell what becomes of its trials, and whether this process should be renewed after it.
 
-    An error is the trial's own: it is told, and the crew goes on. With several workers the others may be waiting for
-    the one that failed, so there it is raised too, and Train starts them all again. A full disk ends the study.
+    An error is the trial's own: it is told, and the worker group goes on. With several workers the others may be
+    waiting for the one that failed, so there it is raised too, and Train starts them all again. A full disk ends the
+    study.
     """
     reason, details = None, ""
-    torch.set_num_threads(max(1, int(task["trials"][0]["per_worker"]["CPU"])))
+    torch.set_num_threads(max(1, task.resources.cpus))
     between = _between()
     try:
         with between.trial():
-            _run(specs_of(task), task, me)
+            _run(task, me)
     except Interrupted:
         pass  # its checkpoint is kept; the same command goes on from it
     except BaseException as error:  # a plugin's objective may raise anything, and call `sys.exit()`
         if _is_full_disk(error):  # the next trials would fail by it, too, each after its whole training
-            me.tell("full", reason=_full_disk())
+            me.tell(DiskFull(_full_disk()))
             return
         reason = redacted(_reason(error))
         details = "" if isinstance(error, UserError) else redacted(traceback.format_exc())
         if me.count > 1:
             if isinstance(error, UserError | torch.OutOfMemoryError):  # it would only happen again
-                ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details))
+                me.finish(task, reason, details)
             else:
-                ray.get(me.desk.stumbled.remote(me.crew, task["number"], reason))
+                ray.get(me.coordinator.stumbled.remote(me.group, task.number, reason))
             raise RuntimeError(reason) from None  # which Train can pass on, whatever a plugin's own error is like
     if me.rank == 0:
-        renew = _spent(between.grown(), task["number"]) or (reason is not None and not _device_works())
-        ray.get(me.desk.finish.remote(me.crew, task["number"], reason, details, renew))
+        renew = _spent(between.grown(), task.number) or (reason is not None and not _device_works())
+        me.finish(task, reason, details, renew)
 
 
-def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> None:
-    files = str(task["key"])
-    recipes = recipes_of(trials)
-    courier = courier_for(task["url"], me.desk)
-    checkpoints = Checkpoints(courier, files)
+def _run(task: Task, me: Worker) -> None:
+    trials = task.trials()
+    transport = transport_for(task.url, me.coordinator)
+    checkpoints = Checkpoints(transport, task.key)
     with tempfile.TemporaryDirectory() as scratch:
         folders = [Path(scratch) / MODELS / trial.key for trial in trials]
-        reporter = CrewReporter(trials, files, me, checkpoints)
         outcomes = run_trials(
-            recipes,
+            [trial.recipe for trial in trials],
             [trial.seed for trial in trials],
             model_folders=folders,
-            workers=_workers(me, trials[0].per_worker.get("GPU", 0.0)),
-            reporter=reporter,
+            workers=_workers(me, task.resources.gpus),
+            reporter=StudyReporter(trials, task.key, me, checkpoints),
             resume=checkpoints.fetch(Path(scratch)),
             shared=default_cache() / EMBEDDINGS,
-            done=lambda number: trials[number].key in task["done"],
-            hand_over=bool(task["hand_over"]),
+            done=lambda number: trials[number].key in task.done,
+            hand_over=task.hand_over,
         )
         began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
-        for trial, recipe, outcome, folder in zip(trials, recipes, outcomes, folders, strict=True):
+        for trial, outcome, folder in zip(trials, outcomes, folders, strict=True):
             if me.rank > 0 or outcome is None:
                 continue
             evaluating = 0.0 if isinstance(outcome, Unscored) else outcome.cost.get("evaluating_seconds", 0.0)
@@ -108,24 +107,22 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
             me.timesheet.add("busy", time.perf_counter() - began - evaluating - waited)
             with me.timesheet.during("waiting"):
                 if folder.exists():
-                    courier.send(folder, f"{MODELS}/{trial.key}")
-            crew = me.timesheet.take()
+                    transport.send(folder, f"{MODELS}/{trial.key}")
+            more = me.timesheet.take(), machine(), folder.exists()
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
-                    content = (trial, outcome, crew, machine(), folder.exists())
-                    ray.get(me.desk.hand_over.remote(trial.key, content))
+                    ray.get(me.coordinator.hand_over.remote(trial.key, (task, trial.key, outcome, *more)))
                 else:
-                    record = record_of(trial, recipe, outcome, crew, machine(), folder.exists())
-                    me.tell("record", **told(record, outcome))
+                    me.tell(scored(record_of(trial, task.sources, outcome, *more), outcome))
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
 
 
-class CrewReporter(Reporter):
-    """Carries what a trial tells to the desk, and the scheduler's verdicts and the study's orders back."""
+class StudyReporter(Reporter):
+    """Carries what a trial tells to the coordinator, and the scheduler's verdicts and the study's orders back."""
 
-    def __init__(self, trials: Sequence[TrialSpec], files: str, me: Member, checkpoints: Checkpoints) -> None:
+    def __init__(self, trials: Sequence[Trial], files: str, me: Worker, checkpoints: Checkpoints) -> None:
         """`trials` train together; `files` names their checkpoints."""
-        self.trials, self.files, self.me, self.checkpoints = trials, files, me, checkpoints
+        self.keys, self.files, self.me, self.checkpoints = tuple(trial.key for trial in trials), files, me, checkpoints
         self.rung_plan = trials[0].rungs
         self.steps, self.told, self.told_at = 1, 0, float("-inf")
 
@@ -137,25 +134,24 @@ class CrewReporter(Reporter):
         if not (late or step == self.steps or step - self.told >= self.steps / POINTS):
             return
         self.told, self.told_at = step, time.monotonic()
-        message = {"kind": "step", "keys": [trial.key for trial in self.trials], "step": step, "steps": self.steps}
         # Nobody waits for it: what is shown must not slow a training down.
-        self.me.desk.tell.remote(self.me.crew, {**message, "scalars": dict(scalars)})
+        self.me.coordinator.tell.remote(self.me.group, Step(self.keys, step, self.steps, dict(scalars)))
 
     def rung(self, number: int, scores: Mapping[str, float]) -> bool:
-        key = self.trials[0].key
-        self.me.tell("rung", key=key, number=number, scores=dict(scores))
+        (key,) = self.keys
+        self.me.tell(Rung(key, number, dict(scores)))
         with self.me.timesheet.during("waiting"):
-            return bool(ray.get(self.me.desk.verdict.remote(key, number)))
+            return bool(ray.get(self.me.coordinator.goes_on.remote(key, number)))
 
     def wants_checkpoint(self) -> bool:
-        return self.me.ear.save.is_set()
+        return self.me.orders.save.is_set()
 
     def checkpoint(self, folder: Path) -> bool:
-        self.me.ear.save.clear()
+        self.me.orders.save.clear()
         with self.me.timesheet.during("waiting"):
             self.checkpoints.send(folder)
-        self.me.tell("checkpoint", files=self.files)
-        return not self.me.ear.halt.is_set()
+        self.me.tell(Checkpointed(self.files))
+        return not self.me.orders.halt.is_set()
 
 
 @functools.cache
@@ -174,7 +170,7 @@ def _spent(growth: Growth, number: int) -> bool:
     )
 
 
-def _workers(me: Member, gpus: float) -> Workers:
+def _workers(me: Worker, gpus: float) -> Workers:
     """`gpus`: of each, perhaps a share of one."""
     return dataclasses.replace(_joined() if me.count > 1 else Workers(), gpus=gpus)
 
@@ -186,7 +182,7 @@ def _joined() -> Workers:
 
 
 def _reason(error: BaseException) -> str:
-    """All of it: only what is whole can be freed of secrets. The keeper makes a short line of it."""
+    """All of it: only what is whole can be freed of secrets. The result writer makes a short line of it."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, torch.OutOfMemoryError):

@@ -1,13 +1,15 @@
-"""A crew: a Ray Train run whose workers stay from trial to trial.
+"""A worker group: a Ray Train run whose workers stay from trial to trial.
 
-`member` is what Train runs on each worker. It takes trials from the study's desk until it is dismissed. What trials
-need again stays in the process: imports, the process group, corpora, pristine weights. What a trial itself leaves is
-cleaned up after it.
+A group of one worker runs in its trainable's own process, which is Ray Train's local mode: one process a slot, on the
+machine that has the slot's GPU. Several workers are processes of their own. `take_tasks` is what Train runs on each
+worker. What trials need again stays in the process: imports, the process group, corpora, pristine weights. What a
+trial itself leaves is cleaned up after it.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import time
 import uuid
@@ -21,12 +23,83 @@ import ray.train
 import ray.util
 
 from study.engine.coordinator import HALT, SAVE
+from study.engine.messages import Event, Task
+from study.engine.ray_internals import RAYS_WATCHER, local_trainer
+from study.trial import Resources
 from trainables.registry import load
+
+
+class WorkerGroup:
+    """One, which lives in a thread of its trainable."""
+
+    def __init__(self, resources: Resources, coordinator: str, perform: str) -> None:
+        """`coordinator`: its name. `perform`: `"module:function"`, which is given each task and the `Worker`."""
+        self.resources, self.coordinator, self.perform = resources, coordinator, perform
+        self.name = uuid.uuid4().hex[:12]
+        self.began = time.time()
+        self.thread = threading.Thread(target=self._run, name=f"worker group {self.name}", daemon=True)
+        self.thread.start()
+
+    @property
+    def several(self) -> bool:
+        return self.resources.most_workers > 1
+
+    @property
+    def alive(self) -> bool:
+        return self.thread.is_alive()
+
+    def _run(self) -> None:
+        reason = "its workers were renewed"
+        try:
+            self._trainer().fit()
+        except BaseException as error:  # whatever it is, the trainable must not wait for ever
+            reason = " ".join(str(error).strip().splitlines()[-1:])
+        ray.get(ray.get_actor(self.coordinator).ended.remote(self.name, reason))
+
+    def _trainer(self) -> Any:
+        config = {
+            "group": self.name,
+            "coordinator": self.coordinator,
+            "perform": self.perform,
+            "began": self.began,
+            "several": self.several,
+        }
+        if not self.several:
+            return local_trainer(take_tasks, config)
+        from ray.train.torch import TorchTrainer
+
+        os.environ[RAYS_WATCHER] = "0"  # Train hands it on from here, on whatever cluster
+        least, most = self.resources.workers, self.resources.most_workers
+        return TorchTrainer(
+            take_tasks,
+            train_loop_config=config,
+            scaling_config=ray.train.ScalingConfig(
+                num_workers=least if least == most else (least, most),
+                use_gpu=self.resources.gpus > 0,
+                resources_per_worker=self.resources.per_worker,
+            ),
+            run_config=ray.train.RunConfig(
+                name=self.name,
+                failure_config=ray.train.FailureConfig(max_failures=-1),
+                callbacks=[Interruptions(self.coordinator, self.name)],
+            ),
+        )
+
+
+class Interruptions(ray.train.UserCallback):
+    """Tells the coordinator when workers of a group of several died or failed: Train itself starts them anew, and says
+    so to nobody, though it may wait for machines for hours."""
+
+    def __init__(self, coordinator: str, group: str) -> None:
+        self.coordinator, self.group = coordinator, group
+
+    def after_exception(self, run_context: Any, worker_exceptions: Mapping[int, Exception]) -> None:
+        ray.get_actor(self.coordinator).interrupted.remote(self.group)
 
 
 @dataclass
 class Timesheet:
-    """What a crew's first worker spends its time on, in seconds since its last trial ended."""
+    """What a group's first worker spends its time on, in seconds since its last trial ended."""
 
     spent: dict[str, float] = field(default_factory=dict)
 
@@ -48,12 +121,12 @@ class Timesheet:
         return spent
 
 
-class Ear(threading.Thread):
-    """Listens for the desk's orders for as long as the crew lives."""
+class Orders(threading.Thread):
+    """Listens for the coordinator's orders for as long as the group lives."""
 
-    def __init__(self, desk: Any, crew: str) -> None:
+    def __init__(self, coordinator: Any, group: str) -> None:
         super().__init__(name="orders", daemon=True)
-        self.desk, self.crew = desk, crew
+        self.coordinator, self.group = coordinator, group
         self.save = threading.Event()
         """A checkpoint is wanted now."""
         self.halt = threading.Event()
@@ -63,7 +136,7 @@ class Ear(threading.Thread):
         heard = 0
         while True:
             try:
-                orders = ray.get(self.desk.orders.remote(self.crew, heard))
+                orders = ray.get(self.coordinator.orders.remote(self.group, heard))
             except ray.exceptions.RayError:
                 return  # the study is gone, and with it this process soon
             heard += len(orders)
@@ -74,47 +147,50 @@ class Ear(threading.Thread):
 
 
 @dataclass(frozen=True)
-class Member:
-    """This worker's place in its crew, and what it talks to. A task's `perform` is given it."""
+class Worker:
+    """This worker's place in its group, and what it talks to. A task's `perform` is given it."""
 
-    crew: str
+    group: str
     rank: int
     count: int
-    desk: Any
-    ear: Ear
+    coordinator: Any
+    orders: Orders
     """Of the first worker; on the others it hears nothing."""
     timesheet: Timesheet
 
-    def tell(self, kind: str, **content: Any) -> None:
-        """Tell the study; returns when the desk has it."""
-        ray.get(self.desk.tell.remote(self.crew, {"kind": kind, **content}))
+    def tell(self, event: Event) -> None:
+        """Tell the study; returns when the coordinator has it."""
+        ray.get(self.coordinator.tell.remote(self.group, event))
+
+    def finish(self, task: Task, reason: str | None = None, details: str = "", renew: bool = False) -> None:
+        """Say that the group is done with the task (`Coordinator.finish`)."""
+        ray.get(self.coordinator.finish.remote(self.group, task.number, reason, details, renew))
 
 
-def member(config: Mapping[str, Any]) -> None:
-    """Take trials and perform them until the crew is dismissed, or renewed.
+def take_tasks(config: Mapping[str, Any]) -> None:
+    """Take tasks and perform them until the group is dismissed, or renewed.
 
-    `config`: the `crew`'s name, the `desk`'s, `began`: when the crew was asked for, by the clock of `time.time`,
-    `perform`: `"module:function"`, which is given each task and this `Member`, and `several`: whether Train made places
-    for the crew, which otherwise sits in its driver's.
+    `config`: the `group`'s name, the `coordinator`'s, `perform`, `began`: when the group was asked for, by the clock of
+    `time.time`, and `several`: whether Train made places for the group, which otherwise sits in its trainable's.
     """
     context = ray.train.get_context()
     rank, node = context.get_world_rank(), ray.get_runtime_context().get_node_id()
-    desk, crew = ray.get_actor(config["desk"]), config["crew"]
-    if config["several"] and rank == 0:  # at once: should the driver die now, nobody else gives the places back
-        ray.get(desk.sits.remote(crew, ray.util.get_current_placement_group()))
+    coordinator, group = ray.get_actor(config["coordinator"]), config["group"]
+    if config["several"] and rank == 0:  # at once: should the trainable die now, nobody else gives the places back
+        ray.get(coordinator.places.remote(group, ray.util.get_current_placement_group()))
     gc.disable()  # of what is imported nothing is garbage, and looking for some takes a sixth of a worker's start
     perform = load(config["perform"])
     gc.enable()
-    ear, timesheet = Ear(desk, crew), Timesheet()
+    orders, timesheet = Orders(coordinator, group), Timesheet()
     timesheet.add("starting", max(0.0, time.time() - config["began"]))
     if rank == 0:
-        ear.start()
-    me = Member(crew, rank, context.get_world_size(), desk, ear, timesheet)
+        orders.start()
+    me = Worker(group, rank, context.get_world_size(), coordinator, orders, timesheet)
     number, life = -1, uuid.uuid4().hex
     while True:
         with timesheet.during("idle"):
-            task = ray.get(desk.take.remote(crew, rank, life, node, number))
+            task = ray.get(coordinator.take.remote(group, rank, life, node, number))
         if task is None:
             return
-        number = task["number"]
+        number = task.number
         perform(task, me)

@@ -8,7 +8,7 @@ A scheduler of your own is a function from a `Setting` to a `Scheduler`, in a fi
 
     SCHEDULERS.add(SchedulerEntry("strict", lambda setting: Strict(), "stops what has less than 50"))
 
-One of Ray Tune's becomes one by `study.search.judge.from_tune`.
+One of Ray Tune's becomes one by `study.search.tune_schedulers.from_tune`.
 """
 
 from __future__ import annotations

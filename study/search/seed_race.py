@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from reports.ledger import Ledger, Record
 from reports.seed_race import Raced, entrant, raced
 from search_spaces.goals import searched, upward_values
-from study.plan import Plan, PlannedTrial
+from study.plan import Plan
+from study.trial import Trial
 from trainables.recipe import Recipe
 
 
@@ -94,13 +95,13 @@ class StudySeedRace:
         baseline = plan.rows.get(plan.space.baseline or "")
         self.goals = searched(plan.space.goals)
         self.race = SeedRace(len(plan.seeds), plan.most_seeds, len(self.goals), baseline.hash if baseline else None)
-        self.named: dict[str, PlannedTrial] = {}
+        self.named: dict[str, Trial] = {}
         known = {trial.recipe.hash: trial for trial in plan.fixed_trials()}
         for number, recipe_hash in enumerate(explored, start=1):
             record = next((found for seed in plan.seeds if (found := ledger.get(recipe_hash, seed))), None)
             if record is not None:
                 recipe = Recipe.from_flat(record.recipe)
-                known.setdefault(recipe_hash, PlannedTrial(recipe, 0, f"optuna {number}", row=False))
+                known.setdefault(recipe_hash, Trial(recipe, 0, f"optuna {number}"))
         for recipe_hash, trial in known.items():
             self._enter(trial)
             for seed in range(plan.most_seeds if trial.recipe.uses_seed else 1):
@@ -108,7 +109,7 @@ class StudySeedRace:
                 if record is not None:
                     self.tell(trial, seed, record)
 
-    def tell(self, trial: PlannedTrial, seed: int, record: Record | None) -> None:
+    def tell(self, trial: Trial, seed: int, record: Record | None) -> None:
         """A trial of that recipe has its record, or None where it failed."""
         self._enter(trial)
         values = None
@@ -116,21 +117,21 @@ class StudySeedRace:
             values = upward_values(self.goals, record.scores, record.cost)
         self.race.tell(trial.recipe.hash, seed, values)
 
-    def next(self, places: int, running: Collection[PlannedTrial]) -> list[PlannedTrial]:
+    def next(self, places: int, running: Collection[Trial]) -> list[Trial]:
         """What to begin, once every recipe has its least seeds; empty before."""
         if any(trial.seed < self.race.least for trial in running):
             return []
         wanted = self.race.wanted(places, [(trial.recipe.hash, trial.seed) for trial in running])
         named = [(self.named[name], seed) for name, seed in wanted]
-        return [PlannedTrial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
+        return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
-    def open(self, known: Collection[PlannedTrial]) -> int:
+    def open(self, known: Collection[Trial]) -> int:
         """How many trials beyond the least seeds may still come at most, but for those that are known."""
         for trial in known:
             self._enter(trial)
         begun = sum(trial.seed >= self.race.least for trial in known)
         return max(0, sum(map(self.race.open, self.race.recipes)) - begun)
 
-    def _enter(self, trial: PlannedTrial) -> None:
+    def _enter(self, trial: Trial) -> None:
         self.named.setdefault(trial.recipe.hash, trial)
         self.race.enter(trial.recipe.hash, trial.row, not trial.recipe.uses_seed)

@@ -24,7 +24,7 @@ from reports.ledger.folders import is_key
 from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable
-from study.plan import Plan, PlannedTrial
+from study.plan import Plan
 from study.search.ask_tell import AskTell
 from study.search.budget import Budget
 from study.search.journal import ROW, explored_recipe, name_explored, of_journal, open_journal, told_rows
@@ -32,7 +32,7 @@ from study.search.points import means, point
 from study.search.samplers import SAMPLERS
 from study.search.seed_race import StudySeedRace
 from study.search.warm_start import WarmStart
-from study.trial import POPULATIONS
+from study.trial import POPULATIONS, Trial
 from trainables.errors import UserError, reason
 from trainables.files import check_plain
 from trainables.recipe import Recipe
@@ -55,9 +55,9 @@ class TuneSearcher(Searcher):
         """`asked` is told all explored recipes whenever there is one more."""
         super().__init__(metric=None, mode=None)
         self.plan, self.ledger, self.asked = plan, ledger, asked
-        self.task_of: Callable[[list[PlannedTrial], bool], dict[str, Any] | None] | None = None
-        """Makes Tune's config of trials that run together; it is told whether they train in a population. Set once the
-        cluster is there."""
+        self.begin: Callable[[list[Trial], bool], dict[str, Any] | None] | None = None
+        """Has trials begun that run together, and gives Tune's config of them; None where the study must end. It is
+        told whether they train in a population. Set once the cluster is there."""
         self.drain: Callable[[], bool] = lambda: True
         """Has trials settled that have ended; False where the study must end. While a record is awaited and nothing
         trains, Tune asks for a next trial over and over, and calls nothing else. Set once the cluster is there."""
@@ -67,7 +67,7 @@ class TuneSearcher(Searcher):
         self.budget = Budget(plan.limits, ledger.read() if plan.limits else ())
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
-        self.running: dict[str, PlannedTrial] = {}
+        self.running: dict[str, Trial] = {}
         """By key, those that were handed out and have neither a record nor failed."""
         self.failed: set[str] = set()
         """Keys of those that failed since this study's start; only the next start tries them again."""
@@ -80,7 +80,7 @@ class TuneSearcher(Searcher):
                 self._tell_rows(fixed)
                 self._continue_asked()
         self.race = StudySeedRace(plan, ledger, self.explored) if plan.races else None
-        self.interrupted: deque[list[PlannedTrial]] = deque()
+        self.interrupted: deque[list[Trial]] = deque()
         self._queue_further_seeds()
         self.interrupted = deque(self._interrupted())
 
@@ -92,7 +92,7 @@ class TuneSearcher(Searcher):
         raced = self.race.open(known) if self.race else 0  # perhaps fewer
         return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds
 
-    def _undecided(self, known: Sequence[PlannedTrial]) -> int:
+    def _undecided(self, known: Sequence[Trial]) -> int:
         """Further seeds of explored recipes whose first one may yet be stopped."""
         if not self.plan.first_decides:
             return 0
@@ -101,7 +101,7 @@ class TuneSearcher(Searcher):
         keys = (trial_key(recipe_hash, seed) for recipe_hash in first for seed in self.plan.seeds[1:])
         return sum(key not in there and not self.ledger.has(*split_key(key)) for key in keys)
 
-    def waiting(self) -> Iterator[PlannedTrial]:
+    def waiting(self) -> Iterator[Trial]:
         """Those that are next, as far as they are chosen."""
         members = itertools.chain.from_iterable(self.interrupted)
         return itertools.chain((trial for trial in members if not self._done(trial)), self.queue)
@@ -125,8 +125,8 @@ class TuneSearcher(Searcher):
             return self._wait()  # a record may be all that the race waits for
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running.update({planned.key: planned for planned in members if not self._done(planned)})
-        assert self.task_of is not None
-        return self.task_of(members, self._population(members[0]) is not None) or Searcher.FINISHED
+        assert self.begin is not None
+        return self.begin(members, self._population(members[0]) is not None) or Searcher.FINISHED
 
     def _wait(self) -> str | None:
         """No trial now, and where the study must end, none any more."""
@@ -167,7 +167,7 @@ class TuneSearcher(Searcher):
         running = [planned.recipe.hash for planned in self.running.values()]
         return self.budget.room(running, following.recipe.hash if following else None)
 
-    def _done(self, trial: PlannedTrial) -> bool:
+    def _done(self, trial: Trial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
 
     def _queue_further_seeds(self) -> None:
@@ -175,7 +175,7 @@ class TuneSearcher(Searcher):
         if self.race and not self.queue and not self.interrupted and len(self.explored) >= self.plan.explored:
             self.queue.extend(self.race.next(self.places, self.running.values()))
 
-    def _next(self) -> list[PlannedTrial]:
+    def _next(self) -> list[Trial]:
         """The next trial, and with it those that can train beside it in one population."""
         key = self._population(self.queue[0])
         if key is None:
@@ -193,7 +193,7 @@ class TuneSearcher(Searcher):
         self.queue = deque(trial for trial in self.queue if trial not in beside)
         return [first, *beside]
 
-    def _interrupted(self) -> Iterator[list[PlannedTrial]]:
+    def _interrupted(self) -> Iterator[list[Trial]]:
         """Populations of an earlier run that have members without a record: only whole can they resume."""
         queued = {trial.key: trial for trial in self.queue if self._population(trial)}
         taken: set[str] = set()
@@ -208,19 +208,19 @@ class TuneSearcher(Searcher):
                 taken.update(trial.key for trial in waiting)
                 yield members  # type: ignore[misc]
 
-    def _recorded(self, key: str) -> PlannedTrial | None:
+    def _recorded(self, key: str) -> Trial | None:
         record = self.ledger.get(*split_key(key))
-        return PlannedTrial(Recipe.from_flat(record.recipe), record.seed, "done", row=False) if record else None
+        return Trial(Recipe.from_flat(record.recipe), record.seed, "done") if record else None
 
-    def _raced(self, key: str) -> PlannedTrial | None:
+    def _raced(self, key: str) -> Trial | None:
         """A seed that the race gave in an earlier run, and may not have come to yet in this one."""
         recipe_hash, seed = split_key(key)
         trial = self.race.named.get(recipe_hash) if self.race else None
         if trial is None or not self._population(trial) or seed >= self.plan.most_seeds:
             return None
-        return PlannedTrial(trial.recipe, seed, trial.name, trial.row)
+        return Trial(trial.recipe, seed, trial.name, trial.row)
 
-    def _population(self, trial: PlannedTrial) -> str | None:
+    def _population(self, trial: Trial) -> str | None:
         """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,
         so where each trial has several, those that would only take turns are quicker by themselves."""
         apart = takes_turns(trial.recipe) and self.plan.request.most_workers > 1
@@ -271,7 +271,7 @@ class TuneSearcher(Searcher):
             if self.ledger.has(recipe.hash, seed):
                 self._seed_finished(recipe, seed, self.ledger.get(recipe.hash, seed))
             elif seed not in coming:
-                planned = PlannedTrial(recipe, seed, self._name(recipe), row=False)
+                planned = Trial(recipe, seed, self._name(recipe))
                 if planned.key in self.failed:
                     self._seed_finished(recipe, seed, None)
                 else:
@@ -303,7 +303,7 @@ class TuneSearcher(Searcher):
         ]
         return [(rung, values) for rung, values in found if values]
 
-    def _tell_rows(self, fixed: Iterable[PlannedTrial]) -> None:
+    def _tell_rows(self, fixed: Iterable[Trial]) -> None:
         for trial in {trial.recipe.hash: trial for trial in fixed}.values():
             self._tell_row(trial.recipe, trial.name)
 
@@ -338,7 +338,7 @@ def members_of(path: Path) -> list[str]:
     return keys
 
 
-def files_key(members: Sequence[PlannedTrial]) -> str:
+def files_key(members: Sequence[Trial]) -> str:
     """Names the files of trials that run together; of one alone, its own key."""
     if len(members) == 1:
         return members[0].key

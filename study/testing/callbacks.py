@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger, Record
 from study.callbacks import Callback, CallbackEntry, StudyState
-from study.callbacks.base import Relay
 from study.cli.options import parse
+from study.engine.messages import Event, Failed, Interrupted, Rung, Scored, Started, Step
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
-from study.trial import TrialSpec
+from study.trial import Resources, Trial
 
 HARDWARE = "2 cores"
 SCORES: dict[str, dict[str, Any]] = {
@@ -61,38 +61,62 @@ def study_state(results: Path, space: str = "scl_tau", *arguments: str) -> Study
     return StudyState(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: (), lambda: math.inf)
 
 
-def trial(state: StudyState, number: int = 0, name: str | None = None) -> TrialSpec:
+def trial(state: StudyState, number: int = 0, name: str | None = None) -> Trial:
     """One of the study's trials."""
     planned = state.plan.fixed_trials()[number]
-    named = name or planned.name
-    recipe = planned.recipe
-    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, named, {"CPU": 1.0}, 1, 1, None, HARDWARE)
+    return dataclasses.replace(planned, name=name or planned.name, resources=Resources(hardware=HARDWARE))
 
 
-def record(spec: TrialSpec, stopped: str | None = None) -> Record:
+def record(of: Trial, stopped: str | None = None) -> Record:
     """What the trial leaves; with a reason, that of one that was stopped early."""
     return Record(
-        dict(spec.recipe),
-        spec.recipe_hash,
-        spec.seed,
+        of.recipe.flat(),
+        of.recipe_hash,
+        of.seed,
         status="pruned" if stopped else "finished",
         scores={} if stopped else SCORES,
-        protocol=str(spec.recipe["evaluation.protocol"]),
+        protocol=of.recipe.evaluation.protocol,
         training={"negatives_per_anchor": 61.5, "steps": 90, "stopped": stopped},
         cost={"seconds": 30.0, "crew": {"busy": 9.0, "idle": 1.0}},
     )
 
 
-class Followed(Relay):
-    """Tells a study's state, and then one callback, as a study does."""
+class Followed:
+    """Tells a study's state, and then one callback, as a study does: by events."""
 
     def __init__(self, state: StudyState, callback: Callback | None) -> None:
         assert callback is not None, "nobody has asked for it; set in the fixture what does"
         self.state, self.callback = state, callback
 
-    def relay(self, event: str, *arguments: Any) -> None:
-        for each in (self.state, self.callback):
-            getattr(each, event)(*arguments)
+    def started(self, trials: Sequence[Trial]) -> None:
+        self._hear(Started(tuple(trial.key for trial in trials)), trials)
+
+    def interrupted(self, trials: Sequence[Trial]) -> None:
+        self._hear(Interrupted(tuple(trial.key for trial in trials)), trials)
+
+    def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
+        self._hear(Step((trial.key,), step, steps, scalars), [trial])
+
+    def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
+        self._hear(Rung(trial.key, number, scores), [trial])
+
+    def finished(self, trial: Trial, record: Record) -> None:
+        self._hear(Scored(trial.key, record, None, None), [trial])
+
+    def failed(self, trial: Trial, reason: str) -> None:
+        self._hear(Failed(trial.key, reason), [trial])
+
+    def tick(self) -> None:
+        self.state.tick()
+        self.callback.tick()
+
+    def close(self) -> None:
+        self.state.close()
+        self.callback.close()
+
+    def _hear(self, event: Event, trials: Sequence[Trial]) -> None:
+        self.state.hear(event, trials)
+        self.callback.hear(event, trials)
 
 
 class CallbackContract:
@@ -126,7 +150,7 @@ class CallbackContract:
         told.finished(first, whole)
         told.finished(second, record(second, stopped="stopped by asha\n"))
         told.failed(third, "CUDA\nout of memory")
-        told.finished(fourth, Record(dict(fourth.recipe), fourth.recipe_hash, fourth.seed))
+        told.finished(fourth, Record(fourth.recipe.flat(), fourth.recipe_hash, fourth.seed))
         told.tick()
         told.close()
         assert before == (first, scalars, scores, dataclasses.asdict(whole)["training"])
@@ -179,7 +203,7 @@ class TrackerContract(CallbackContract):
             run = found[spec.key]
             assert run.name == f"{spec.name} seed {spec.seed}"
             assert (run.finished, run.reason) == (True, "")
-            recipe = {**spec.recipe, "label": spec.name, "seed": spec.seed}
+            recipe = {**spec.recipe.flat(), "label": spec.name, "seed": spec.seed}
             for key, value in recipe.items():
                 assert _is_told(run.parameters.get(key), value), key
             assert run.points.pop("train/loss") == pytest.approx({step: number + 1 / step for step in (1, 45, 90)})

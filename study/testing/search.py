@@ -9,13 +9,11 @@ class TestMine(SamplerContract):
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 
 from reports.distributions import contains
 from search_spaces.space import Domain
 from study.search.samplers import SamplerEntry
 from study.search.schedulers import SchedulerEntry, Setting
-from study.trial import RUNG, VALUES
 from trainables.recipe import Recipe, Value
 from trainables.training.rungs import DEFAULT
 
@@ -77,22 +75,19 @@ class SchedulerContract:
 
     def test_every_rung_is_answered_and_the_best_trial_goes_on(self, entry: SchedulerEntry) -> None:
         """`TRIALS` trials of random quality, rung by rung; a score far above all others is never stopped."""
-        stopped = _stopped(entry, may_be_stopped=True)
+        stopped = _stopped(entry)
         assert bool(stopped) == entry.stops
         assert TRIALS not in stopped
 
     def test_it_judges_several_goals_if_it_says_so(self, entry: SchedulerEntry) -> None:
         """Of trials that are the better in one goal the worse in the other, and one that is best in both."""
         if entry.several_goals:
-            stopped = _stopped(entry, may_be_stopped=True, goals=2)
+            stopped = _stopped(entry, goals=2)
             assert bool(stopped) == entry.stops
             assert TRIALS not in stopped
 
     def test_the_same_trials_get_the_same_answers(self, entry: SchedulerEntry) -> None:
-        assert _stopped(entry, may_be_stopped=True) == _stopped(entry, may_be_stopped=True)
-
-    def test_rows_are_never_stopped(self, entry: SchedulerEntry) -> None:
-        assert _stopped(entry, may_be_stopped=False) == set()
+        assert _stopped(entry) == _stopped(entry)
 
 
 def _draws(
@@ -142,26 +137,17 @@ def _draws(
     return drawn
 
 
-def _stopped(entry: SchedulerEntry, may_be_stopped: bool, goals: int = 1) -> set[int]:
+def _stopped(entry: SchedulerEntry, goals: int = 1) -> set[int]:
     """Numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
-    from study.search.judge import Judge
-
-    verdicts: dict[tuple[str, int], bool] = {}
-
-    def tell(key: str, rung: int, goes_on: bool) -> None:
-        verdicts[key, rung] = goes_on
-
-    judge = Judge(entry.build(Setting(DEFAULT.ladder, goals)), tell)
+    scheduler = entry.build(Setting(DEFAULT.ladder, goals))
     draw = random.Random(0)
     quality = {number: draw.random() for number in range(TRIALS)} | {TRIALS: 100.0}
     stopped: set[int] = set()
     for rung in range(1, len(DEFAULT.at) + 1):
         for number in sorted(set(quality) - stopped):
-            config = {"trials": [{"key": f"t{number}", "rungs": {"unit": "share"} if may_be_stopped else None}]}
             other = quality[number] if number == TRIALS else 1 - quality[number]
-            values = [quality[number] + rung, other + rung][:goals]
-            judge.on_trial_result(None, SimpleNamespace(config=config), {RUNG: rung, VALUES: values})
-            assert ((f"t{number}", rung) in verdicts) == may_be_stopped
-            if not verdicts.get((f"t{number}", rung), True):
+            goes_on = scheduler.goes_on(f"t{number}", rung, [quality[number] + rung, other + rung][:goals])
+            assert isinstance(goes_on, bool)
+            if not goes_on:
                 stopped.add(number)
     return stopped

@@ -22,10 +22,10 @@ from trainables.errors import UserError
 @pytest.mark.parametrize(
     ("name", "codes"),
     [
-        # it also kills the command, and with it the crews
+        # it also kills the command, and with it the worker groups
         ("a checkpoint damaged", [-9, 0]),
-        # its crew of two workers leaves places behind, which nobody else gives back where Ray has no dashboard
-        ("a driver killed", [0]),
+        # its two workers leave places behind, which nobody else gives back where Ray has no dashboard
+        ("a trainable killed", [0]),
     ],
 )
 def test_a_struck_study_loses_nothing(name: str, codes: list[int]) -> None:
@@ -85,10 +85,14 @@ def test_the_table_says_what_each_system_lost() -> None:
     lost = {**went, "done": "kill -9 of a worker", "codes": [1, 0], "repeated": 90, "again": 1, "same": False}
     never = {**lost, "done": "kill -9", "codes": [1, 4], "again": 0}
     rows = [
-        {"seed": seed, "fault": "a crew killed", "study": went, "tune": tune} for seed, tune in ((4, lost), (5, never))
+        {"seed": seed, "fault": "a worker group killed", "study": went, "tune": tune}
+        for seed, tune in ((4, lost), (5, never))
     ]
     text = re.sub(" +", " ", page(rows))
-    assert "| 4 | a crew killed | kill -9, after 50% (plain Tune: kill -9 of a worker) | went on | 3 (2) | 2 |" in text
+    assert (
+        "| 4 | a worker group killed | kill -9, after 50% (plain Tune: kill -9 of a worker) | went on | 3 (2) | 2 |"
+        in text
+    )
     assert "| the same command went on, 1 finished trials trained again, **another result** | 90 (2) | 2 |" in text
     assert "| **no result**: it failed, 2 times | 90 (2) | 2 |" in text
     assert "The study: promises broken in 0; 2 of 2 came to the undisturbed result" in text

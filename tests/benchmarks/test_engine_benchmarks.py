@@ -1,4 +1,4 @@
-"""What the engine's benchmarks make of records and processes, and the tasks that they give to crews."""
+"""What the engine's benchmarks make of records and processes, and the tasks that they give to worker groups."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BURN = (
 )
 
 
-def record(seconds: float = 0.0, **crew: float) -> Record:
-    return Record({}, "0" * 12, 0, cost={"seconds": seconds, "crew": crew})
+def record(seconds: float = 0.0, **spent: float) -> Record:
+    return Record({}, "0" * 12, 0, cost={"seconds": seconds, "crew": spent})
 
 
 class TestRecords:
-    def test_shares_leave_the_start_of_a_crew_out(self) -> None:
+    def test_shares_leave_the_start_of_a_group_out(self) -> None:
         found = idle_share.shares([record(starting=50.0, busy=6.0, idle=1.0), record(busy=2.0, evaluating=1.0)])
         assert found == {"busy": 80.0, "evaluating": 10.0, "waiting": 0.0, "idle": 10.0}
 
@@ -123,7 +123,7 @@ class TestBigBatches:
 
 
 class TestTasks:
-    def test_a_crew_that_does_nothing_needs_no_torch(self) -> None:
+    def test_a_group_that_does_nothing_needs_no_torch(self) -> None:
         """So that a hundred of them fit on one machine."""
         code = "import sys, study.engine.trainable, benchmarks._zero_work; raise SystemExit('torch' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -57,7 +57,7 @@ class TestSlope:
 
 
 def finding(growth: float) -> Finding:
-    return Finding(MEMORY, "desk", 400.0, slope([readings(growth)]))
+    return Finding(MEMORY, "coordinator", 400.0, slope([readings(growth)]))
 
 
 def test_a_planted_leak_is_found_and_a_flat_series_holds():
@@ -72,8 +72,8 @@ def test_a_planted_leak_is_found_and_a_flat_series_holds():
 def test_what_is_not_settled_is_said():
     few = [(trials, value) for trials, value in readings(0)[:8]]
     jumping = [(trials, value + 40 * (n % 3)) for n, (trials, value) in enumerate(few)]
-    assert not Finding(MEMORY, "desk", 400.0, None).grows
-    said = Finding(MEMORY, "desk", 400.0, slope([jumping]))
+    assert not Finding(MEMORY, "coordinator", 400.0, None).grows
+    said = Finding(MEMORY, "coordinator", 400.0, slope([jumping]))
     assert said.slope is not None
     assert said.slope.high > said.bound
 
@@ -117,13 +117,13 @@ def test_a_process_that_leaks_is_caught(leaks: bool, tmp_path: Path):
 
 def test_a_process_that_ends_stays_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Its command line goes before its memory does; its readings must not be taken for those of others."""
-    kinds = iter(["other", "driver with its crew", "other"])
+    kinds = iter(["other", "trainable with its workers", "other"])
     monkeypatch.setattr(soak, "kind_of", lambda process: next(kinds))
     monkeypatch.setattr(soak, "children", dict)
     watch = Watch({}, tmp_path, every=0.0)
     for _ in range(3):
         watch(os.getpid())
-    assert watch.kinds == {os.getpid(): "driver with its crew"}
+    assert watch.kinds == {os.getpid(): "trainable with its workers"}
 
 
 def test_it_fails_where_something_grows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -134,16 +134,16 @@ def test_it_fails_where_something_grows(monkeypatch: pytest.MonkeyPatch, capsys:
         if watch is None:
             assert "benchmarks._real_trials" in command
             return json.dumps([{"after": 400 + 100 * (n == 0) + growth["real"] * n + n % 3} for n in range(40)])
-        watch.trials, watch.kinds[7] = 2000, "desk"
+        watch.trials, watch.kinds[7] = 2000, "coordinator"
         watch.seen[MEMORY, 7] = readings(growth["value"])
         return ""
 
     monkeypatch.setattr("benchmarks._engine.run_quietly", run_quietly)
     monkeypatch.setattr(soak.os, "environ", {})
     soak.main([])
-    assert "| memory, MB | desk | " in capsys.readouterr().out
+    assert "| memory, MB | coordinator | " in capsys.readouterr().out
     growth["value"] = 100.0
-    with pytest.raises(SystemExit, match="grows with the trials: memory, MB of desk"):
+    with pytest.raises(SystemExit, match="grows with the trials: memory, MB of coordinator"):
         soak.main([])
     growth.update(value=0.0, real=11.0)
     with pytest.raises(SystemExit, match="memory, MB of trials of MiniLM's shape in one process"):

@@ -37,7 +37,7 @@ def plan_of(results: Path, *more: str) -> tuple[Plan, Ledger]:
 
 
 def keys(config: Any) -> list[str]:
-    return [task["key"] for task in config["trials"] if task["key"] not in config["done"]]
+    return [trial.key for trial in config["trials"] if trial.key not in config["done"]]
 
 
 def told_to_optuna(results: Path) -> list[tuple[dict[str, Any], float | None]]:

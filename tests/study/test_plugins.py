@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import pickle
 import re
 import subprocess
 import sys
@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -19,15 +20,17 @@ from reports.ledger import PLUGINS, StudyInfo
 from reports.sections import SECTIONS
 from study.check import check_plan
 from study.cli.options import parse
+from study.engine.messages import Task
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.results_folder.versions import digest, versions
-from study.trial import SourceFile, TrialSpec, recipes_of, to_config
+from study.trial import SourceFile, Trial
 from trainables.errors import UserError, answer_user_errors
 from trainables.moved import MOVED
 from trainables.objectives import OBJECTIVES
 from trainables.plugins import load_plugin
+from trainables.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = """
@@ -179,10 +182,8 @@ def report_of(study: Path, plugin: Path) -> int:
 
 
 def work_in(study: Path, plugin: Path) -> int:
-    spec = TrialSpec(
-        {}, "", 0, "row", {"CPU": 1}, 1, 1, None, "", (SourceFile("plugin", str(plugin), plugin.read_text()),)
-    )
-    return answer_user_errors(lambda: len(recipes_of([spec])))
+    task = Task.of("t", [Trial(Recipe(), 0, "row")], sources=(SourceFile("plugin", str(plugin), plugin.read_text()),))
+    return answer_user_errors(lambda: len(task.trials()))
 
 
 @pytest.mark.parametrize("process", [plan_in, report_of, work_in])
@@ -237,41 +238,39 @@ def test_ctrl_c_while_a_plugin_runs_stays_ctrl_c(tmp_path: Path) -> None:
 def test_an_objective_that_raises_so_fails_its_trial_alone(
     monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
-    """What a plugin adds is run later, in the midst of a training: the crew tells of it and goes on."""
+    """What a plugin adds is run later, in the midst of a training: the worker tells of it and goes on."""
     from study.engine import worker
 
-    told = []
-    desk = SimpleNamespace(finish=SimpleNamespace(remote=lambda *content: told.append(content)))
-    me = SimpleNamespace(rank=0, count=1, crew="crew", desk=desk)
-    monkeypatch.setattr(worker, "specs_of", lambda task: exec(text, {}))  # the first that is called for a trial
-    monkeypatch.setattr(worker.ray, "get", lambda reference: reference)
+    told: list[tuple[Any, ...]] = []
+    me: Any = SimpleNamespace(rank=0, count=1, finish=lambda *content: told.append(content))
+    monkeypatch.setattr(Task, "trials", lambda task: exec(text, {}))  # the first that is called for a trial
     monkeypatch.setattr(worker.torch, "set_num_threads", lambda count: None)
-    worker.perform({"number": 1, "trials": [{"per_worker": {"CPU": 1}}]}, me)
-    ((_, _, reason, details, _),) = told
+    worker.perform(Task.of("t", [Trial(Recipe(), 0, "row")]), me)
+    ((_, reason, details, _),) = told
     assert reason.startswith(said.partition(": ")[2].partition(":")[0])
     assert "Traceback" in details
 
 
 WORKER = """
-import json, sys
-from study.trial import recipes_of, specs_of
-trials = specs_of(json.load(sys.stdin))
-print(recipes_of(trials)[0].objective.name, recipes_of(trials)[0].hash)
+import pickle, sys
+from pathlib import Path
+(trial,) = pickle.loads(Path(sys.argv[1]).read_bytes()).trials()
+print(trial.recipe.objective.name, trial.recipe.hash)
 """
 
 
 def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> None:
-    """In a process of its own, which knows nothing but what the spec carries."""
+    """In a process of its own, which knows nothing but what the task carries."""
     own = SourceFile("space", str(folder / "space.py"), PLUGIN.format(name="of_the_space") + SPACE)
     sources = (*plan_of(folder, "first.py").draft.plugins, own)
+    own.run()
     (folder / "first.py").unlink()  # a worker's machine may not have it
 
     def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
-        recipe = {"objective.name": name}
-        spec = TrialSpec(recipe, "", 0, "row", {"CPU": 1}, 1, 1, None, "", sources)
+        trial = Trial(Recipe().override({"objective.name": name}), 0, "row")
+        (folder / "task").write_bytes(pickle.dumps(Task.of("key", [trial], sources=sources)))
         return subprocess.run(
-            [sys.executable, "-c", WORKER],
-            input=json.dumps(to_config("key", [spec])),
+            [sys.executable, "-c", WORKER, str(folder / "task")],
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -1,46 +1,46 @@
-"""What a crew is told survives the way through Tune's config."""
+"""A trial survives the way to a worker, and opens there only after what it names was run."""
 
 from __future__ import annotations
 
-import json
+import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.ledger import split_key
-from study.trial import SourceFile, TrialSpec, specs_of, to_config
-from trainables.recipe import Value
+from study.engine.messages import Task
+from study.trial import Resources, SourceFile, Trial
+from trainables.recipe import Recipe
 from trainables.training.rungs import Measure, RungPlan
 
-VALUES: st.SearchStrategy[Value] = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()
+RECIPES = st.builds(
+    lambda steps, rate: Recipe().override({"optimisation.max_steps": steps, "optimisation.learning_rate": rate}),
+    st.integers(1, 10_000),
+    st.floats(1e-9, 1),
 )
-SOURCES = st.builds(SourceFile, st.sampled_from(["plugin", "space"]), st.text(), st.text())
 MEASURES = st.builds(Measure, st.text(), st.lists(st.text()).map(tuple), st.text())
-SPECS = st.builds(
-    TrialSpec,
-    recipe=st.dictionaries(st.text(), VALUES),
-    recipe_hash=st.text("0123456789abcdef", min_size=12, max_size=12),
+TRIALS = st.builds(
+    Trial,
+    recipe=RECIPES,
     seed=st.integers(0, 10_000),
     name=st.text(),
-    per_worker=st.dictionaries(st.sampled_from(["CPU", "GPU"]), st.floats(0, 8)),
-    workers=st.integers(1, 8),
-    most_workers=st.integers(1, 8),
+    row=st.booleans(),
+    resources=st.builds(Resources, st.integers(1, 8), st.integers(1, 8), st.integers(1, 8), st.floats(0, 8), st.text()),
     rungs=st.none() | st.builds(RungPlan, st.just("share"), st.just((0.25, 0.5)), st.lists(MEASURES).map(tuple)),
-    hardware=st.text(),
-    sources=st.lists(SOURCES, max_size=3).map(tuple),
 )
+SOURCE = SourceFile("plugin", "/a/b.py", "ran = True")
 
 
-@given(st.text(), st.lists(SPECS, max_size=4), st.lists(st.text(), max_size=2))
-def test_a_spec_survives_rays_config(key: str, trials: list[TrialSpec], done: list[str]) -> None:
-    config = to_config(key, trials, done)
-    assert specs_of(json.loads(json.dumps(config))) == specs_of(config) == trials
-    assert (config["key"], config["done"]) == (key, done)
-    assert [trial["key"] for trial in config["trials"]] == [trial.key for trial in trials]
+@given(st.text(), st.lists(TRIALS, min_size=1, max_size=4))
+def test_a_trial_survives_the_way_to_a_worker(key: str, trials: list[Trial]) -> None:
+    task = pickle.loads(pickle.dumps(Task.of(key, trials, sources=(SOURCE,), done=frozenset({trials[0].key}))))
+    assert task.trials() == trials
+    assert task.keys == tuple(trial.key for trial in trials)
+    assert task.resources == trials[0].resources
+    assert (task.key, task.done, task.sources) == (key, {trials[0].key}, (SOURCE,))
 
 
-@given(SPECS)
-def test_a_key_is_of_the_recipe_and_the_seed_alone(trial: TrialSpec) -> None:
+@given(TRIALS)
+def test_a_key_is_of_the_recipe_and_the_seed_alone(trial: Trial) -> None:
     """Whatever a label holds, no file is called after it."""
     assert split_key(trial.key) == (trial.recipe_hash, trial.seed)

@@ -16,7 +16,7 @@ from reports.live.html import parts_of
 from study.callbacks import live_page, progress_file
 from study.callbacks.progress_file import ProgressFile
 from tests.live_folder import empty_study, fail
-from tests.simulated_study import Machine, Study, planned, record_of, simulate, spec_of
+from tests.simulated_study import Machine, Study, planned, record_of, simulate
 from trainables.files import write_whole
 
 
@@ -46,8 +46,8 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     first, second = study.start(file, members=2)  # a population
     (third,) = study.start(file)
     for trial in (first, second):
-        study.tell(file, "step", spec_of(trial), 50, 100, {"loss": 2.0})
-    study.tell(file, "rung", spec_of(third), 3, {"sts": 61.5})
+        study.tell(file, "step", trial, 50, 100, {"loss": 2.0})
+    study.tell(file, "rung", third, 3, {"sts": 61.5})
     found = told(file)
     assert found.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}
     assert [(one.name, one.seed, one.step, one.steps, one.loss) for one in found.running] == [
@@ -129,8 +129,8 @@ def test_losses_are_noted_by_trial(study: Study, file: ProgressFile) -> None:
 
 def test_what_diverges_leaves_a_curve_that_ends(study: Study, file: ProgressFile) -> None:
     (trial,) = study.start(file)
-    study.tell(file, "step", spec_of(trial), 1, 10, {"loss": 2.0})
-    study.tell(file, "step", spec_of(trial), 2, 10, {"loss": float("nan")})
+    study.tell(file, "step", trial, 1, 10, {"loss": 2.0})
+    study.tell(file, "step", trial, 2, 10, {"loss": float("nan")})
     assert told(file).running[0].step == 2
     assert Curves(study.results).all()[trial.key].points == [(1, 2.0)]
 
@@ -146,12 +146,12 @@ def test_a_population_of_an_older_version_that_went_on_has_its_newer_losses(tmp_
 
 def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: ProgressFile) -> None:
     (trial,) = study.start(file)
-    study.tell(file, "step", spec_of(trial), 50, 100, {"loss": 2.0})
+    study.tell(file, "step", trial, 50, 100, {"loss": 2.0})
     assert "again" not in _running_part(file)
-    study.tell(file, "started", [spec_of(trial)])
+    study.tell(file, "started", [trial])
     (again,) = told(file).running
     assert (again.attempt, again.step) == (2, None)
-    study.tell(file, "step", spec_of(trial), 20, 100, {"loss": 2.0})
+    study.tell(file, "step", trial, 20, 100, {"loss": 2.0})
     assert "20 of 100, again (2)" in _running_part(file)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from study.callbacks import Callback, background
 from study.callbacks.background import InBackground
-from study.testing.callbacks import record, study_state, trial
+from study.testing.callbacks import Followed, record, study_state, trial
 from trainables.errors import UserError
 
 WAIT = 20.0
@@ -39,16 +39,16 @@ class Slow(Callback):
 
 
 def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) -> None:
-    spec = trial(study_state(tmp_path))
+    state = study_state(tmp_path)
+    spec = trial(state)
     may = threading.Event()
     slow = Slow(may)
     slowly = InBackground("it", lambda: slow)
-    scalars = {"loss": 1.0}
-    slowly.started([spec])
-    slowly.step(spec, 1, 2, scalars)
-    scalars["loss"] = 2.0  # the caller's, which may be used again
-    slowly.step(spec, 2, 2, scalars)
-    slowly.finished(spec, record(spec))
+    study = Followed(state, slowly)
+    study.started([spec])
+    study.step(spec, 1, 2, {"loss": 1.0})
+    study.step(spec, 2, 2, {"loss": 2.0})
+    study.finished(spec, record(spec))
     for _ in range(1000):
         slowly.tick()
     assert slow.told == []
@@ -60,9 +60,10 @@ def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) ->
 
 
 def test_what_it_raises_is_raised_by_the_next_call(tmp_path: Path) -> None:
-    spec = trial(study_state(tmp_path))
+    state = study_state(tmp_path)
+    spec = trial(state)
     slowly = InBackground("it", lambda: Slow(threading.Event()))
-    slowly.failed(spec, "no server")
+    Followed(state, slowly).failed(spec, "no server")
     slowly.thread.join(WAIT)
     with pytest.raises(ConnectionError, match="no server"):
         slowly.tick()
@@ -70,10 +71,11 @@ def test_what_it_raises_is_raised_by_the_next_call(tmp_path: Path) -> None:
 
 def test_one_that_does_not_answer_is_given_up_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "PATIENCE_SECONDS", 0.2)
-    spec = trial(study_state(tmp_path))
+    state = study_state(tmp_path)
+    spec = trial(state)
     may = threading.Event()
     slowly = InBackground("the tracker", lambda: Slow(may))
-    slowly.step(spec, 1, 1, {})
+    Followed(state, slowly).step(spec, 1, 1, {})
     with pytest.raises(UserError, match="the tracker did not answer"):
         slowly.close()
     may.set()
@@ -88,10 +90,12 @@ def test_one_that_gets_on_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
             self.may.wait(0.2)
             super().finished(trial, record)
 
-    spec = trial(study_state(tmp_path))
+    state = study_state(tmp_path)
+    spec = trial(state)
     steady = Steady(threading.Event())
     slowly = InBackground("it", lambda: steady)
+    study = Followed(state, slowly)
     for _ in range(8):  # 1.6 s in all
-        slowly.finished(spec, record(spec))
+        study.finished(spec, record(spec))
     slowly.close()
     assert steady.told == ["finished"] * 8 + ["closed"]

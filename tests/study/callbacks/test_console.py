@@ -23,7 +23,7 @@ from search_spaces.goals import SELECTION, searched
 from study.callbacks import console
 from study.callbacks.console import Console, clock_time, describe, legend, passed, rate
 from study.search.budget import Budget
-from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate, spec_of
+from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate
 
 SHOWN = load_space("scl_ablation").shown
 
@@ -224,7 +224,7 @@ class TestTerminal:
         )
         for _ in range(20):
             (trial,) = study.start(shown)
-            study.tell(shown, "step", spec_of(trial), 1, 1000, {"loss": 1.0})
+            study.tell(shown, "step", trial, 1, 1000, {"loss": 1.0})
         study.now += 1
         shown.tick()
         lines = terminal.screen()
@@ -330,13 +330,13 @@ def read_until(terminal: int, words: str) -> str:
 def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
     study, shown = begin()
     (trial,) = study.start(shown)
-    study.tell(shown, "step", spec_of(trial), 50, 100, {"loss": 2.5})
-    study.tell(shown, "started", [spec_of(trial)])
+    study.tell(shown, "step", trial, 50, 100, {"loss": 2.5})
+    study.tell(shown, "started", [trial])
     study.now += 8
     shown.tick()
     assert capsys.readouterr().out.endswith("1 running (8 s so far); now: row 0 seed 0 starting, again (2)\n")
-    study.tell(shown, "step", spec_of(trial), 10, 100, {"loss": 2.5})
-    study.tell(shown, "rung", spec_of(trial), 1, {"sts": 61.234, "transfer": 80.0})
+    study.tell(shown, "step", trial, 10, 100, {"loss": 2.5})
+    study.tell(shown, "rung", trial, 1, {"sts": 61.234, "transfer": 80.0})
     study.now += 12
     shown.tick()
     assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
@@ -357,27 +357,27 @@ def test_trials_that_no_limit_has_room_for_are_said_and_not_waited_for(
     assert "[1/4] 1 running, 2 beyond the limits, about 20 s left (until" in capsys.readouterr().out
 
 
-def test_a_trial_whose_crew_died_runs_no_more_until_another_begins_it(
+def test_a_trial_whose_workers_died_runs_no_more_until_another_begins_it(
     begin: Begin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where its machine is gone that may take hours, and nobody knows how many."""
     study, shown = begin()
     (trial,) = study.start(shown)
-    study.tell(shown, "step", spec_of(trial), 50, 100, {"loss": 2.5})
-    study.tell(shown, "interrupted", [spec_of(trial)])
-    study.tell(shown, "step", spec_of(trial), 51, 100, {"loss": 2.5})  # told late
+    study.tell(shown, "step", trial, 50, 100, {"loss": 2.5})
+    study.tell(shown, "interrupted", [trial])
+    study.tell(shown, "step", trial, 51, 100, {"loss": 2.5})  # told late
     study.now += 8
     shown.tick()
     said = capsys.readouterr().out
     assert said == "[0/4] 0 running, 1 waiting for a new worker group (1 worker of 1 CPU) (8 s so far)\n"
-    study.tell(shown, "started", [spec_of(trial)])
-    study.tell(shown, "step", spec_of(trial), 60, 100, {"loss": 2.5})
+    study.tell(shown, "started", [trial])
+    study.tell(shown, "step", trial, 60, 100, {"loss": 2.5})
     study.now += 12
     shown.tick()
     said = capsys.readouterr().out
     assert said.startswith("[0/4] 1 running, about ")
     assert said.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
-    study.tell(shown, "interrupted", [spec_of(trial)])
+    study.tell(shown, "interrupted", [trial])
     study.fail(shown, trial, "it was begun 4 times")
     capsys.readouterr()
     study.now += 20
@@ -390,7 +390,7 @@ def test_members_of_a_resumed_population_that_were_done_do_not_run(begin: Begin)
     done = study.queue.popleft()
     study.ledger.write(record_of(done, 1, 1))
     study.begin()
-    study.tell(study.state, "started", [spec_of(trial) for trial in (done, *study.queue)])
+    study.tell(study.state, "started", [done, *study.queue])
     assert [run.trial.name for run in study.state.running.values()] == ["row 1", "row 2"]
     assert study.state.total == 2
 

@@ -13,12 +13,11 @@ import optuna
 import pytest
 
 from reports.ledger import LEDGER, Ledger
-from study.plan import PlannedTrial
 from study.search.journal import JOURNAL
 from study.search.tune_searcher import TuneSearcher
 from study.testing.callbacks import record, study_state
+from study.trial import Trial
 from tests.live_pictures import chromium
-from tests.simulated_study import spec_of
 
 dashboard = pytest.importorskip("optuna_dashboard", reason="optuna-dashboard is not installed")
 pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
@@ -34,14 +33,14 @@ class Quiet(WSGIRequestHandler):
         """Nothing."""
 
 
-def search(results: Path, space: str) -> list[PlannedTrial]:
+def search(results: Path, space: str) -> list[Trial]:
     """A study whose rows are done, and that runs two recipes of Optuna's. Returns them."""
     looked = study_state(results, space, "--search", "optuna", "--trials", "2")
     ledger = Ledger(results / LEDGER)
     for planned in looked.plan.fixed_trials():
-        ledger.write(record(spec_of(planned)))
+        ledger.write(record(planned))
     searcher = TuneSearcher(looked.plan, ledger)
-    searcher.task_of = lambda members, together: {"trials": members}
+    searcher.begin = lambda members, together: {"trials": members}
     for number in range(2):
         searcher.suggest(f"t{number}")
     return list(searcher.running.values())
@@ -101,7 +100,7 @@ def journal(results: Path) -> list[optuna.trial.FrozenTrial]:
 def test_a_study_is_continued_with_the_same_recipes_and_names(space: str, tmp_path: Path) -> None:
     before, rows = search(tmp_path, space), [trial for trial in journal(tmp_path) if "row" in trial.user_attrs]
     looked = study_state(tmp_path, space, "--search", "optuna", "--trials", "2")
-    searcher = TuneSearcher(looked.plan, Ledger(tmp_path / LEDGER), spec_of)
+    searcher = TuneSearcher(looked.plan, Ledger(tmp_path / LEDGER))
     assert list(searcher.queue) == before
     assert rows
     assert [trial for trial in journal(tmp_path) if "row" in trial.user_attrs] == rows  # told once

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from study.callbacks.eta import Group, TimeLeft, makespan
-from study.plan import PlannedTrial
 from study.search.budget import Budget
-from tests.simulated_study import Machine, Study, planned, record_of, simulate, spec_of
+from study.trial import Trial
+from tests.simulated_study import Machine, Study, planned, record_of, simulate
 
 
-def drawn(low: float, high: float, what: str) -> Callable[[PlannedTrial], float]:
+def drawn(low: float, high: float, what: str) -> Callable[[Trial], float]:
     """Seconds, the same for all seeds of a recipe."""
     return lambda trial: random.Random(f"{what}{trial.name}").uniform(low, high)
 
@@ -110,7 +110,7 @@ def test_records_of_another_machine_do_not_count() -> None:
     times.know_hardware("8 GPUs")
     assert times.forecast(0.0, [(Group(0.0, 1), "a")], []).seconds is None
     times = TimeLeft([record_of(trial, 100, 20)], 2)
-    times.know_hardware(spec_of(trial).hardware)
+    times.know_hardware(trial.resources.hardware)
     assert times.forecast(30.0, [(Group(0.0, 1), "a")], []).seconds == 90.0
 
 

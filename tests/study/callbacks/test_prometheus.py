@@ -57,7 +57,7 @@ def test_they_follow_a_study(seen: dict[tuple[str, ...], float], clock: list[flo
     told.tick()
     assert states(seen) == {"queued": 4, "running": 0, "finished": 1, "stopped": 0, "failed": 0}
     assert seen["ses_best_score", "selection"] == 65.0
-    assert ("ses_busy_share",) not in seen  # no crew of this run has ended a trial
+    assert ("ses_busy_share",) not in seen  # no worker of this run has ended a trial
 
     told.started([second, third])
     for step, at in ((10, 101.0), (30, 103.0)):

@@ -306,7 +306,7 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
             ledger.write(record)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("study.engine.launch._tune", interrupted)
+    monkeypatch.setattr("study.engine.launch._run_trials", interrupted)
     monkeypatch.setattr("study.engine.launch.start_cluster", lambda cluster: None)
     results = tmp_path / "results"
     assert main([*TINY, "--results", str(results)]) == 130

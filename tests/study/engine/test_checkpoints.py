@@ -15,7 +15,7 @@ KEY = "0123456789ab-0"
 
 
 class Folder:
-    """A courier into a folder of this machine."""
+    """A transport into a folder of this machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -31,6 +31,7 @@ from study.engine.cluster import (
     start_cluster,
     wait_for_room,
 )
+from study.engine.ray_internals import ONE_MACHINE
 from study.plan import decide, read_request
 from tests.conftest import end_head, free_port, start_head
 from trainables.errors import UserError
@@ -44,7 +45,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     from ray._private import ray_constants
 
     monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
-    monkeypatch.setenv(module.ONE_MACHINE, "1")
+    monkeypatch.setenv(ONE_MACHINE, "1")
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
@@ -322,7 +323,7 @@ class TestAlone:
         seen: dict[str, Any] = {}
 
         def init(**options: Any) -> object:
-            seen.update(options, mode=os.environ.get("RAY_AUTH_MODE"), switch=os.environ[module.ONE_MACHINE])
+            seen.update(options, mode=os.environ.get("RAY_AUTH_MODE"), switch=os.environ[ONE_MACHINE])
             return type("Context", (), {"dashboard_url": None})()
 
         monkeypatch.setattr(ray, "init", init)
@@ -364,7 +365,7 @@ class TestAlone:
         import ray
 
         monkeypatch.setattr(ray, "is_initialized", lambda: True)
-        monkeypatch.setattr(module, "_asks_for_a_token", lambda: asks)
+        monkeypatch.setattr(module, "asks_for_a_token", lambda: asks)
         monkeypatch.setattr(module, "_living_nodes", lambda: ({"CPU": 2.0},))
         monkeypatch.setattr(module, "find_kinds", lambda: ())
         module.find_cluster()

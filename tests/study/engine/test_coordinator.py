@@ -1,4 +1,4 @@
-"""The desk as a plain object on an event loop, without Ray: drivers, crews and the study are coroutines here."""
+"""The coordinator as a plain object on an event loop, without Ray: trainables, workers and the study are coroutines."""
 
 from __future__ import annotations
 
@@ -12,29 +12,55 @@ from typing import Any
 
 import pytest
 
-from study.engine.coordinator import ATTEMPTS, HALT, HELD, Desk
+from study.engine.coordinator import ATTEMPTS, HALT, HELD, Coordinator
+from study.engine.messages import (
+    DiskFull,
+    Done,
+    Event,
+    Failed,
+    HandedOver,
+    Interrupted,
+    Lost,
+    Rung,
+    Scored,
+    Started,
+    Step,
+    Task,
+)
+from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Change, State
+from study.trial import Resources
 
 
-class Heard(Desk):
-    """A desk whose study hears what it posts."""
+class Heard(Coordinator):
+    """A coordinator whose study hears what it is told, and which assigns tasks that were not offered before."""
 
     heard = 0
 
-    async def news(self) -> list[dict[str, Any]]:
-        told = await self.post(self.heard)
+    async def news(self) -> list[Event]:
+        told = await self.events(self.heard)
         self.heard = told[-1][0] + 1
-        return [message for _, message in told]
+        return [event for _, event in told]
+
+    async def give(self, name: str, given: Task) -> None:
+        await self.offer(given)
+        await self.assign(name, given.key)
 
 
 Scene = Callable[[Heard], Coroutine[Any, Any, None]]
+NOTHING: Any = None
 
 
-def task(key: str, *members: str, done: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {"key": key, "trials": [{"key": member} for member in (members or (key,))], "done": list(done)}
+def task(key: str, *members: str, done: tuple[str, ...] = ()) -> Task:
+    return Task(key, members or (key,), Resources(), (), done=frozenset(done))
 
 
-def record(key: str) -> dict[str, Any]:
-    return {"kind": "record", "key": key}
+def record(key: str) -> Scored:
+    return Scored(key, NOTHING, None, None)
+
+
+def step(key: str) -> Step:
+    """In the midst of a training."""
+    return Step((key,), 1, 9, {})
 
 
 @pytest.fixture(autouse=True)
@@ -66,31 +92,31 @@ async def waits(call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     return waiting
 
 
-async def failed(desk: Heard) -> list[tuple[str, str]]:
-    return [(told["key"], told["reason"]) for told in await desk.news() if told["kind"] == "failed"]
+async def failed(actor: Heard) -> list[tuple[str, str]]:
+    return [(told.key, told.reason) for told in await actor.news() if isinstance(told, Failed)]
 
 
-def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
+def test_a_task_goes_to_its_group_and_comes_back(tmp_path: Path) -> None:
+    async def scene(actor: Heard) -> None:
         taking, other = (
-            await waits(desk.take("a", 0, "life", "node", -1)),
-            await waits(desk.take("b", 0, "life", "node", -1)),
+            await waits(actor.take("a", 0, "life", "node", -1)),
+            await waits(actor.take("b", 0, "life", "node", -1)),
         )
-        await desk.assign("a", task("t"))
+        await actor.give("a", task("t"))
         taken = await taking
-        assert (taken["key"], taken["number"], taken["done"]) == ("t", 0, [])
-        assert await desk.news() == [{"kind": "started", "keys": ["t"]}]
-        await desk.tell("a", record("t"))
-        await desk.finish("a", 0)
-        event = await waits(desk.event("a"))  # the driver is free only once the record is kept
-        assert await desk.news() == [record("t")]
-        await desk.settled(["t"])
-        assert await event == {"kind": "done"}
-        again = await waits(desk.take("a", 0, "life", "node", 0))
-        await desk.assign("a", task("u"))
-        assert (await again)["number"] == 1
+        assert (taken.key, taken.number, taken.done) == ("t", 0, frozenset())
+        assert await actor.news() == [Started(("t",))]
+        await actor.tell("a", record("t"))
+        await actor.finish("a", 0)
+        event = await waits(actor.outcome("a"))  # the trainable is free only once the record is kept
+        assert await actor.news() == [record("t")]
+        await actor.settled(["t"])
+        assert await event == Done()
+        again = await waits(actor.take("a", 0, "life", "node", 0))
+        await actor.give("a", task("u"))
+        assert (await again).number == 1
         assert not other.done()
-        await desk.dismiss("b")
+        await actor.dismiss("b")
         assert await other is None
 
     play(scene, tmp_path)
@@ -99,307 +125,304 @@ def test_a_task_goes_to_its_crew_and_comes_back(tmp_path: Path) -> None:
 def test_what_nobody_heard_is_told_again(tmp_path: Path) -> None:
     """The answer is lost where a person stops the study as it comes."""
 
-    async def scene(desk: Heard) -> None:
-        lost = await waits(desk.post(0))
+    async def scene(actor: Heard) -> None:
+        lost = await waits(actor.events(0))
         for key in ("t", "u"):
-            await desk.tell("a", record(key))
-        assert await lost == await desk.post(0) == [(0, record("t")), (1, record("u"))]
-        assert await desk.post(1) == [(1, record("u"))]
-        later = await waits(desk.post(2))
-        await desk.tell("a", record("v"))
+            await actor.tell("a", record(key))
+        assert await lost == await actor.events(0) == [(0, record("t")), (1, record("u"))]
+        assert await actor.events(1) == [(1, record("u"))]
+        later = await waits(actor.events(2))
+        await actor.tell("a", record("v"))
         assert await later == [(2, record("v"))]
 
     play(scene, tmp_path)
 
 
-def test_all_workers_of_a_crew_take_the_same_task(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("t"))
-        taken = [await desk.take("a", rank, "life", f"node {rank}", -1) for rank in (2, 0, 1)]
+def test_all_workers_of_a_group_take_the_same_task(tmp_path: Path) -> None:
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("t"))
+        taken = [await actor.take("a", rank, "life", f"node {rank}", -1) for rank in (2, 0, 1)]
         assert taken[0] == taken[1] == taken[2]
-        assert await desk.news() == [{"kind": "started", "keys": ["t"]}]  # said once
-        await waits(desk.take("a", 1, "life", "node 1", 0))
+        assert await actor.news() == [Started(("t",))]  # said once
+        await waits(actor.take("a", 1, "life", "node 1", 0))
 
     play(scene, tmp_path)
 
 
-def test_a_crew_that_died_takes_its_task_again_without_what_is_settled(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
-        first = await desk.take("a", 0, "life", "node", -1)
+def test_a_group_that_died_takes_its_task_again_without_what_is_settled(tmp_path: Path) -> None:
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
+        first = await actor.take("a", 0, "life", "node", -1)
         assert first is not None
-        assert first["done"] == ["p-0"]
-        await desk.tell("a", record("p-1"))
-        await desk.settled(["p-1"])
-        again = await desk.take("a", 0, "life", "node", -1)  # its workers have been started anew
+        assert first.done == {"p-0"}
+        await actor.tell("a", record("p-1"))
+        await actor.settled(["p-1"])
+        again = await actor.take("a", 0, "life", "node", -1)  # its workers have been started anew
         assert again is not None
-        assert again["done"] == ["p-0", "p-1"]
-        started = [told["keys"] for told in await desk.news() if told["kind"] == "started"]
-        assert started == [["p-1", "p-2"], ["p-2"]]
+        assert again.done == {"p-0", "p-1"}
+        started = [told.keys for told in await actor.news() if isinstance(told, Started)]
+        assert started == [("p-1", "p-2"), ("p-2",)]
 
     play(scene, tmp_path)
 
 
 def test_after_so_many_attempts_a_trial_fails_with_the_last_reason(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
+    async def scene(actor: Heard) -> None:
         for attempt in range(ATTEMPTS):
-            await desk.assign(f"crew {attempt}", task("t"))
-            assert await desk.take(f"crew {attempt}", 0, "life", "node", -1) is not None
-            await desk.lost(f"crew {attempt}", f"killed {attempt}")
-            assert (await desk.event(f"crew {attempt}"))["kind"] == "lost"
-        assert await failed(desk) == []
-        await desk.assign("last", task("t"))
-        assert await failed(desk) == [("t", f"it was begun {ATTEMPTS} times; the last time: killed {ATTEMPTS - 1}")]
-        await desk.settled(["t"])
-        assert await desk.event("last") == {"kind": "done"}
+            await actor.give(f"group {attempt}", task("t"))
+            assert await actor.take(f"group {attempt}", 0, "life", "node", -1) is not None
+            await actor.ended(f"group {attempt}", f"killed {attempt}")
+            assert isinstance(await actor.outcome(f"group {attempt}"), Lost)
+        assert await failed(actor) == []
+        await actor.give("last", task("t"))
+        assert await failed(actor) == [("t", f"it was begun {ATTEMPTS} times; the last time: killed {ATTEMPTS - 1}")]
+        await actor.settled(["t"])
+        assert await actor.outcome("last") == Done()
 
     play(scene, tmp_path)
 
 
 def test_workers_that_are_started_too_often_for_a_trial_go_on_with_the_next(tmp_path: Path) -> None:
-    """Train starts them anew under the crew's old name."""
+    """Train starts them anew under the group's old name."""
 
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("t"))
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("t"))
         for _ in range(ATTEMPTS):
-            assert await desk.take("a", 0, "life", "node", -1) is not None
-        await desk.stumbled("a", 0, "no memory")
-        await desk.stumbled("a", 7, "of another task")
-        assert await desk.take("a", 1, "life", "node", -1) is not None  # it would wait for the first worker for ever
+            assert await actor.take("a", 0, "life", "node", -1) is not None
+        await actor.stumbled("a", 0, "no memory")
+        await actor.stumbled("a", 7, "of another task")
+        assert await actor.take("a", 1, "life", "node", -1) is not None  # it would wait for the first worker for ever
         with pytest.raises(RuntimeError, match="given up"):
-            await desk.take("a", 0, "life", "node", -1)
-        assert await failed(desk) == [("t", f"it was begun {ATTEMPTS} times; the last time: no memory")]
-        workers = [await waits(desk.take("a", rank, "life", "node", -1)) for rank in (0, 1)]
-        await desk.settled(["t"])
-        assert await desk.event("a") == {"kind": "done"}
-        await desk.assign("a", task("u"))
-        assert [(await worker)["key"] for worker in workers] == ["u", "u"]
+            await actor.take("a", 0, "life", "node", -1)
+        assert await failed(actor) == [("t", f"it was begun {ATTEMPTS} times; the last time: no memory")]
+        workers = [await waits(actor.take("a", rank, "life", "node", -1)) for rank in (0, 1)]
+        await actor.settled(["t"])
+        assert await actor.outcome("a") == Done()
+        await actor.give("a", task("u"))
+        assert [(await worker).key for worker in workers] == ["u", "u"]
 
     play(scene, tmp_path)
 
 
-def test_a_crew_that_always_dies_after_its_record_does_not_hold_its_driver(tmp_path: Path) -> None:
+def test_a_group_that_always_dies_after_its_record_does_not_hold_its_trainable(tmp_path: Path) -> None:
     """Nothing is left to fail, so nothing will be settled any more."""
 
-    async def scene(desk: Heard) -> None:
+    async def scene(actor: Heard) -> None:
         for attempt in range(ATTEMPTS):
-            await desk.assign(f"crew {attempt}", task("t"))
-            await desk.take(f"crew {attempt}", 0, "life", "node", -1)
-        await desk.tell(f"crew {ATTEMPTS - 1}", record("t"))
-        await desk.settled(["t"])
-        await desk.assign("last", task("t"))
-        assert await desk.event("last") == {"kind": "done"}
-        assert await failed(desk) == []
+            await actor.give(f"group {attempt}", task("t"))
+            await actor.take(f"group {attempt}", 0, "life", "node", -1)
+        await actor.tell(f"group {ATTEMPTS - 1}", record("t"))
+        await actor.settled(["t"])
+        await actor.give("last", task("t"))
+        assert await actor.outcome("last") == Done()
+        assert await failed(actor) == []
 
     play(scene, tmp_path)
 
 
-def test_a_trial_that_was_handed_over_is_no_crews_any_more(tmp_path: Path) -> None:
-    """Its scores are being made elsewhere: a crew that dies afterwards neither runs it again nor makes it fail."""
+def test_a_trial_that_was_handed_over_is_no_groups_any_more(tmp_path: Path) -> None:
+    """Its scores are being made elsewhere: a group that dies afterwards neither runs it again nor makes it fail."""
 
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("p", "p-0", "p-1"))
-        await desk.take("a", 0, "life", "node", -1)
-        await desk.hand_over("p-0", "embeddings")
-        await desk.lost("a", "killed")
-        await desk.assign("b", task("p", "p-0", "p-1"))
-        taken = await desk.take("b", 0, "life", "node", -1)
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("p", "p-0", "p-1"))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.hand_over("p-0", "embeddings")
+        await actor.ended("a", "killed")
+        await actor.give("b", task("p", "p-0", "p-1"))
+        taken = await actor.take("b", 0, "life", "node", -1)
         assert taken is not None
-        assert taken["done"] == ["p-0"]
-        await desk.news()
-        await desk.finish("b", 0, "no such file")
-        assert await failed(desk) == [("p-1", "no such file")]
+        assert taken.done == {"p-0"}
+        await actor.news()
+        await actor.finish("b", 0, "no such file")
+        assert await failed(actor) == [("p-1", "no such file")]
 
     play(scene, tmp_path)
 
 
 def test_a_verdict_is_waited_for(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("t"))
-        await desk.tell("a", {"kind": "rung", "key": "t", "number": 1, "scores": {"sts": 40.0}})
-        assert (await desk.event("a"))["scores"] == {"sts": 40.0}
-        waiting = await waits(desk.verdict("t", 1))
-        await desk.judge("t", 2, True)
-        await desk.judge("other", 1, True)
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("t"))
+        await actor.tell("a", Rung("t", 1, {"sts": 40.0}))
+        waiting = await waits(actor.goes_on("t", 1))
+        await actor.answer("t", 2, True)
+        await actor.answer("other", 1, True)
         assert not waiting.done()
-        await desk.judge("t", 1, False)
+        await actor.answer("t", 1, False)
         assert await waiting is False
-        assert await desk.verdict("t", 2) is True
+        assert await actor.goes_on("t", 2) is True
 
     play(scene, tmp_path)
 
 
 def test_a_halt_waits_for_those_that_train(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
+    async def scene(actor: Heard) -> None:
         for name in ("a", "b"):
-            await desk.assign(name, task(name))
-            await desk.take(name, 0, "life", "node", -1)
-        await desk.tell("a", {"kind": "step", "keys": ["a"], "step": 1, "steps": 9})
-        orders, verdict = await waits(desk.orders("a", 0)), await waits(desk.verdict("a", 1))
-        idle = await waits(desk.take("c", 0, "life", "node", -1))
-        halting = await waits(desk.halt(60))
+            await actor.give(name, task(name))
+            await actor.take(name, 0, "life", "node", -1)
+        await actor.tell("a", step("a"))
+        orders, verdict = await waits(actor.orders("a", 0)), await waits(actor.goes_on("a", 1))
+        idle = await waits(actor.take("c", 0, "life", "node", -1))
+        halting = await waits(actor.halt(60))
         assert await orders == [HALT]
         assert await verdict is True  # goes on to its checkpoint
         assert await idle is None
-        await desk.finish("a", 0)  # `b` evaluates: an order is not heard there
+        await actor.finish("a", 0)  # `b` evaluates: an order is not heard there
         await halting
-        assert await desk.take("a", 0, "life", "node", 0) is None
+        assert await actor.take("a", 0, "life", "node", 0) is None
 
     play(scene, tmp_path)
 
 
 def test_a_halt_waits_for_what_is_handed_over(tmp_path: Path) -> None:
-    """Also for what waits for room: no crew has it any more."""
+    """Also for what waits for room: no group has it any more."""
 
-    async def scene(desk: Heard) -> None:
+    async def scene(actor: Heard) -> None:
         for number in range(HELD):
-            await desk.hand_over(f"t{number}", number)
-        await desk.news()
-        waiting = await waits(desk.hand_over("one more", "embeddings"))
-        halting = await waits(desk.halt(60))
-        await desk.release()
+            await actor.hand_over(f"t{number}", number)
+        await actor.news()
+        waiting = await waits(actor.hand_over("one more", "embeddings"))
+        halting = await waits(actor.halt(60))
+        await actor.release()
         await waiting
         await halting
-        assert unscored(await desk.news()) == ["one more"]
+        assert handed_over(await actor.news()) == ["one more"]
 
     play(scene, tmp_path)
 
 
-def test_a_halt_does_not_wait_for_a_crew_whose_disk_is_full(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("a"))
-        await desk.tell("a", {"kind": "step", "keys": ["a"], "step": 1, "steps": 9})
-        await desk.tell("a", {"kind": "full", "reason": "the disk is full"})
-        await asyncio.wait_for(desk.halt(60), 1)
+def test_a_halt_does_not_wait_for_a_group_whose_disk_is_full(tmp_path: Path) -> None:
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("a"))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.tell("a", step("a"))
+        await actor.tell("a", DiskFull("the disk is full"))
+        await asyncio.wait_for(actor.halt(60), 1)
 
     play(scene, tmp_path)
 
 
 def test_a_halt_ends_after_its_seconds(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("a"))
-        await desk.tell("a", {"kind": "step", "keys": ["a"], "step": 1, "steps": 9})
-        await desk.halt(0.01)
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("a"))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.tell("a", step("a"))
+        await actor.halt(0.01)
 
     play(scene, tmp_path)
 
 
 def test_an_error_fails_what_is_open_once(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
-        await desk.take("a", 0, "life", "node", -1)
-        await desk.settled(["p-1"])
-        await desk.finish("a", 0, "no such file")
-        await desk.finish("a", 0, "a further worker's")
-        await desk.finish("a", 7, "of another task")
-        assert await failed(desk) == [("p-2", "no such file")]
-        await waits(desk.event("a"))
-        await desk.settled(["p-2", "p-2"])
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.settled(["p-1"])
+        await actor.finish("a", 0, "no such file")
+        await actor.finish("a", 0, "a further worker's")
+        await actor.finish("a", 7, "of another task")
+        assert await failed(actor) == [("p-2", "no such file")]
+        await waits(actor.outcome("a"))
+        await actor.settled(["p-2", "p-2"])
 
     play(scene, tmp_path)
 
 
 def test_done_is_said_once_also_where_things_are_told_twice(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("t"))
-        await desk.take("a", 0, "life", "node", -1)
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("t"))
+        await actor.take("a", 0, "life", "node", -1)
         for _ in range(2):
-            await desk.tell("a", record("t"))
-            await desk.settled(["t"])
-            await desk.finish("a", 0)
-        assert await desk.event("a") == {"kind": "done"}
-        await waits(desk.event("a"))
+            await actor.tell("a", record("t"))
+            await actor.settled(["t"])
+            await actor.finish("a", 0)
+        assert await actor.outcome("a") == Done()
+        await waits(actor.outcome("a"))
 
     play(scene, tmp_path)
 
 
 def test_what_cannot_be_begun_is_abandoned(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("p", "p-0", "p-1"))
-        await desk.settled(["p-0"])
-        await desk.abandon("a", "its workers did not start")
-        assert await failed(desk) == [("p-1", "its workers did not start")]
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("p", "p-0", "p-1"))
+        await actor.settled(["p-0"])
+        await actor.abandon("a", "its workers did not start")
+        assert await failed(actor) == [("p-1", "its workers did not start")]
 
     play(scene, tmp_path)
 
 
 class Cluster:
-    """A study, its drivers and their crews, where any worker may die between any two things that it does."""
+    """A study, its trainables and their workers, where any worker may die between any two things that it does."""
 
-    def __init__(self, desk: Heard, random: Random, mortality: float) -> None:
-        self.desk, self.random, self.mortality = desk, random, mortality
+    def __init__(self, actor: Heard, random: Random, mortality: float) -> None:
+        self.actor, self.random, self.mortality = actor, random, mortality
         self.outcomes: Counter[str] = Counter()
         self.kept: set[str] = set()
-        self.names = (f"crew {number}" for number in itertools.count())
+        self.names = (f"group {number}" for number in itertools.count())
         self.apart: set[asyncio.Task[None]] = set()
-        """Scores that are made, and calls of crews that may die meanwhile."""
+        """Scores that are made, and calls of workers that may die meanwhile."""
 
     async def study(self) -> None:
         while True:
-            for message in await self.desk.news():
-                if message["kind"] == "unscored":
-                    self.apart.add(asyncio.create_task(self.score(message["key"])))
-                elif message["kind"] in ("record", "failed"):
-                    await self.settle(message["key"])
+            for event in await self.actor.news():
+                if isinstance(event, HandedOver):
+                    self.apart.add(asyncio.create_task(self.score(event.key)))
+                elif isinstance(event, Scored | Failed):
+                    await self.settle(event.key)
 
     async def score(self, key: str) -> None:
         await self.pause()
         await self.settle(key)
-        await self.desk.release()
+        await self.actor.release()
 
     async def settle(self, key: str) -> None:
-        if key not in self.kept:  # as the keeper does
+        if key not in self.kept:  # as the result writer does
             self.kept.add(key)
             self.outcomes[key] += 1
             await self.pause()
-            await self.desk.settled([key])
+            await self.actor.settled([key])
 
-    async def driver(self, tasks: list[dict[str, Any]]) -> None:
-        crew = None
+    async def trainable(self, tasks: list[Task]) -> None:
+        group = None
         for item in tasks:
-            given = False
+            await self.actor.offer(item)
             while True:
-                if crew is None:
+                if group is None:
                     name = next(self.names)
-                    crew = name, asyncio.create_task(self.crew(name))
-                if not given:
-                    await self.desk.assign(crew[0], item)
-                    given = True
-                event = await self.desk.event(crew[0])
-                if event["kind"] == "done":
+                    group = name, asyncio.create_task(self.worker(name))
+                await self.actor.assign(group[0], item.key)
+                if isinstance(await self.actor.outcome(group[0]), Done):
                     break
-                crew, given = None, False  # its workers are lost
-        if crew is not None:
-            await self.desk.dismiss(crew[0])
-            await crew[1]
+                group = None  # its workers are lost
+        if group is not None:
+            await self.actor.dismiss(group[0])
+            await group[1]
 
-    async def crew(self, name: str) -> None:
+    async def worker(self, name: str) -> None:
         number = -1
         try:
             while True:
-                taken = await self.desk.take(name, 0, "life", "node", number)
+                taken = await self.actor.take(name, 0, "life", "node", number)
                 if taken is None:
                     return
-                number = taken["number"]
+                number = taken.number
                 await self.pause()
-                for trial in taken["trials"]:
-                    if trial["key"] not in taken["done"]:
-                        key = trial["key"]
+                for key in taken.keys:
+                    if key not in taken.done:
                         given = self.random.random() < 0.5
-                        call = self.desk.hand_over(key, "embeddings") if given else self.desk.tell(name, record(key))
+                        call = self.actor.hand_over(key, "embeddings") if given else self.actor.tell(name, record(key))
                         told = asyncio.create_task(call)
                         self.apart.add(told)
                         await self.pause()
-                        self.die()  # the desk goes on with what a dead one asked for
+                        self.die()  # the coordinator goes on with what a dead one asked for
                         await told
                         await self.pause()
                         self.die()
                 error = self.random.random() < self.mortality
                 renew = self.random.random() < self.mortality
-                await self.desk.finish(name, number, "an error" if error else None, renew=renew)
+                await self.actor.finish(name, number, "an error" if error else None, renew=renew)
                 self.die()
         except RuntimeError as death:
-            await self.desk.lost(name, str(death))
+            await self.actor.ended(name, str(death))
 
     def die(self) -> None:
         if self.random.random() < self.mortality:
@@ -410,96 +433,116 @@ class Cluster:
             await asyncio.sleep(0)
 
 
+def test_every_state_can_be_walked_to_and_left() -> None:
+    """From the first one; and nothing waits for ever in one that no change leaves, but where a group has ended."""
+    reached, ahead = {State.IDLE}, [State.IDLE]
+    while ahead:
+        here = ahead.pop()
+        following = {after for (state, _), after in TRANSITIONS.items() if state is here} - reached
+        reached |= following
+        ahead += following
+    assert reached == {*State}
+    assert {change for _, change in TRANSITIONS} == {*Change}
+    ends = {State.IDLE, State.ENDED, State.LOST}  # of a task: it is done, or another group will be given it
+    for state in State:
+        seen = {state}
+        for _ in State:
+            seen |= {after for (before, _), after in TRANSITIONS.items() if before in seen}
+        assert seen & ends, state
+    for state in AT_WORK:  # whatever it does, its workers may end, and it may be given up
+        assert TRANSITIONS[state, Change.ENDED] is State.LOST
+        assert TRANSITIONS[state, Change.FINISHED] is State.SETTLING
+    assert {state for state in State if (state, Change.INTERRUPTED) in TRANSITIONS} == TAKEN - {State.INTERRUPTED}
+    assert not AT_WORK & WITHOUT_WORKERS
+    assert all((state, Change.TAKEN) not in TRANSITIONS for state in {*State} - AT_WORK)  # no trial is taken twice
+
+
 @pytest.mark.parametrize("mortality", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_driver_waits_for_ever_and_each_trial_has_one_outcome(
+def test_no_trainable_waits_for_ever_and_each_trial_has_one_outcome(
     seed: int, mortality: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And all room for embeddings is free in the end."""
     monkeypatch.setattr("study.engine.coordinator.HELD", 2)
 
-    async def scene(desk: Heard) -> None:
-        cluster = Cluster(desk, Random(seed), mortality)
+    async def scene(actor: Heard) -> None:
+        cluster = Cluster(actor, Random(seed), mortality)
         tasks = [task(f"t{n}", *(f"t{n}-{member}" for member in range(1 + n % 3))) for n in range(12)]
         study = asyncio.create_task(cluster.study())
-        await asyncio.gather(*(cluster.driver(tasks[start::3]) for start in range(3)))
-        each = {trial["key"]: 1 for item in tasks for trial in item["trials"]}
+        await asyncio.gather(*(cluster.trainable(tasks[start::3]) for start in range(3)))
+        each = {key: 1 for item in tasks for key in item.keys}
         while cluster.outcomes.keys() < each.keys() or not all(call.done() for call in cluster.apart):
             await asyncio.sleep(0)
         study.cancel()
         assert cluster.outcomes == each
         for number in range(2):
-            await desk.hand_over(f"later {number}", "embeddings")
+            await actor.hand_over(f"later {number}", "embeddings")
 
     play(scene, tmp_path)
 
 
-def test_a_crew_that_ends_is_given_nothing_more(tmp_path: Path) -> None:
-    """It is renewed, or dead while its driver does not know yet: the task goes to another crew at once, and that counts
-    neither as an attempt nor as the reason of a failure."""
+def test_a_group_that_ends_is_given_nothing_more(tmp_path: Path) -> None:
+    """It is renewed, or dead while its trainable does not know yet: the task goes to another group at once, and that
+    counts neither as an attempt nor as the reason of a failure."""
 
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("t"))
-        await desk.take("a", 0, "life", "node", -1)
-        await desk.finish("a", 0, renew=True)
-        assert await desk.take("a", 0, "life", "node", 0) is None
-        await desk.settled(["t"])
-        assert await desk.event("a") == {"kind": "done"}
-        await desk.assign("a", task("u"))
-        assert (await desk.event("a"))["kind"] == "lost"
-        await desk.lost("a", "the end of the old one")
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("t"))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.finish("a", 0, renew=True)
+        assert await actor.take("a", 0, "life", "node", 0) is None
+        await actor.settled(["t"])
+        assert await actor.outcome("a") == Done()
+        await actor.give("a", task("u"))
+        assert isinstance(await actor.outcome("a"), Lost)
+        await actor.ended("a", "the end of the old one")
         for attempt in range(ATTEMPTS):
-            await desk.assign(f"b{attempt}", task("u"))
-            assert await desk.take(f"b{attempt}", 0, "life", "node", -1) is not None
+            await actor.give(f"b{attempt}", task("u"))
+            assert await actor.take(f"b{attempt}", 0, "life", "node", -1) is not None
 
     play(scene, tmp_path)
 
 
-def test_a_crew_whose_workers_died_runs_nothing_until_they_are_back(tmp_path: Path) -> None:
+def test_a_group_whose_workers_died_runs_nothing_until_they_are_back(tmp_path: Path) -> None:
     """They may wait for a machine for hours; meanwhile nobody is told that their trials run."""
 
-    async def scene(desk: Heard) -> None:
-        await desk.interrupted("unknown")
-        await desk.assign("a", task("t"))
-        await desk.interrupted("a")  # nobody had taken it
-        await desk.take("a", 0, "life", "node", -1)
-        await desk.tell("a", {"kind": "step", "keys": ["t"], "step": 1, "steps": 9})
-        await desk.interrupted("a")
-        await desk.halt(60)  # nothing trains
-        kinds = [told["kind"] for told in await desk.news()]
-        assert kinds == ["started", "step", "interrupted"]
+    async def scene(actor: Heard) -> None:
+        await actor.interrupted("unknown")
+        await actor.give("a", task("t"))
+        await actor.interrupted("a")  # nobody had taken it
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.tell("a", step("t"))
+        await actor.interrupted("a")
+        await actor.halt(60)  # nothing trains
+        assert [type(told) for told in await actor.news()] == [Started, Step, Interrupted]
 
-    async def lost(desk: Heard) -> None:
-        await desk.assign("a", task("t"))
-        await desk.take("a", 0, "life", "node", -1)
-        await desk.lost("a", "no machine")
-        assert [(told["kind"], told["keys"]) for told in await desk.news()] == [
-            ("started", ["t"]),
-            ("interrupted", ["t"]),
-        ]
+    async def lost(actor: Heard) -> None:
+        await actor.give("a", task("t"))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.ended("a", "no machine")
+        assert await actor.news() == [Started(("t",)), Interrupted(("t",))]
 
     play(scene, tmp_path)
     play(lost, tmp_path)
 
 
-def test_the_places_of_a_dead_driver_s_crew_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the next crew would wait for them. Those of a crew that lives, and of one in its driver's place, stay."""
+def test_places_of_a_dead_trainable_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the next group would wait for them. Those of one that lives stay, and of one in its trainable's place."""
     given: list[str] = []
     monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
 
-    async def scene(desk: Heard) -> None:
-        for crew, key in (("a", "t"), ("b", "u")):
-            await desk.sits(crew, f"places of {crew}")
-            await desk.assign(crew, task(key))
-            await desk.take(crew, 0, "life", "node", -1)
-        await desk.assign("alone", task("v"))
-        await desk.take("alone", 0, "life", "node", -1)
-        await desk.assign("c", task("t"))
-        await desk.assign("d", task("v"))
+    async def scene(actor: Heard) -> None:
+        for group, key in (("a", "t"), ("b", "u")):
+            await actor.places(group, f"places of {group}")
+            await actor.give(group, task(key))
+            await actor.take(group, 0, "life", "node", -1)
+        await actor.give("alone", task("v"))
+        await actor.take("alone", 0, "life", "node", -1)
+        await actor.give("c", task("t"))
+        await actor.give("d", task("v"))
         assert given == ["places of a"]
-        await desk.assign("e", task("u2"))
-        await desk.assign("f", task("u2"))  # the driver of e died before its workers sat
-        await desk.sits("e", "places of e")
+        await actor.give("e", task("u2"))
+        await actor.give("f", task("u2"))  # the trainable of e died before its workers sat
+        await actor.places("e", "places of e")
         assert given == ["places of a", "places of e"]
 
         def fails(places: str) -> None:
@@ -507,65 +550,63 @@ def test_the_places_of_a_dead_driver_s_crew_are_given_back(tmp_path: Path, monke
 
         monkeypatch.setattr("study.engine.coordinator.give_back", fails)
         with pytest.raises(ConnectionError):
-            await desk.assign("g", task("u"))
+            await actor.give("g", task("u"))
         monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
-        await desk.assign("h", task("u"))
+        await actor.give("h", task("u"))
         assert given[2:] == ["places of b"]
 
     play(scene, tmp_path)
 
 
 def test_a_trial_that_was_kept_is_not_begun_again(tmp_path: Path) -> None:
-    """Its driver died before it knew; the new one is free at once."""
+    """Its trainable died before it knew; the new one is free at once."""
 
-    async def scene(desk: Heard) -> None:
-        await desk.assign("a", task("t"))
-        await desk.take("a", 0, "life", "node", -1)
-        await desk.tell("a", {"kind": "record", "key": "t"})
-        await desk.settled(["t"])
-        await desk.assign("b", task("t"))
-        assert await desk.event("b") == {"kind": "done"}
-        still = await waits(desk.take("b", 0, "life", "node", -1))
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("t"))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.tell("a", record("t"))
+        await actor.settled(["t"])
+        await actor.give("b", task("t"))
+        assert await actor.outcome("b") == Done()
+        still = await waits(actor.take("b", 0, "life", "node", -1))
         still.cancel()
 
     play(scene, tmp_path)
 
 
 def test_a_dead_worker_s_calls_take_nothing_from_the_living(tmp_path: Path) -> None:
-    """Train starts workers anew under the crew's old name; what the dead one waited for still waits at the desk."""
+    """Train starts workers anew under the group's old name; what the dead one waited for still waits there."""
 
-    async def scene(desk: Heard) -> None:
-        dead = await waits(desk.take("a", 0, "first life", "node", -1))
-        deaf = await waits(desk.orders("a", 0))
-        living = await waits(desk.take("a", 0, "second life", "node", -1))
-        await desk.assign("a", task("t"))
+    async def scene(actor: Heard) -> None:
+        dead = await waits(actor.take("a", 0, "first life", "node", -1))
+        deaf = await waits(actor.orders("a", 0))
+        living = await waits(actor.take("a", 0, "second life", "node", -1))
+        await actor.give("a", task("t"))
         assert await dead is None
-        assert (await living)["key"] == "t"
-        await desk.tell("a", {"kind": "step", "key": "t", "step": 1, "steps": 9})
-        await desk.halt(0.01)
+        assert (await living).key == "t"
+        await actor.tell("a", step("t"))
+        await actor.halt(0.01)
         assert await deaf == [HALT]
-        assert await desk.orders("a", 0) == [HALT]
-        await desk.judge("t", 1, False)
-        assert [await desk.verdict("t", 1), await desk.verdict("t", 1)] == [False, False]
+        assert await actor.orders("a", 0) == [HALT]
+        await actor.answer("t", 1, False)
+        assert [await actor.goes_on("t", 1), await actor.goes_on("t", 1)] == [False, False]
 
     play(scene, tmp_path)
 
 
-def unscored(told: list[dict[str, Any]]) -> list[str]:
-    return [message["key"] for message in told if message["kind"] == "unscored"]
+def handed_over(told: list[Event]) -> list[str]:
+    return [event.key for event in told if isinstance(event, HandedOver)]
 
 
 def test_only_so_many_wait_for_their_scores(tmp_path: Path) -> None:
-    async def scene(desk: Heard) -> None:
+    async def scene(actor: Heard) -> None:
         for number in range(HELD):
-            await desk.hand_over(f"t{number}", number)
-        assert await desk.news() == [
-            {"kind": "unscored", "key": f"t{number}", "content": [number]} for number in range(HELD)
-        ]
-        waiting = await waits(desk.hand_over("one more", "embeddings"))
-        await desk.release()
+            await actor.hand_over(f"t{number}", number)
+        assert await actor.news() == [HandedOver(f"t{number}", [number]) for number in range(HELD)]
+        waiting = await waits(actor.hand_over("one more", "embeddings"))
+        await actor.release()
         await waiting
-        assert unscored(await desk.news()) == ["one more"]
+        assert handed_over(await actor.news()) == ["one more"]
 
     play(scene, tmp_path)
 
@@ -573,25 +614,25 @@ def test_only_so_many_wait_for_their_scores(tmp_path: Path) -> None:
 def test_groups_that_die_leave_no_room_taken(tmp_path: Path) -> None:
     """What they gave is scored all the same, and nobody begins it again, not even while it waits for room."""
 
-    async def scene(desk: Heard) -> None:
+    async def scene(actor: Heard) -> None:
         for number in range(2 * HELD):
-            name, key = f"crew {number}", f"t{number}"
-            await desk.assign(name, task(key))
-            await desk.take(name, 0, "life", "node", -1)
-            asyncio.create_task(desk.hand_over(key, "embeddings"))  # noqa: RUF006
+            name, key = f"group {number}", f"t{number}"
+            await actor.give(name, task(key))
+            await actor.take(name, 0, "life", "node", -1)
+            asyncio.create_task(actor.hand_over(key, "embeddings"))  # noqa: RUF006
             await asyncio.sleep(0)
-            await desk.lost(name, "killed")
-            await desk.assign(f"next {number}", task(key))
-            assert await desk.event(f"next {number}") == {"kind": "done"}
+            await actor.ended(name, "killed")
+            await actor.give(f"next {number}", task(key))
+            assert await actor.outcome(f"next {number}") == Done()
         given: list[str] = []
         while len(given) < 2 * HELD:
-            told = unscored(await desk.news())
+            told = handed_over(await actor.news())
             given += told
             for _ in told:
-                await desk.release()
+                await actor.release()
         assert given == [f"t{number}" for number in range(2 * HELD)]
         for number in range(HELD):
-            await desk.hand_over(f"later {number}", "embeddings")
+            await actor.hand_over(f"later {number}", "embeddings")
 
     play(scene, tmp_path)
 
@@ -602,10 +643,10 @@ def test_embeddings_that_nobody_can_keep_fail_their_trial(tmp_path: Path, monkey
 
     monkeypatch.setattr("ray.put", full)
 
-    async def scene(desk: Heard) -> None:
+    async def scene(actor: Heard) -> None:
         for number in range(HELD + 1):
-            await desk.hand_over(f"t{number}", "embeddings")
-        assert await failed(desk) == [
+            await actor.hand_over(f"t{number}", "embeddings")
+        assert await failed(actor) == [
             (f"t{number}", "its embeddings were not kept: no room") for number in range(HELD + 1)
         ]
 

@@ -1,4 +1,4 @@
-"""What a study survives, on a real Ray cluster: a crew that dies, a trial that fails by itself, SIGTERM, a machine that
+"""What a study survives, on a real Ray cluster: workers that die, a trial that fails by itself, SIGTERM, a machine that
 shares no folder with the study's, and a results folder that is a bucket."""
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def scores(told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def crew_processes(cluster: dict[str, str]) -> list[int]:
-    """Of this test's cluster: Tune's actors, in which crews of one worker run."""
+def group_processes(cluster: dict[str, str]) -> list[int]:
+    """Of this test's cluster: Tune's actors, in which groups of one worker run."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -101,7 +101,7 @@ def crew_processes(cluster: dict[str, str]) -> list[int]:
     return found
 
 
-def test_a_killed_crew_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], tmp_path: Path) -> None:
+def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], tmp_path: Path) -> None:
     """A trial's process is killed by SIGKILL in the midst of its training, then the study is stopped by SIGTERM and
     begun again. The scores are those of the same trial unbroken, and without Ray, to the last bit."""
     one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG)
@@ -109,10 +109,10 @@ def test_a_killed_crew_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], 
     study = start(cluster, tmp_path, broken, *one)
     try:
         until(lambda: trains(broken), study, "a fifth step")
-        (process,) = crew_processes(cluster)
+        (process,) = group_processes(cluster)
         os.kill(process, signal.SIGKILL)
         until(lambda: not shown_running(broken), study, "the live page knows of the death")
-        until(lambda: trains(broken, attempt=2), study, "a fifth step of another crew")
+        until(lambda: trains(broken, attempt=2), study, "a fifth step of another group")
         study.send_signal(signal.SIGTERM)
         assert study.wait(60) == 143, said(tmp_path)
     finally:
@@ -123,7 +123,7 @@ def test_a_killed_crew_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], 
     assert not records(broken)
     (checkpoint,) = (broken / "train").iterdir()  # of the step at which it was stopped
     assert json.loads((checkpoint / "state.json").read_text())["step"] >= 5
-    assert not crew_processes(cluster)
+    assert not group_processes(cluster)
 
     done = subprocess.run(command(broken, *one), env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -159,10 +159,9 @@ OBJECTIVES.add(dataclasses.replace(SCL, name="full", build=Full), dataclasses.re
 """
 
 
-@pytest.mark.slow
-def test_a_trial_fails_by_itself_and_its_crew_goes_on(cluster: dict[str, str], tmp_path: Path) -> None:
-    """One place, one crew: a mistake and a full GPU memory each end their own trial; the next ones run in the same
-    process. A label that would leave the folder names no file."""
+def test_a_trial_fails_by_itself_and_its_group_goes_on(cluster: dict[str, str], tmp_path: Path) -> None:
+    """One place, one worker group: a mistake and a full GPU memory each end their own trial; the next ones run in the
+    same process. A label that would leave the folder names no file."""
     (tmp_path / "mine.py").write_text(SPACE)
     (tmp_path / "objective.py").write_text(PLUGIN)
     results = tmp_path / "a" / "b" / "c" / "results"
@@ -315,7 +314,7 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_crew_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(apart: Apart, tmp_path: Path) -> None:
+def test_a_group_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(apart: Apart, tmp_path: Path) -> None:
     """A notice brings a checkpoint, and its end restarts nobody while both machines are there. Once one is gone, the
     console says what is waited for, until there are others."""
     results = tmp_path / "results"
@@ -417,7 +416,7 @@ def without_work(perform: str, results: Path, *options: str) -> subprocess.Compl
     work, on a Ray that it starts by itself."""
     session = Path(f"/tmp/ray-own-{os.getpid()}")  # so that it does not find the cluster of the other tests
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
-    work = [sys.executable, "-m", "tests.crew_work", perform, str(results), "--only", "SBERT baseline"]
+    work = [sys.executable, "-m", "tests.engine_work", perform, str(results), "--only", "SBERT baseline"]
     try:
         return subprocess.run(
             [*work, "--concurrent", "1", "--seeds", "2", *options],
@@ -432,7 +431,7 @@ def without_work(perform: str, results: Path, *options: str) -> subprocess.Compl
 
 
 @pytest.mark.slow
-def test_a_trial_that_kills_its_process_is_given_up_and_crews_are_renewed(tmp_path: Path) -> None:
+def test_a_trial_that_kills_its_process_is_given_up_and_groups_are_renewed(tmp_path: Path) -> None:
     """It is given up after four attempts. The next trials run, each in a process of its own, as they ask for."""
     done = without_work("dying", tmp_path, "--seeds", "3")
     assert done.returncode == 1, done.stdout + done.stderr

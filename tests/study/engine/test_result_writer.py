@@ -1,9 +1,8 @@
-"""What the study's process writes of what crews tell, without Ray: the desk is a list of messages."""
+"""The study's loop with a real coordinator, in one process without Ray: what workers tell is written and shown."""
 
 from __future__ import annotations
 
 import copy
-import dataclasses
 import errno
 import gc
 import io
@@ -12,7 +11,7 @@ import json
 import sys
 import tracemalloc
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -27,76 +26,32 @@ from reports.ledger.location import ResultsLocation
 from reports.ledger.storage import storage
 from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
 from study.callbacks.dispatch import Dispatch
-from study.engine.result_writer import Keeper, StopFor
+from study.engine.coordinator import HALT, Coordinator
+from study.engine.messages import (
+    DiskFull,
+    Done,
+    Event,
+    Failed,
+    HandedOver,
+    Interrupted,
+    Rung,
+    Scored,
+    Started,
+    Step,
+    Task,
+)
+from study.engine.result_writer import ResultWriter
+from study.engine.trainable import config_of
+from study.engine.tune_loop import StudyLoop
 from study.testing import callbacks as followed
-from study.trial import POPULATIONS, TRAIN, SourceFile, TrialSpec, to_config
+from study.trial import POPULATIONS, TRAIN
+from study.trial import Trial as StudyTrial
+from tests.in_one_process import InOneProcess, LostError, Reference, Remote
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
-
-class LostError(Exception):
-    """In place of Ray's own errors."""
-
-
-class Reference:
-    """In place of Ray's: what it stands for may come later, or be an error."""
-
-    def __init__(self, value: Any = None, ready: bool = True) -> None:
-        self.value, self.ready = value, ready
-
-
-class Remote:
-    """Something with `remote`."""
-
-    def __init__(self, call: Callable[..., Reference]) -> None:
-        self.remote = call
-
-
-class News(Reference):
-    """What is told from the message of that number on."""
-
-    def __init__(self, told: dict[int, dict[str, Any]], heard: int) -> None:
-        self.told, self.heard = told, heard
-        for number in [number for number in told if number < heard]:
-            del told[number]
-
-    @property
-    def ready(self) -> bool:  # type: ignore[override]
-        return bool(self.value)
-
-    @property
-    def value(self) -> Any:  # type: ignore[override]
-        return [(number, message) for number, message in self.told.items() if number >= self.heard]
-
-
-class FakeDesk:
-    def __init__(self) -> None:
-        self.told: dict[int, dict[str, Any]] = {}
-        self.numbers = itertools.count()
-        self.told_settled: list[str] = []
-        self.halted = Reference(ready=False)
-        self.post = Remote(lambda heard: News(self.told, heard))
-        self.settled = Remote(lambda keys: Reference(self.told_settled.extend(keys)))
-        self.halt = Remote(lambda seconds: self.halted)
-        self.release = Remote(lambda: Reference(True))
-
-    def tell(self, *messages: dict[str, Any]) -> None:
-        self.told |= {next(self.numbers): message for message in messages}
-
-
-class FakeRay:
-    exceptions = SimpleNamespace(RayError=LostError, RayTaskError=type("TaskError", (LostError,), {}))
-
-    @staticmethod
-    def wait(references: list[Reference], num_returns: int = 1, timeout: float = 0) -> tuple[list[Reference], Any]:
-        return [reference for reference in references if reference.ready], []
-
-    @staticmethod
-    def get(reference: Reference) -> Any:
-        if isinstance(reference.value, Exception):
-            raise reference.value
-        return reference.value
+GROUP = "group"
 
 
 class Seen(Callback):
@@ -111,40 +66,66 @@ class Seen(Callback):
     def interrupted(self, trials: Any) -> None:
         self.events.append(("interrupted", *(trial.key for trial in trials)))
 
-    def step(self, trial: TrialSpec, step: int, steps: int, scalars: Any) -> None:
+    def step(self, trial: StudyTrial, step: int, steps: int, scalars: Any) -> None:
         self.events.append(("step", trial.key, dict(scalars)))
 
-    def rung(self, trial: TrialSpec, number: int, scores: Mapping[str, float]) -> None:
+    def rung(self, trial: StudyTrial, number: int, scores: Mapping[str, float]) -> None:
         self.events.append(("rung", trial.key, number, scores))
 
-    def finished(self, trial: TrialSpec, record: Record) -> None:
+    def finished(self, trial: StudyTrial, record: Record) -> None:
         assert (self.results / LEDGER / f"{trial.key}.json").is_file()
         self.events.append(("finished", trial.key))
 
-    def failed(self, trial: TrialSpec, reason: str) -> None:
+    def failed(self, trial: StudyTrial, reason: str) -> None:
         self.events.append(("failed", trial.key, reason))
 
 
-class Stage:
-    """A keeper with all that it works with."""
+class Better:
+    """A scheduler that lets the trials go on that have more than 50, and remembers whom it was asked of."""
 
-    def __init__(self, place: ResultsLocation, seen: Seen) -> None:
-        self.place, self.seen, self.desk = place, seen, FakeDesk()
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+
+    def goes_on(self, trial: str, rung: int, values: Any) -> bool:
+        self.asked.append((trial, rung))
+        return bool(values[0] > 50)
+
+
+class Stage:
+    """A result writer and a coordinator, with all that they work with."""
+
+    def __init__(self, place: ResultsLocation, seen: Seen, process: InOneProcess) -> None:
+        self.place, self.seen, self.process = place, seen, process
         self.removed: list[str] = []
         self.settled: dict[str, Record | None] = {}
-        courier: Any = SimpleNamespace(remove=self.removed.append)
-        state = followed.study_state(place.folder / "followed-study")
-        self.keeper = Keeper(place, self.desk, courier, Dispatch(state), self.settled.__setitem__)
+        self.scheduler = Better()
+        self.coordinator = Coordinator(place.folder)
+        self.actor = process.actor(self.coordinator)
+        transport: Any = SimpleNamespace(remove=self.removed.append)
+        callbacks = Dispatch(followed.study_state(place.folder / "followed-study"))
+        self.writer = ResultWriter(place, self.actor, transport, self.scheduler, callbacks, self.settled.__setitem__)
 
-    def begin(self, *trials: TrialSpec, key: str | None = None, done: tuple[str, ...] = ()) -> None:
-        """Also what a crew sends before it tells of a record: the model."""
+    def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> Task:
+        """Also what a worker sends before it tells of a record: the model."""
         for trial in trials:
             write_whole(self.place.folder / MODELS / trial.key / "config.json", "{}")
-        self.keeper.begin(to_config(key or trials[0].key, trials, done))
+        task = Task.of(key or trials[0].key, trials, done=frozenset(done))
+        self.writer.begin(task, trials)
+        return task
 
-    def tell(self, *messages: dict[str, Any]) -> None:
-        self.desk.tell(*messages)
-        self.keeper.drain()
+    def train(self, trial: StudyTrial) -> None:
+        """A worker group takes the trial, and is in the midst of it."""
+        self.process.get(self.actor.assign.remote(GROUP, trial.key))
+        self.process.get(self.actor.take.remote(GROUP, 0, "life", "node", -1))
+        self.say(Step((trial.key,), 1, 9, {}))
+
+    def say(self, *events: Event) -> None:
+        for event in events:
+            self.process.get(self.actor.tell.remote(GROUP, event))
+
+    def tell(self, *events: Event) -> None:
+        self.say(*events)
+        self.writer.drain()
 
     def files(self) -> set[str]:
         """Of the results, without those of the study that callbacks follow."""
@@ -153,21 +134,19 @@ class Stage:
         return {name for name in found if not name.startswith("followed-study")}
 
 
-def spec(number: int = 0, **more: Any) -> TrialSpec:
-    values = {"objective.weight": 0.5}
-    return TrialSpec(values, f"{number:012x}", 0, f"row {number}", {"CPU": 1.0}, 1, 1, None, "2 cores", **more)
+def made(number: int = 0, name: str | None = None) -> StudyTrial:
+    return StudyTrial(Recipe().override({"optimisation.max_steps": number + 1}), 0, name or f"row {number}")
 
 
-def result(trial: TrialSpec, card: str | None = "a card") -> dict[str, Any]:
+def result(trial: StudyTrial, card: str | None = "a card") -> Scored:
     content = io.BytesIO()
     np.savez_compressed(content, MR=np.zeros(3))
-    record = Record(dict(trial.recipe), trial.recipe_hash, trial.seed, checkpoint=f"models/{trial.key}")
-    told = {"kind": "record", "key": trial.key, "record": dataclasses.asdict(record)}
-    return {**told, "predictions": content.getvalue(), "card": card}
+    record = Record(trial.recipe.flat(), trial.recipe_hash, trial.seed, checkpoint=f"models/{trial.key}")
+    return Scored(trial.key, record, content.getvalue(), card)
 
 
-def failure(trial: TrialSpec, reason: str = "no such file") -> dict[str, Any]:
-    return {"kind": "failed", "key": trial.key, "reason": reason, "details": "a trace"}
+def failure(trial: StudyTrial, reason: str = "no such file", details: str = "a trace") -> Failed:
+    return Failed(trial.key, reason, details)
 
 
 @pytest.fixture(params=["folder", "url"])
@@ -178,14 +157,16 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> ResultsLocation:
 
 @pytest.fixture
 def stage(place: ResultsLocation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    monkeypatch.setattr(module, "ray", FakeRay)
+    process = InOneProcess(monkeypatch)
+    monkeypatch.setattr(module, "ray", process)
     seen = Seen(place.folder)
     before = list(CALLBACKS)
     removed = {name: CALLBACKS[name] for name in before}
     for name in before:
         CALLBACKS.remove(name)
     CALLBACKS.add(CallbackEntry("seen", lambda state: seen, "for this test"))
-    yield Stage(place, seen)
+    yield Stage(place, seen, process)
+    process.close()
     for name in list(CALLBACKS):
         CALLBACKS.remove(name)
     for entry in removed.values():
@@ -217,11 +198,11 @@ def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
 
 
 def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = spec()
+    trial = made()
     stage.begin(trial)
     order = written(monkeypatch, stage)
-    stage.tell({"kind": "started", "keys": [trial.key]}, result(trial))
-    assert stage.keeper.problem is None
+    stage.tell(Started((trial.key,)), result(trial))
+    assert stage.writer.problem is None
     assert order == [
         f"{PREDICTIONS}/{trial.key}.npz",
         f"push {PREDICTIONS}/{trial.key}.npz",
@@ -234,8 +215,8 @@ def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch:
     record = stage.settled[trial.key]
     assert record is not None
     assert record.key == trial.key
-    assert stage.desk.told_settled == [trial.key]
-    stage.keeper.finish()  # checkpoints are removed on a thread
+    assert stage.coordinator._settled == {trial.key}
+    stage.writer.finish()  # checkpoints are removed on a thread
     assert stage.removed == [f"{TRAIN}/{trial.key}", f"{TRAIN}/{trial.key}.second"]
     if stage.place.url:
         there = storage(stage.place.url)
@@ -246,7 +227,7 @@ def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch:
 def test_without_what_it_promises_there_is_no_record(
     broken: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = spec()
+    trial = made()
     stage.begin(trial)
 
     def fail(*arguments: Any) -> None:
@@ -254,36 +235,37 @@ def test_without_what_it_promises_there_is_no_record(
 
     monkeypatch.setattr(*((module, "write_whole") if broken == "predictions" else (ResultsLocation, "add")), fail)
     stage.tell(result(trial))
-    assert isinstance(stage.keeper.problem, OSError)
+    assert isinstance(stage.writer.problem, OSError)
     assert not [name for name in stage.files() if name.startswith(LEDGER)]
     assert stage.settled == {}
-    assert stage.desk.told_settled == stage.removed == []
+    assert stage.removed == []
+    assert stage.coordinator._settled == set()
     assert stage.seen.events == []
 
 
 def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
-    trial = spec()
+    trial = made()
     stage.begin(trial)
     stage.tell(result(trial), result(trial))
     stage.tell(result(trial), failure(trial))
     assert [event[0] for event in stage.seen.events] == ["finished"]
-    assert stage.desk.told_settled == [trial.key]
-    assert stage.keeper.failed == 0
+    assert stage.coordinator._settled == {trial.key}
+    assert stage.writer.failed == 0
     assert read_failures(stage.place.folder) == []
 
 
 def test_a_failure_tells_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_planted0token1")
-    trial = spec()
+    trial = made()
     stage.begin(trial)
-    stage.tell({**failure(trial, "401 for hf_planted0token1"), "details": "Bearer hf_planted0token1"})
+    stage.tell(failure(trial, "401 for hf_planted0token1", "Bearer hf_planted0token1"))
     (written,) = (stage.place.folder / FAILURES).iterdir()
     assert "planted" not in written.read_text()
     assert stage.seen.events[-1] == ("failed", trial.key, "401 for [HF_TOKEN]")
 
 
 def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
-    trial = spec()
+    trial = made()
     stage.begin(trial)
     stage.tell(failure(trial, "it begins so\n" + "and goes on \x1b[31m" * 1000))
     (failed,) = read_failures(stage.place.folder)
@@ -294,11 +276,11 @@ def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
 
 
 def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage) -> None:
-    trial = spec()
+    trial = made()
     stage.begin(trial)
     stage.tell(failure(trial), failure(trial), result(trial))
     assert stage.settled == {trial.key: None}
-    assert stage.keeper.failed == 1
+    assert stage.writer.failed == 1
     (failed,) = read_failures(stage.place.folder)
     assert (failed.key, failed.name, failed.reason) == (trial.key, "row 0", "no such file")
     assert json.loads((stage.place.folder / FAILURES / f"{trial.key}.json").read_text())["details"] == "a trace"
@@ -309,7 +291,7 @@ def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage)
 
 
 def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -> None:
-    trials = [spec(number) for number in range(3)]
+    trials = [made(number) for number in range(3)]
     stage.begin(*trials, key="population-1", done=(trials[0].key,))
     members = stage.place.folder / POPULATIONS / "population-1.json"
     assert json.loads(members.read_text()) == [trial.key for trial in trials]
@@ -317,7 +299,7 @@ def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -
     assert stage.removed == []
     assert members.is_file()
     stage.tell(result(trials[2]))
-    stage.keeper.finish()  # checkpoints are removed on a thread
+    stage.writer.finish()  # checkpoints are removed on a thread
     assert stage.removed == [f"{TRAIN}/population-1", f"{TRAIN}/population-1.second"]
     assert not members.exists()
     if stage.place.url:
@@ -325,25 +307,46 @@ def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -
 
 
 def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
-    trials = [spec(number) for number in range(3)]
+    trials = [made(number) for number in range(3)]
     stage.begin(*trials, key="population-1")
     keys = [trial.key for trial in trials]
-    step = {"kind": "step", "step": 1, "steps": 2, "keys": keys, "scalars": {"loss/0": 1.0, "loss/2": 3.0}}
-    stage.tell(step, {"kind": "step", "step": 2, "steps": 2, "keys": keys[:1], "scalars": {"loss": 0.5}})
-    stage.tell({"kind": "rung", "key": keys[0], "number": 1, "scores": {"sts": 60.0}})
+    stage.tell(Step((*keys,), 1, 2, {"loss/0": 1.0, "loss/2": 3.0}), Step((keys[0],), 2, 2, {"loss": 0.5}))
+    stage.tell(Rung(keys[0], 1, {"sts": 60.0}))
     losses = [("step", keys[0], {"loss": 1.0}), ("step", keys[2], {"loss": 3.0}), ("step", keys[0], {"loss": 0.5})]
     assert stage.seen.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
 
 
+def test_a_worker_is_told_the_scheduler_s_verdict_which_is_asked_for_once(stage: Stage) -> None:
+    """Also where its trial is begun again, and comes to the rung again. Callbacks hear of it as well."""
+    trial = made()
+    stage.begin(trial)
+    stage.train(trial)
+    waiting = [stage.actor.goes_on.remote(trial.key, rung) for rung in (1, 2)]
+    stage.tell(Rung(trial.key, 1, {"sts": 60.0}))
+    assert stage.process.get(waiting[0]) is True
+    assert not waiting[1].done()
+    stage.tell(Rung(trial.key, 1, {"sts": 40.0}), Rung(trial.key, 2, {"sts": 40.0}))
+    assert stage.process.get(waiting[1]) is False
+    assert stage.scheduler.asked == [(trial.key, 1), (trial.key, 2)]
+    assert [event[2:] for event in stage.seen.events if event[0] == "rung"] == [
+        (1, {"sts": 60.0}),
+        (1, {"sts": 40.0}),
+        (2, {"sts": 40.0}),
+    ]
+    stage.tell(result(trial))
+    stage.process.get(stage.actor.finish.remote(GROUP, 0))
+    assert stage.process.get(stage.actor.outcome.remote(GROUP)) == Done()  # only once its record is kept
+
+
 def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
     """Of those of its task that are still open."""
-    first, second = spec(0), spec(1)
+    first, second = made(0), made(1)
     stage.begin(first, second, key="both")
     stage.tell(result(first))
-    trial = SimpleNamespace(config=to_config("both", [first, second], ()))
-    stage.keeper.on_trial_recover(1, [trial], trial)
+    trial = SimpleNamespace(config={"key": "both"})
+    StudyLoop(stage.writer).on_trial_recover(1, [trial], trial)
     assert stage.seen.events[-1] == ("interrupted", second.key)
-    stage.tell({"kind": "interrupted", "keys": [first.key, second.key]})  # of several workers the desk tells
+    stage.tell(Interrupted((first.key, second.key)))  # of several workers the coordinator tells
     assert stage.seen.events[-2:] == [("interrupted", second.key)] * 2
 
 
@@ -353,18 +356,19 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
     kept: list[Trial] = []
 
     def run(number: int) -> None:
-        given = dataclasses.replace(spec(number), recipe=Recipe().flat())
-        config = to_config(given.key, [given])
-        trial = Trial("driver", config=copy.deepcopy(config), evaluated_params={**config}, stub=True)
+        given = made(number)
+        task = Task.of(given.key, [given])
+        config = config_of(task, "coordinator", "module:function")
+        trial = Trial("trainable", config=copy.deepcopy(config), evaluated_params={**config}, stub=True)
         kept.append(trial)
-        assert stage.keeper.begin(config)
+        assert stage.writer.begin(task, [given])
         numbers = {f"number {each}": float(each) for each in range(5)}
         trial.update_last_result({"done": True, "config": copy.deepcopy(config), **numbers})
-        stage.tell({"kind": "started", "keys": [given.key]})
+        stage.tell(Started((given.key,)))
         stage.tell(failure(given) if number % 2 else result(given))
-        stage.keeper.on_trial_complete(0, kept, trial)
+        StudyLoop(stage.writer).on_trial_complete(0, kept, trial)
         assert trial.last_result["done"]  # else Tune tells of its end on the console
-        for seen in (stage.settled, stage.seen.events, stage.desk.told_settled, stage.removed):
+        for seen in (stage.settled, stage.seen.events, stage.coordinator._settled, stage.removed):
             seen.clear()  # this test's own memory
 
     for number in range(10):
@@ -373,17 +377,17 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
     try:
         for number in range(10, 60):
             run(number)
-        stage.keeper.finish()
+        stage.writer.finish()
         gc.collect()
         grown = tracemalloc.get_traced_memory()[0] / 50
     finally:
         tracemalloc.stop()
-    assert stage.keeper.problem is None
+    assert stage.writer.problem is None
     assert grown < 6000  # bytes a trial
 
 
 def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = spec(0), spec(1)
+    first, second = made(0), made(1)
     stage.begin(first)
     stage.begin(second)
     tried = []
@@ -393,53 +397,55 @@ def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(module, "write_whole", full)
-    stop = StopFor(stage.keeper)
+    stop = StudyLoop(stage.writer)
     assert not stop.stop_all()
     stage.tell(result(first))
-    assert isinstance(stage.keeper.problem, OSError)
-    assert stage.keeper.problem.errno == errno.ENOSPC
+    assert isinstance(stage.writer.problem, OSError)
+    assert stage.writer.problem.errno == errno.ENOSPC
     assert stop.stop_all()
     stage.tell(result(second))
     assert len(tried) == 1
-    stage.keeper.finish()  # waits for nothing any more
+    stage.writer.finish()  # waits for nothing any more
 
 
 def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
     """At the first trial that finds it; none has failed, so the same command goes on with them."""
-    first, second = spec(0), spec(1)
+    first, second = made(0), made(1)
     stage.begin(first)
     stage.begin(second)
-    stage.desk.halted.ready = True
-    stage.tell({"kind": "full", "reason": "the disk of /tmp is full"}, failure(second))
-    assert isinstance(stage.keeper.problem, UserError)
-    assert str(stage.keeper.problem) == "the disk of /tmp is full"
-    assert StopFor(stage.keeper).stop_all()
+    stage.tell(DiskFull("the disk of /tmp is full"), failure(second))
+    assert isinstance(stage.writer.problem, UserError)
+    assert str(stage.writer.problem) == "the disk of /tmp is full"
+    assert StudyLoop(stage.writer).stop_all()
     assert read_failures(stage.place.folder) == []
     assert stage.settled == {}
 
 
 def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the same answer, and until the crews have stopped: the study ends as by a person's stop."""
-    trials = [spec(number) for number in range(4)]
+    """In the same answer, and until the worker groups have stopped: the study ends as by a person's stop."""
+    trials = [made(number) for number in range(4)]
     scores = Reference(result(trials[1]), ready=False)
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
-    late = [result(trials[2]), result(trials[3])]
 
-    def halt(seconds: float) -> Reference:
-        stage.desk.tell(late.pop(0))
-        scores.ready = stage.desk.halted.ready = True
-        return stage.desk.halted
+    async def worker() -> None:
+        """In the midst of its training until it is told to halt."""
+        told.append(await stage.coordinator.orders(GROUP, 0))
+        await stage.coordinator.tell(GROUP, result(trials[2]))
+        await stage.coordinator.finish(GROUP, 0)
+        scores.ready = True
 
-    stage.desk.halt = Remote(halt)
+    told: list[list[str]] = []
     for trial in trials:
         stage.begin(trial)
-    full = {"kind": "full", "reason": "the disk of /tmp is full"}
-    unscored = {"kind": "unscored", "key": trials[1].key, "content": [trials[1].key]}
-    stage.tell(full, result(trials[0]), {**full, "reason": "another's"}, unscored)
-    assert str(stage.keeper.problem) == "the disk of /tmp is full"
+    stage.train(trials[2])
+    working = stage.process.start(worker())
+    handed_over = HandedOver(trials[1].key, [trials[1].key])
+    stage.tell(DiskFull("the disk of /tmp is full"), result(trials[0]), DiskFull("another's"), handed_over)
+    assert str(stage.writer.problem) == "the disk of /tmp is full"
     assert list(stage.settled) == [trials[0].key, trials[2].key, trials[1].key]
-    assert not stage.keeper.drain()
-    assert len(late) == 1  # the crews are told once
+    assert not stage.writer.drain()
+    assert told == [[HALT]]  # once
+    assert working.done()
 
 
 class Broken(Callback):
@@ -462,27 +468,27 @@ def test_a_callback_that_raises_is_left_out(
     CALLBACKS.add(CallbackEntry("leaving", lambda state: Leaving(), "would end the process"))
     CALLBACKS.add(CallbackEntry("unbuilt", unbuilt, "is never made"))
     CALLBACKS.add(CallbackEntry("unasked", lambda state: None, "nobody asked for it"))
-    stage = Stage(place, stage.seen)
-    trial = spec()
+    stage = Stage(place, stage.seen, stage.process)
+    trial = made()
     stage.begin(trial)
     stage.tell(result(trial))
-    stage.keeper.drain()
+    stage.writer.drain()
     assert capsys.readouterr().out.splitlines() == [
         "warning: unbuilt is left out from now on: RuntimeError: no key",
         "warning: broken is left out from now on: ValueError: no network",
         "warning: leaving is left out from now on: SystemExit: 0",
     ]
     assert stage.seen.events == [("finished", trial.key)]
-    assert stage.keeper.problem is None
+    assert stage.writer.problem is None
 
 
 def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    trials = [spec(number) for number in range(2)]
+    trials = [made(number) for number in range(2)]
     scores = {trial.key: Reference(ready=False) for trial in trials}
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores[content[0]]))
     for trial in trials:
         stage.begin(trial)
-        stage.tell({"kind": "unscored", "key": trial.key, "content": [trial.key]})
+        stage.tell(HandedOver(trial.key, [trial.key]))
     assert stage.settled == {}
     slept = []
 
@@ -494,8 +500,8 @@ def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch:
             scores[trials[1].key].value, scores[trials[1].key].ready = LostError("the machine\ndied"), True
 
     monkeypatch.setattr(module.time, "sleep", sleep)
-    stage.keeper.finish()
-    assert stage.keeper.problem is None
+    stage.writer.finish()
+    assert stage.writer.problem is None
     assert len(slept) >= 4
     assert stage.settled[trials[0].key] is not None
     assert [failed.reason for failed in read_failures(stage.place.folder)] == [
@@ -504,16 +510,15 @@ def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch:
 
 
 def test_what_is_told_until_the_halt_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = spec()
+    trial = made()
     stage.begin(trial)
-    stage.desk.tell(result(trial))
-    stage.desk.halted.ready = True
-    stage.keeper.halt()
+    stage.say(result(trial))
+    stage.writer.halt()
     assert stage.settled[trial.key] is not None
 
 
 class Stopped:
-    """A person who presses ctrl-C at the so many-th line of the keeper's code, counted in lines that run."""
+    """A person who presses ctrl-C at the so many-th line of the writer's code, counted in lines that run."""
 
     def __init__(self, line: int) -> None:
         self.left = line
@@ -530,37 +535,36 @@ class Stopped:
 
 @pytest.mark.parametrize("place", ["folder"], indirect=True)
 def test_a_stop_at_any_line_loses_no_score_that_was_handed_over(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Reference] = []
+    scores: list[Reference] = []
     soon = True
 
-    def score(content: list[TrialSpec]) -> Reference:
-        made.append(Reference(result(content[0]), ready=not soon))
-        return made[-1]
+    def score(content: list[StudyTrial]) -> Reference:
+        scores.append(Reference(result(content[0]), ready=not soon))
+        return scores[-1]
 
     def come() -> None:
-        for reference in made:
+        for reference in scores:
             reference.ready = True
 
     monkeypatch.setattr(module, "score_apart", Remote(score))
     monkeypatch.setattr("os.fsync", lambda handle: None)  # it takes most of the time
-    stage.desk.halted.ready = True
     for line in itertools.count(1):
-        handed, kept = spec(2 * line), spec(2 * line + 1)
+        handed, kept = made(2 * line), made(2 * line + 1)
         stage.begin(handed, kept, key=f"both {line}")
-        stage.desk.tell({"kind": "unscored", "key": handed.key, "content": [handed]}, result(kept))
+        stage.say(HandedOver(handed.key, [handed]), result(kept))
         stopped, soon = Stopped(line), True
         sys.settrace(stopped)
         try:
-            stage.keeper.drain()
+            stage.writer.drain()
             come()
-            stage.keeper.drain()
+            stage.writer.drain()
         except KeyboardInterrupt:
             pass
         finally:
             sys.settrace(None)
         soon = False
         come()
-        stage.keeper.halt()
+        stage.writer.halt()
         assert all((stage.place.folder / LEDGER / f"{trial.key}.json").is_file() for trial in (handed, kept)), line
         if stopped.left > 0:
             break
@@ -568,23 +572,24 @@ def test_a_stop_at_any_line_loses_no_score_that_was_handed_over(stage: Stage, mo
 
 
 def test_what_is_handed_over_in_the_last_moment_is_waited_for(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The halt is over, and what a crew told before it comes after: the score is made and kept."""
-    trial = spec()
+    """The halt is over, and what a worker told before it comes after: the score is made and kept."""
+    trial = made()
     stage.begin(trial)
     scores = Reference(result(trial), ready=False)
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
     waits = []
 
-    def wait(references: list[Reference], num_returns: int = 1, timeout: float = 0) -> tuple[list[Reference], Any]:
+    before = stage.process.wait
+
+    def wait(references: list[Any], **how: Any) -> tuple[list[Any], list[Any]]:
         waits.append(references)
         if len(waits) == 2:
-            stage.desk.tell({"kind": "unscored", "key": trial.key, "content": [trial.key]})
+            stage.say(HandedOver(trial.key, [trial.key]))
         scores.ready = len(waits) > 20
-        return FakeRay.wait(references)
+        return before(references, **how)
 
-    monkeypatch.setattr(module, "ray", SimpleNamespace(exceptions=FakeRay.exceptions, get=FakeRay.get, wait=wait))
-    stage.desk.halted.ready = True
-    stage.keeper.halt()
+    monkeypatch.setattr(stage.process, "wait", wait)
+    stage.writer.halt()
     assert stage.settled[trial.key] is not None
 
 
@@ -594,19 +599,19 @@ LABELS = ["../../../etc/passwd", "/etc/passwd", "a/b", "..", "\x1b[2Jrow\n\x00",
 @pytest.mark.parametrize("label", LABELS, ids=range(len(LABELS)))
 @pytest.mark.parametrize("kept", [True, False])
 def test_no_file_is_called_after_a_label(label: str, kept: bool, stage: Stage) -> None:
-    trial = dataclasses.replace(spec(), name=label, sources=(SourceFile("plugin", "/a/b.py", "x = 1"),))
-    stage.begin(trial)
-    stage.tell({"kind": "started", "keys": [trial.key]}, result(trial) if kept else failure(trial))
-    assert stage.keeper.problem is None
+    trial = made(name=label)
+    task = stage.begin(trial)
+    stage.tell(Started((trial.key,)), result(trial) if kept else failure(trial))
+    assert stage.writer.problem is None
     stems = {Path(name).parts[1].partition(".")[0] for name in stage.files()}
     assert stems == {trial.key}
-    assert to_config(trial.key, [trial])["key"] == trial.key  # what Tune calls its folders after
+    assert config_of(task, "", "")["key"] == trial.key  # what Tune calls its folders after
 
 
 @pytest.mark.parametrize("name", [PREDICTIONS, MODELS, LEDGER, FAILURES, POPULATIONS])
 def test_what_would_be_written_through_a_link_ends_the_study(stage: Stage, name: str, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
-    trials = [spec(0), spec(1)]
+    trials = [made(0), made(1)]
     stage.begin(*trials[: 1 + (name == POPULATIONS)])
     folder = stage.place.folder / name
     if folder.exists():
@@ -616,6 +621,6 @@ def test_what_would_be_written_through_a_link_ends_the_study(stage: Stage, name:
         stage.begin(*trials, key="together")
     else:
         stage.tell(failure(trials[0]) if name == FAILURES else result(trials[0]))
-    assert str(stage.keeper.problem).startswith(str(folder))
-    assert "leads out of the results folder by a link" in str(stage.keeper.problem)
+    assert str(stage.writer.problem).startswith(str(folder))
+    assert "leads out of the results folder by a link" in str(stage.writer.problem)
     assert not any((tmp_path / "outside").iterdir())

@@ -1,4 +1,4 @@
-"""The couriers' two ways, by the desk and straight to a URL, and what the desk makes of deliveries."""
+"""The transports' two ways, by the coordinator and straight to a URL, and what the coordinator makes of deliveries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from reports.ledger import storage as storage_module
 from reports.ledger.location import STALE_SECONDS
 from reports.ledger.storage import storage
-from study.engine.transport import Deliveries, DeskCourier, UrlCourier, courier_for
+from study.engine.transport import CoordinatorTransport, Deliveries, UrlTransport, transport_for
 from tests.bucket import BUCKET, give_credentials, local_s3, model, same
 from trainables.errors import UserError
 
@@ -43,8 +43,8 @@ def s3(server: str) -> str:
     return f"s3://{BUCKET}/{uuid.uuid4().hex}/study?{server}"
 
 
-class FakeDesk:
-    """Calls a `Deliveries` as an actor would: `desk.method.remote(...)`."""
+class FakeCoordinator:
+    """Calls a `Deliveries` as an actor would: `coordinator.method.remote(...)`."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self.deliveries = deliveries
@@ -59,72 +59,74 @@ class FakeDesk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDesk:
+def coordinator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCoordinator:
     monkeypatch.setattr("study.engine.transport._ask", lambda call: call)
     monkeypatch.setattr("study.engine.transport.PIECE", 64)
-    return FakeDesk(Deliveries(tmp_path / "results"))
+    return FakeCoordinator(Deliveries(tmp_path / "results"))
 
 
-@pytest.fixture(params=["desk", "s3", "memory"])
-def courier(request: pytest.FixtureRequest, desk: FakeDesk, server: str) -> Any:
+@pytest.fixture(params=["coordinator", "s3", "memory"])
+def transport(request: pytest.FixtureRequest, coordinator: FakeCoordinator, server: str) -> Any:
     """Both kinds, the second over two kinds of storage."""
-    if request.param == "desk":
-        return DeskCourier(desk)
+    if request.param == "coordinator":
+        return CoordinatorTransport(coordinator)
     name = uuid.uuid4().hex
-    return UrlCourier(f"memory://{name}/x" if request.param == "memory" else f"s3://{BUCKET}/{name}?{server}")
+    return UrlTransport(f"memory://{name}/x" if request.param == "memory" else f"s3://{BUCKET}/{name}?{server}")
 
 
-class TestCouriers:
-    def test_which(self, desk: FakeDesk):
-        assert courier_for("s3://bucket/x", desk) == UrlCourier("s3://bucket/x")
-        assert courier_for("gs://bucket/x", desk) == UrlCourier("gs://bucket/x")
-        assert courier_for(None, desk) == courier_for("memory://x", desk) == DeskCourier(desk)
+class TestTransports:
+    def test_which(self, coordinator: FakeCoordinator):
+        assert transport_for("s3://bucket/x", coordinator) == UrlTransport("s3://bucket/x")
+        assert transport_for("gs://bucket/x", coordinator) == UrlTransport("gs://bucket/x")
+        assert transport_for(None, coordinator) == CoordinatorTransport(coordinator)
+        assert transport_for("memory://x", coordinator) == CoordinatorTransport(coordinator)
 
     @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000])
-    def test_what_arrives_is_what_was_sent(self, courier: Any, tmp_path: Path, size: int):
+    def test_what_arrives_is_what_was_sent(self, transport: Any, tmp_path: Path, size: int):
         sent = model(tmp_path / "sent", size)
-        assert not courier.fetch("models/a-0", tmp_path / "back")
-        courier.send(sent, "models/a-0")
-        assert courier.fetch("models/a-0", tmp_path / "back")
+        assert not transport.fetch("models/a-0", tmp_path / "back")
+        transport.send(sent, "models/a-0")
+        assert transport.fetch("models/a-0", tmp_path / "back")
         assert same(sent, tmp_path / "back")
-        courier.remove("models/a-0")
-        assert not courier.fetch("models/a-0", tmp_path / "again")
-        courier.remove("models/a-0")
+        transport.remove("models/a-0")
+        assert not transport.fetch("models/a-0", tmp_path / "again")
+        transport.remove("models/a-0")
 
-    def test_what_is_there_is_replaced(self, courier: Any, tmp_path: Path):
+    def test_what_is_there_is_replaced(self, transport: Any, tmp_path: Path):
         for seed in range(4):
             sent = model(tmp_path / f"sent-{seed}", 1000 - seed, seed)
             (sent / f"only-{seed}").write_text("x")
-            courier.send(sent, "train/a")
-            assert courier.fetch("train/a", tmp_path / "back")
+            transport.send(sent, "train/a")
+            assert transport.fetch("train/a", tmp_path / "back")
             assert same(sent, tmp_path / "back")
 
-    def test_a_reader_meets_a_sender(self, courier: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_a_reader_meets_a_sender(self, transport: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """The folder is replaced after the reader has read its listing: it gets all of the new."""
         old, new = model(tmp_path / "old", 500, 0), model(tmp_path / "new", 500, 1)
-        courier.send(old, "train/a")
-        whole = DeskCourier._fetch if isinstance(courier, DeskCourier) else storage_module.Storage.get_all
+        transport.send(old, "train/a")
+        by_pieces = isinstance(transport, CoordinatorTransport)
+        whole = CoordinatorTransport._fetch if by_pieces else storage_module.Storage.get_all
         replaced: list[bool] = []
 
         def late(*given: Any) -> None:
             if not replaced:
                 replaced.append(True)
-                courier.send(new, "train/a")
+                transport.send(new, "train/a")
             whole(*given)
 
-        owner = DeskCourier if isinstance(courier, DeskCourier) else storage_module.Storage
+        owner = CoordinatorTransport if by_pieces else storage_module.Storage
         monkeypatch.setattr(owner, whole.__name__, late)
-        assert courier.fetch("train/a", tmp_path / "back")
+        assert transport.fetch("train/a", tmp_path / "back")
         assert replaced
         assert same(new, tmp_path / "back")
 
-    def test_a_sender_dies(self, courier: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_a_sender_dies(self, transport: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """After any of its files, or before what makes them the folder's: the old one stays whole."""
         old, new = model(tmp_path / "old", 500, 0), model(tmp_path / "new", 700, 1)
-        courier.send(old, "train/a")
-        for method in ("put", "_write_listing") if isinstance(courier, UrlCourier) else ("put_piece", "commit"):
+        transport.send(old, "train/a")
+        for method in ("put", "_write_listing") if isinstance(transport, UrlTransport) else ("put_piece", "commit"):
             with monkeypatch.context() as patch:
-                owner = storage_module.Storage if isinstance(courier, UrlCourier) else Deliveries
+                owner = storage_module.Storage if isinstance(transport, UrlTransport) else Deliveries
                 working, calls = getattr(owner, method), [2 if method.startswith("put") else 0]
 
                 def dies(*given: Any, working: Any = working, calls: list[int] = calls) -> None:
@@ -135,35 +137,35 @@ class TestCouriers:
 
                 patch.setattr(owner, method, dies)
                 with pytest.raises(KeyboardInterrupt):
-                    courier.send(new, "train/a")
-            assert courier.fetch("train/a", tmp_path / "back")
+                    transport.send(new, "train/a")
+            assert transport.fetch("train/a", tmp_path / "back")
             assert same(old, tmp_path / "back")
-        courier.send(new, "train/a")
-        assert courier.fetch("train/a", tmp_path / "back")
+        transport.send(new, "train/a")
+        assert transport.fetch("train/a", tmp_path / "back")
         assert same(new, tmp_path / "back")
 
-    def test_names_that_leave_the_folder(self, courier: Any, tmp_path: Path):
+    def test_names_that_leave_the_folder(self, transport: Any, tmp_path: Path):
         sent = model(tmp_path / "sent")
         for name in ("../a", "/a", "models/../../a", "models//a"):
             with pytest.raises(UserError, match="names no file"):
-                courier.send(sent, name)
+                transport.send(sent, name)
             with pytest.raises(UserError, match="names no file"):
-                courier.fetch(name, tmp_path / "back")
+                transport.fetch(name, tmp_path / "back")
             with pytest.raises(UserError, match="names no file"):
-                courier.remove(name)
+                transport.remove(name)
         assert sorted(path.name for path in tmp_path.iterdir()) in (["results", "sent"], ["sent"])
 
 
 class TestDeliveries:
-    def test_a_first_model_lies_where_people_look(self, desk: FakeDesk, tmp_path: Path):
+    def test_a_first_model_lies_where_people_look(self, coordinator: FakeCoordinator, tmp_path: Path):
         sent = model(tmp_path / "sent")
-        DeskCourier(desk).send(sent, "models/a-0")
+        CoordinatorTransport(coordinator).send(sent, "models/a-0")
         assert same(sent, tmp_path / "results" / "models" / "a-0")
         assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["models"]
 
     def test_at_a_url_too(self, s3: str, tmp_path: Path):
         sent = model(tmp_path / "sent")
-        UrlCourier(s3).send(sent, "models/a-0")
+        UrlTransport(s3).send(sent, "models/a-0")
         assert {f"models/a-0/{path.relative_to(sent)}" for path in sent.rglob("*") if path.is_file()} <= set(
             storage(s3).list()
         )
@@ -238,23 +240,23 @@ def test_a_folder_goes_through_an_actor(cluster: dict[str, str], tmp_path: Path)
     script = f"""
 import ray
 from pathlib import Path
-from study.engine.transport import DeskCourier, Deliveries
+from study.engine.transport import CoordinatorTransport, Deliveries
 from trainables.errors import UserError
 
-class Desk(Deliveries):
+class Coordinator(Deliveries):
     async def others(self): pass
 
 ray.init()
-desk = ray.remote(num_cpus=0)(Desk).remote(Path({str(tmp_path / "results")!r}))
+coordinator = ray.remote(num_cpus=0)(Coordinator).remote(Path({str(tmp_path / "results")!r}))
 
 @ray.remote
-def worker(courier):
-    courier.send(Path({str(sent)!r}), "models/a-0")
-    assert courier.fetch("models/a-0", Path({str(tmp_path / "back")!r}))
-    assert not courier.fetch("models/b-0", Path({str(tmp_path / "none")!r}))
+def worker(transport):
+    transport.send(Path({str(sent)!r}), "models/a-0")
+    assert transport.fetch("models/a-0", Path({str(tmp_path / "back")!r}))
+    assert not transport.fetch("models/b-0", Path({str(tmp_path / "none")!r}))
     for name, error in (("../a", UserError), ("blocked/a", OSError)):
         try:
-            courier.send(Path({str(sent)!r}), name)
+            transport.send(Path({str(sent)!r}), name)
         except error:
             pass
         else:
@@ -262,7 +264,7 @@ def worker(courier):
 
 Path({str(tmp_path / "results")!r}).mkdir()
 Path({str(tmp_path / "results" / "blocked")!r}).write_text("a file where a folder must be")
-ray.get(worker.remote(DeskCourier(desk)))
+ray.get(worker.remote(CoordinatorTransport(coordinator)))
 """
     ended = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=cluster, capture_output=True, text=True, timeout=280

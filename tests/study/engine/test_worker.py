@@ -1,4 +1,4 @@
-"""What a crew tells of a trial that ends by an error, without Ray."""
+"""What a worker tells of a trial that ends by an error, without Ray."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import ray
 from safetensors import SafetensorError
 
 import study.engine.worker as module
+from study.engine.messages import DiskFull, Event, Task
 from study.engine.worker import perform
 from study.engine.worker_group import Timesheet
-from study.trial import to_config
-from tests.simulated_study import planned, spec_of
+from tests.simulated_study import planned
 
 NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
 SAVING = SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
@@ -28,22 +28,22 @@ QUOTA = OSError(errno.EDQUOT, "Disk quota exceeded")
 
 
 @dataclasses.dataclass
-class Member:
-    """A crew's only worker, which notes what it tells."""
+class Alone:
+    """A group's only worker, which notes what it tells."""
 
-    told: list[tuple[str, dict[str, Any]]] = dataclasses.field(default_factory=list)
+    told: list[Event] = dataclasses.field(default_factory=list)
     finished: list[tuple[Any, ...]] = dataclasses.field(default_factory=list)
-    crew: str = "a"
+    coordinator: object = None
+    group: str = "a"
     rank: int = 0
     count: int = 1
     timesheet: Timesheet = dataclasses.field(default_factory=Timesheet)
 
-    @property
-    def desk(self) -> Any:
-        return SimpleNamespace(finish=SimpleNamespace(remote=lambda *told: self.finished.append(told)))
+    def finish(self, task: Task, *told: Any) -> None:
+        self.finished.append((task.number, *told))
 
-    def tell(self, kind: str, **content: Any) -> None:
-        self.told.append((kind, content))
+    def tell(self, event: Event) -> None:
+        self.told.append(event)
 
 
 def by(cause: BaseException) -> Exception:
@@ -53,8 +53,8 @@ def by(cause: BaseException) -> Exception:
     return error
 
 
-def from_the_desk() -> OSError:
-    """As the courier brings it."""
+def from_the_coordinator() -> OSError:
+    """As the transport brings it."""
     try:
         try:
             raise ray.exceptions.RayTaskError("put_piece", "", NO_ROOM)
@@ -64,7 +64,7 @@ def from_the_desk() -> OSError:
         return error
 
 
-def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Member:
+def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Alone:
     """What the worker tells of a trial that raises it after its training."""
 
     def trials(*arguments: Any, **options: Any) -> Iterator[None]:
@@ -73,11 +73,9 @@ def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Member:
 
     monkeypatch.setattr(module, "run_trials", trials)
     monkeypatch.setattr(module, "Checkpoints", lambda *of: SimpleNamespace(fetch=lambda folder: None))
-    monkeypatch.setattr(ray, "get", lambda answer: answer)
-    me: Any = Member()
-    task = to_config("t", [spec_of(planned(1)[0])]) | {"number": 0, "url": None, "hand_over": False}
-    perform(task, me)
-    assert isinstance(me, Member)
+    me: Any = Alone()
+    perform(Task.of("t", planned(1), number=0), me)
+    assert isinstance(me, Alone)
     return me
 
 
@@ -85,10 +83,10 @@ def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Member:
 def test_a_full_disk_ends_the_study_and_fails_no_trial(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     me = ended_by(error, monkeypatch)
     assert me.finished == []
-    ((kind, content),) = me.told
-    assert kind == "full"
-    assert content["reason"].startswith("the disk of /")
-    assert "set TMPDIR to another folder for temporary files, and run the same command again" in content["reason"]
+    (full,) = me.told
+    assert isinstance(full, DiskFull)
+    assert full.reason.startswith("the disk of /")
+    assert "set TMPDIR to another folder for temporary files, and run the same command again" in full.reason
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "no right to write"])
@@ -114,23 +112,23 @@ def test_a_disk_that_is_full_from_the_start_ends_the_study(
     monkeypatch.setattr("os.access", lambda folder, right: full)
     me = ended_by(AssertionError("it never comes to a trial"), monkeypatch)
     if full:
-        ((kind, content),) = me.told
-        assert kind == "full"
-        assert content["reason"].startswith("the disk of /")
+        (told,) = me.told
+        assert isinstance(told, DiskFull)
+        assert told.reason.startswith("the disk of /")
     else:
         assert me.told == []
-        assert "No usable temporary directory" in me.finished[0][2]
+        assert "No usable temporary directory" in me.finished[0][1]
 
 
 @pytest.mark.parametrize(
     "error",
-    [OSError(errno.EACCES, "Permission denied"), SafetensorError("header too large"), from_the_desk()],
+    [OSError(errno.EACCES, "Permission denied"), SafetensorError("header too large"), from_the_coordinator()],
     ids=["no right", "a wrong file", "the disk of the results, which the study itself finds full"],
 )
 def test_other_errors_fail_their_trial_alone(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     me = ended_by(error, monkeypatch)
     assert me.told == []
-    ((_, number, reason, _, _),) = me.finished
+    ((number, reason, _, _),) = me.finished
     assert number == 0
     assert str(error) in reason
 
@@ -151,4 +149,4 @@ def test_safetensors_tells_of_a_full_disk_in_these_words(tmp_path: Path, monkeyp
         pytest.skip("this machine lets nobody mount a folder of their own (unshare -rm)")
     script = f"mount -t tmpfs -o size=256k none {tmp_path} && exec {sys.executable} -c '{FILL}' {tmp_path}"
     done = subprocess.run(["unshare", "-rm", "sh", "-c", script], check=True, capture_output=True, text=True)
-    assert [kind for kind, _ in ended_by(SafetensorError(done.stdout), monkeypatch).told] == ["full"]
+    assert [type(told) for told in ended_by(SafetensorError(done.stdout), monkeypatch).told] == [DiskFull]

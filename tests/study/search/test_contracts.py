@@ -25,10 +25,9 @@ PLUGIN = """
 import optuna
 from ray.tune.schedulers import MedianStoppingRule
 
-from study.search.judge import from_tune
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
-from study.trial import METRIC, RUNG
+from study.search.tune_schedulers import METRIC, RUNG, from_tune
 
 SAMPLERS.add(
     SamplerEntry("halton", lambda seed: optuna.samplers.QMCSampler(qmc_type="halton", scramble=True, seed=seed),

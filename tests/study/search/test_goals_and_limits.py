@@ -276,7 +276,7 @@ class TestStudy:
         searcher.drain = lambda: False
         assert searcher.suggest("t2") == Searcher.FINISHED
         _, _, other = make(tmp_path / "other", *self.LIMIT)
-        other.task_of = lambda members, together: None
+        other.begin = lambda members, together: None
         assert other.suggest("t0") == Searcher.FINISHED
 
     def test_a_population_is_no_larger_than_the_room(self, tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ class TestStudy:
             config = searcher.suggest(f"t{number}")
             if not isinstance(config, dict):
                 break
-            tau = float(config["trials"][0]["recipe"]["objective.temperature"])
+            tau = float(config["trials"][0].recipe.flat()["objective.temperature"])
             finish(searcher, ledger, config, 50 + 10 * tau, cost={"seconds": 100 * tau})
         assert searcher.remaining == 0
 

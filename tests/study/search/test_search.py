@@ -16,15 +16,14 @@ from reports.ledger import Ledger, Record, StudyInfo, trial_key
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
-from study.plan import Plan, PlannedTrial, decide, read_request
+from study.plan import Plan, decide, read_request
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.journal import explored_recipe
 from study.search.samplers import SAMPLERS
 from study.search.tune_searcher import TuneSearcher, files_key
-from study.trial import POPULATIONS, TrialSpec, to_config
+from study.trial import POPULATIONS, Trial
 from trainables.files import write_whole
-from trainables.recipe import Recipe
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
 
@@ -40,17 +39,12 @@ def searcher_of(plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object]
     """As a study makes it: what is handed out has no resources here."""
     searcher = TuneSearcher(plan, ledger, asked)
 
-    def task_of(members: list[PlannedTrial], together: bool) -> dict[str, Any]:
-        done = [planned.key for planned in members if ledger.has(planned.recipe.hash, planned.seed)]
-        return to_config(files_key(members), [spec_of(planned) for planned in members], done) | {"together": together}
+    def begin(members: list[Trial], together: bool) -> dict[str, Any]:
+        done = [trial.key for trial in members if ledger.has(trial.recipe_hash, trial.seed)]
+        return {"key": files_key(members), "trials": members, "done": done, "together": together}
 
-    searcher.task_of = task_of
+    searcher.begin = begin
     return searcher
-
-
-def spec_of(planned: PlannedTrial) -> TrialSpec:
-    recipe = planned.recipe
-    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, None, "")
 
 
 def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
@@ -61,17 +55,17 @@ def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
 
 def finish(searcher: TuneSearcher, ledger: Ledger, config: Any, score: float | None, **more: Any) -> None:
     """Each trial of a task that is not done yet gets a record, or fails where there is nothing to record."""
-    for task in config["trials"]:
-        if task["key"] in config["done"]:
+    for trial in config["trials"]:
+        if trial.key in config["done"]:
             continue
         record = None
         if score is not None or more:
-            recipe = Recipe.from_flat(task["recipe"])
+            recipe = trial.recipe
             content = {"scores": dev(score)} | more if score is not None else more
             content = {"protocol": recipe.evaluation.protocol} | content
-            record = Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **content)
+            record = Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=trial.seed, **content)
             ledger.write(record)
-        searcher.settle(task["key"], record)
+        searcher.settle(trial.key, record)
 
 
 def run_all(searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int = 1000) -> list[Any]:
@@ -90,17 +84,17 @@ def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Pa
     assert searcher.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
     ran = run_all(searcher, ledger)
     rows = len(plan.fixed_trials())
-    assert [config["trials"][0]["name"].startswith("optuna") for config in ran] == [False] * rows + [True] * 6
+    assert [config["trials"][0].name.startswith("optuna") for config in ran] == [False] * rows + [True] * 6
     for first, second in zip(ran[::2], ran[1::2], strict=True):
-        assert first["trials"][0]["recipe"] == second["trials"][0]["recipe"]
-        assert (first["trials"][0]["seed"], second["trials"][0]["seed"]) == (0, 1)
+        assert first["trials"][0].recipe == second["trials"][0].recipe
+        assert (first["trials"][0].seed, second["trials"][0].seed) == (0, 1)
     assert searcher.remaining == 0
 
 
 def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
-    run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task["seed"])
+    run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task.seed)
     assert searcher.ask_tell is not None
     trials = searcher.ask_tell.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
@@ -135,7 +129,7 @@ def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> Non
     assert len(more) == 2
     assert not {c["key"] for c in first} & {c["key"] for c in more}
     _, ledger, searcher = make(tmp_path, *arguments, "4", "--seeds", "2")
-    assert {config["trials"][0]["seed"] for config in run_all(searcher, ledger)} == {1}
+    assert {config["trials"][0].seed for config in run_all(searcher, ledger)} == {1}
 
 
 def again(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
@@ -168,7 +162,7 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
 
     _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
     more = run_all(searcher, ledger)
-    assert {config["trials"][0]["seed"] for config in more} == {1}
+    assert {config["trials"][0].seed for config in more} == {1}
     assert len(more) == rows + 5
     label = next(iter(plan.rows))
     _, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "3", "--only", label)
@@ -215,7 +209,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         config = searcher.suggest(f"t{number}")
         if config == Searcher.FINISHED:
             break
-        explored = config["trials"][0]["name"].startswith("optuna")  # type: ignore[index]
+        explored = config["trials"][0].name.startswith("optuna")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
     assert searcher.ask_tell is not None
@@ -225,11 +219,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
 
 def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
-    recipes = [
-        Recipe.from_flat(c["trials"][0]["recipe"])
-        for c in run_all(searcher, ledger)
-        if "optuna" in c["trials"][0]["name"]
-    ]
+    recipes = [c["trials"][0].recipe for c in run_all(searcher, ledger) if "optuna" in c["trials"][0].name]
     assert len({recipe.hash for recipe in recipes}) == len(recipes)
     assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}
     assert all(recipe.head.dim is None for recipe in recipes if recipe.head.kind == "none")
@@ -266,10 +256,10 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
         if config == Searcher.FINISHED:
             break
         (task,) = config["trials"]  # type: ignore[index]
-        diverged = number == 0 or (task["name"], task["seed"]) == ("optuna 1", 0)
+        diverged = number == 0 or (task.name, task.seed) == ("optuna 1", 0)
         finish(searcher, ledger, config, None, **(cheap if diverged else told))
         assert searcher.ask_tell is not None
-        assert not diverged or task["recipe_hash"] not in searcher.ask_tell.groups
+        assert not diverged or task.recipe_hash not in searcher.ask_tell.groups
     assert searcher.ask_tell is not None
     trials = searcher.ask_tell.study.get_trials()
     assert [t.state for t in trials if "name" in t.user_attrs] == [TrialState.PRUNED, TrialState.COMPLETE]
@@ -288,7 +278,7 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     def next_one() -> Any:
         config: Any = searcher.suggest("e")
         (task,) = config["trials"]
-        return config, task["name"], task["seed"]
+        return config, task.name, task.seed
 
     config, *first = next_one()
     assert first == ["optuna 1", 0]
@@ -302,7 +292,7 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     assert searcher.remaining == 5
     config, *further = next_one()
     assert further == ["optuna 2", 1]
-    assert not plan.may_stop(PlannedTrial(Recipe.from_flat(config["trials"][0]["recipe"]), 1, "optuna 2", row=False))
+    assert not plan.may_stop(Trial(config["trials"][0].recipe, 1, "optuna 2"))
     finish(searcher, ledger, config, 62.0)
     _, _, searcher = make(tmp_path, *arguments)  # killed, while the second's last and the third's first seed run
     assert searcher.remaining == 4
@@ -318,11 +308,9 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     assert found[1].value == 61.0
     _, _, again = make(tmp_path, *arguments)
     config = again.suggest("e")
-    assert [(task["name"], task["seed"]) for task in config["trials"]] == [
-        ("optuna 3", 0)
-    ]  # what failed is tried again
+    assert [(task.name, task.seed) for task in config["trials"]] == [("optuna 3", 0)]  # what failed is tried again
     finish(again, ledger, config, 70.0, training=rungs({"sts": 50.0}))
-    assert [task["seed"] for config in run_all(again, ledger) for task in config["trials"]] == [1, 2]
+    assert [task.seed for config in run_all(again, ledger) for task in config["trials"]] == [1, 2]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -340,8 +328,8 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
             config = searcher.suggest(f"t{number}")
             if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
                 break
-            ran.extend({task["key"] for task in config["trials"]} - set(config["done"]))
-            explored = [task for task in config["trials"] if task["name"].startswith("optuna")]
+            ran.extend({task.key for task in config["trials"]} - set(config["done"]))
+            explored = [task for task in config["trials"] if task.name.startswith("optuna")]
             stopped = explored[:1] if number % 3 == 2 else []
             finish(searcher, ledger, {**config, "trials": stopped}, None, status="pruned")
             finish(
@@ -368,7 +356,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
 
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
-    run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task["recipe"]["objective.weight"] - 0.42))
+    run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task.recipe.flat()["objective.weight"] - 0.42))
     assert searcher.ask_tell is not None
     assert searcher.ask_tell.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
     assert searcher.ask_tell.study.direction == optuna.study.StudyDirection.MAXIMIZE
@@ -382,7 +370,7 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, *arguments)
     config = searcher.suggest("t0")
     assert isinstance(config, dict)
-    assert [task["seed"] for task in config["trials"]] == [0, 1, 2]
+    assert [task.seed for task in config["trials"]] == [0, 1, 2]
     assert config["key"].startswith("population-")
     assert searcher.remaining == 3
     assert config["together"]
@@ -392,7 +380,7 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     _, _, searcher = make(tmp_path, *arguments)
     again = searcher.suggest("t0")
     assert isinstance(again, dict)
-    assert [task["seed"] for task in again["trials"]] == [1, 2]
+    assert [task.seed for task in again["trials"]] == [1, 2]
     _, _, searcher = make(tmp_path / "one", *arguments, "--seeds", "1")
     alone = searcher.suggest("t0")
     assert isinstance(alone, dict)
@@ -416,19 +404,19 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     assert isinstance(again, dict)
     assert isinstance(further, dict)
     assert again["key"] == begun["key"]
-    assert [task["seed"] for task in again["trials"]] == [0, 1, 2]
-    assert [task["seed"] for task in further["trials"]] == [3]
+    assert [task.seed for task in again["trials"]] == [0, 1, 2]
+    assert [task.seed for task in further["trials"]] == [3]
     assert searcher.suggest("t2") == Searcher.FINISHED
     assert again["done"] == members[1:]
     for config in (again, further):
         finish(searcher, ledger, config, 50.0)
 
     for task in again["trials"][:2]:
-        (ledger.folder / f"{task['key']}.json").unlink()
+        (ledger.folder / f"{task.key}.json").unlink()
     _, _, searcher = make(tmp_path, *arguments, "--seeds", "1")  # somebody who trains with them is not asked for
     alone = searcher.suggest("t0")
     assert isinstance(alone, dict)
-    assert [task["seed"] for task in alone["trials"]] == [0]
+    assert [task.seed for task in alone["trials"]] == [0]
 
 
 def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> None:
@@ -445,7 +433,7 @@ def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> No
     assert searcher.remaining == len(list(searcher.waiting())) == 3
     again = searcher.suggest("t0")
     assert isinstance(again, dict)
-    assert [task["key"] for task in again["trials"]] == members
+    assert [task.key for task in again["trials"]] == members
     assert searcher.remaining == 3
 
     _, _, searcher = make(tmp_path, *arguments, "2:4")  # the fifth is asked for no more
@@ -467,7 +455,7 @@ def test_trials_that_take_turns_are_dealt_out_to_all_places(tmp_path: Path, plac
     plan, ledger, searcher = make(tmp_path, *arguments)
     trained = sum(trial.recipe.trains for trial in plan.fixed_trials())
     searcher.places = places
-    ran = [config for config in run_all(searcher, ledger) if Recipe.from_flat(config["trials"][0]["recipe"]).trains]
+    ran = [config for config in run_all(searcher, ledger) if config["trials"][0].recipe.trains]
     assert [len(config["trials"]) for config in ran] == sizes
     assert sum(sizes) == trained
 
@@ -486,7 +474,7 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
         if config == Searcher.FINISHED:
             break
         assert isinstance(config, dict)
-        assert len({population_key(Recipe.from_flat(task["recipe"])) for task in config["trials"]}) == 1
+        assert len({population_key(task.recipe) for task in config["trials"]}) == 1
         finish(searcher, ledger, config, 50.0)
         sizes.append(len(config["trials"]))
     assert sum(sizes) == 31
@@ -503,7 +491,7 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     handed = []
     while isinstance(config := searcher.suggest(f"t{len(handed)}"), dict):
         handed.append(config)
-    trials = [(Recipe.from_flat(task["recipe"]).hash, task["seed"]) for config in handed for task in config["trials"]]
+    trials = [(task.recipe.hash, task.seed) for config in handed for task in config["trials"]]
     assert len(trials) == len(set(trials)) <= 6
     for config in handed:
         finish(searcher, ledger, config, 50.0)
@@ -515,7 +503,7 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
 
 
 def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path) -> None:
-    """The desk knows that it is settled, and nobody would ever say what became of it."""
+    """The coordinator knows that it is settled, and nobody would ever say what became of it."""
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
     plan, ledger, searcher = make(tmp_path, *arguments)
     rows = len(plan.fixed_trials())
@@ -524,7 +512,7 @@ def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path)
     for _ in range(2):
         searcher.ask_tell.study.enqueue_trial({"objective.temperature": 0.1})  # a row
     handed += run_all(searcher, ledger, score=lambda task: None)
-    keys = [task["key"] for config in handed for task in config["trials"]]
+    keys = [task.key for config in handed for task in config["trials"]]
     assert len(keys) == len(set(keys)) == rows + 1
     assert len(searcher.explored) == 3
     assert searcher.remaining == 0
@@ -564,14 +552,14 @@ def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_
     swing = {best: 4, second: -4}  # the two best take turns, so that no three seeds tell them apart
 
     def score(task: Any) -> float:
-        key, seed = task["recipe_hash"], task["seed"]
+        key, seed = task.recipe_hash, task.seed
         return levels[key] + swing.get(key, 0) * (-1) ** seed + int(trial_key(key, seed)[:4], 16) % 3
 
     assert searcher.remaining == 4 * len({trial.recipe.hash for trial in plan.fixed_trials()})
     first = run_all(searcher, ledger, score, limit=6)
     _, ledger, searcher = make(tmp_path / "results", *arguments)  # killed, and run again
     later = run_all(searcher, ledger, score)
-    ran = [task["key"] for config in [*first, *later] for task in config["trials"] if task["key"] not in config["done"]]
+    ran = [task.key for config in [*first, *later] for task in config["trials"] if task.key not in config["done"]]
     assert len(ran) == len(set(ran))
     seeds = [len([key for key in ran if key.startswith(trial.recipe.hash)]) for trial in plan.fixed_trials()]
     assert min(seeds) >= 1
@@ -587,8 +575,8 @@ def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_
 def test_optuna_is_told_once_after_the_least_seeds_and_explored_recipes_race(tmp_path: Path) -> None:
     arguments = ("--space", "scl_lambda", "--only", "SBERT baseline", "--search", "optuna", "--trials", "4")
     _, ledger, searcher = make(tmp_path / "results", *arguments, "--seeds", "2:4")
-    ran = run_all(searcher, ledger, lambda task: 50.0 + task["seed"])
-    raced = {task["recipe_hash"] for config in ran for task in config["trials"] if task["seed"] >= 2}
+    ran = run_all(searcher, ledger, lambda task: 50.0 + task.seed)
+    raced = {task.recipe_hash for config in ran for task in config["trials"] if task.seed >= 2}
     assert raced & set(searcher.explored)
     assert searcher.remaining == 0
 
@@ -597,6 +585,6 @@ def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:
     """It runs only where it can change an answer, and a stopped one would throw its recipe out of the race."""
     search = ("--search", "optuna", "--trials", "2", "--scheduler", "asha", "--seeds", "1:3")
     plan, _, _ = make(tmp_path / "results", "--space", "scl_lambda", *search)
-    found = {seed: plan.may_stop(PlannedTrial(plan.base, seed, "optuna 1", row=False)) for seed in range(3)}
+    found = {seed: plan.may_stop(Trial(plan.base, seed, "optuna 1")) for seed in range(3)}
     assert found == {0: True, 1: False, 2: False}
-    assert not plan.may_stop(PlannedTrial(plan.base, 0, "a row", row=True))
+    assert not plan.may_stop(Trial(plan.base, 0, "a row", row=True))

@@ -187,7 +187,7 @@ def test_a_study_says_whom_it_learnt_from(elsewhere: Path, tmp_path: Path) -> No
     assert f"1 recipes of another study, {elsewhere}" in prepare_results(plan, "hardware").notes[0]
     searcher = TuneSearcher(plan, Ledger(plan.results / LEDGER))
     searcher.queue.clear()
-    searcher.task_of = lambda members, together: {"trials": [member.recipe.flat() for member in members]}
+    searcher.begin = lambda members, together: {"trials": [member.recipe.flat() for member in members]}
     asked = searcher.suggest("t0")
     assert isinstance(asked, dict)
     assert asked["trials"][0]["objective.temperature"] == 0.2

@@ -327,14 +327,14 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
 
 
 def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
-    """What a crew tells is what a report reads: texts beside numbers, and no pickled object."""
-    from reports.ledger import LEDGER, Ledger, Record
-    from study.engine.records import record_of, told
-    from study.trial import TrialSpec
+    """What a worker tells is what a report reads: texts beside numbers, and no pickled object."""
+    from reports.ledger import LEDGER, Ledger
+    from study.engine.records import record_of, scored
+    from study.trial import Trial
     from trainables.machine import machine
 
     recipe = Recipe().override({"encoder.name": "scenes-small"})
-    spec = TrialSpec(recipe.flat(), recipe.hash, 1, "row", {"CPU": 1}, 1, 1, None, "2 cores")
+    trial = Trial(recipe, 1, "row")
     result = TrialResult(
         scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
         predictions={
@@ -347,9 +347,9 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
             "overlap": {"MR": {"items": 3, "seen": 0}},
         },
     )
-    message = told(record_of(spec, recipe, result, {"busy": 1.5}, machine(), model=False), result)
-    assert message["card"] is None
-    Ledger(tmp_path / LEDGER).write(Record(**message["record"]))
+    event = scored(record_of(trial, (), result, {"busy": 1.5}, machine(), model=False), result)
+    assert event.card is None
+    Ledger(tmp_path / LEDGER).write(event.record)
     (record,) = Ledger(tmp_path / LEDGER).read()
     assert record.geometry == result.geometry
     assert record.machine == machine()
@@ -357,7 +357,7 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     assert record.data == result.data
     assert record.checkpoint is None
     assert record.cost["crew"] == {"busy": 1.5}
-    assert record.predictions == f"predictions/{spec.key}.npz"
-    with np.load(io.BytesIO(message["predictions"]), allow_pickle=False) as file:
+    assert record.predictions == f"predictions/{trial.key}.npz"
+    with np.load(io.BytesIO(event.predictions or b""), allow_pickle=False) as file:
         assert file["items.STSBenchmark"].item() == "0123456789abcdef"
         assert file["STSBenchmark"].dtype == np.float32

@@ -1,8 +1,4 @@
-"""Stopping explored trials early, without killing them.
-
-A scheduler decides. Its verdict on each rung goes to the trial's crew, which ends the training by itself and goes on to
-the next trial: one that Tune stops from outside would take its crew with it.
-"""
+"""Schedulers of Ray Tune's as schedulers of a study."""
 
 from __future__ import annotations
 
@@ -11,30 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from ray.tune.experiment import Trial
-from ray.tune.schedulers import FIFOScheduler, TrialScheduler
+from ray.tune.schedulers import TrialScheduler
 
 from study.search.schedulers import Scheduler, Setting
-from study.trial import METRIC, RESOURCE, RUNG, VALUES
 
-
-class Judge(FIFOScheduler):
-    """Asks a scheduler about each rung of the trials that may be stopped, and tells its verdict."""
-
-    def __init__(self, scheduler: Scheduler, tell: Callable[[str, int, bool], object]) -> None:
-        """`tell` is given a trial's key, the rung, and whether the trial goes on."""
-        super().__init__()
-        self.scheduler, self.tell = scheduler, tell
-        self.verdicts: dict[tuple[str, int], bool] = {}
-
-    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        """Tune itself is always told to continue."""
-        first, rung = trial.config["trials"][0], result[RUNG]
-        if first["rungs"] and rung > 0:
-            where = first["key"], rung
-            if where not in self.verdicts:  # a trial that is begun again, as its crew died, is not judged again
-                self.verdicts[where] = self.scheduler.goes_on(*where, result[VALUES])
-            self.tell(*where, self.verdicts[where])
-        return TrialScheduler.CONTINUE
+RUNG = "rung"
+"""What such a scheduler is told: the number of the rung, from 1 on."""
+METRIC, RESOURCE = "selection", "resource"
+"""And the first goal's score there, and how much training was seen."""
 
 
 def from_tune(build: Callable[[Setting], TrialScheduler]) -> Callable[[Setting], Scheduler]:
@@ -42,7 +22,7 @@ def from_tune(build: Callable[[Setting], TrialScheduler]) -> Callable[[Setting],
 
         from_tune(lambda setting: MedianStoppingRule(RUNG, METRIC, "max", grace_period=1))
 
-    It is told at each rung `study.trial.METRIC`, which it maximises, `RUNG` (from 1 on) and `RESOURCE` (how much of the
+    It is told at each rung `METRIC`, which it maximises, `RUNG` (from 1 on) and `RESOURCE` (how much of the
     training was seen), and may stop a trial or not: one that pauses trials lets them go on.
     """
     return lambda setting: _FromTune(build(setting), setting)

@@ -1,28 +1,25 @@
-"""What crews do in tests of the engine: tasks without work."""
+"""What workers do in tests of the engine: tasks without work."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any
-
-import ray
 
 from benchmarks import _zero_work
-from study.engine.worker_group import Member
+from study.engine.messages import Task
+from study.engine.worker_group import Worker
 
 
-def renewing(task: Mapping[str, Any], me: Member) -> None:
+def renewing(task: Task, me: Worker) -> None:
     """Each trial's process is renewed after it."""
     if me.rank == 0:
         _zero_work.tell(task, me)
-        ray.get(me.desk.finish.remote(me.crew, task["number"], renew=True))
+        me.finish(task, renew=True)
 
 
-def dying(task: Mapping[str, Any], me: Member) -> None:
+def dying(task: Task, me: Worker) -> None:
     """Seed 0 kills its process; that of others is renewed."""
-    if task["trials"][0]["seed"] == 0:
+    if task.trials()[0].seed == 0:
         os._exit(1)
     renewing(task, me)
 
@@ -37,7 +34,7 @@ def main(perform: str, results: str, *options: str) -> int:
     request = parse(["--space", "scl_npos_nneg", "--scale", "laptop", "--results", results, *options])
     cluster = find_cluster()
     plan = decide(read_request(request), cluster.gpus)
-    return run_study(plan, cluster, allot(cluster, request), f"tests.crew_work:{perform}")
+    return run_study(plan, cluster, allot(cluster, request), f"tests.engine_work:{perform}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,146 @@
+"""Everything private of Ray that a study needs, each with why, and the public name that would replace it.
+
+No other module of `study` imports such a name (`tests/study/engine/test_ray_internals.py`, which also says what a new
+version of Ray has taken away).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+RAYS_WATCHER = "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER"
+"""Ray Train's switch for its own watcher of machines that are about to go. It is off: the coordinator's serves groups
+of one worker too, and a group trains until its machine is gone, where Train would start all anew at the deadline.
+Watch for: a field of `ray.train.RunConfig`."""
+ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Ray's switch for nodes that other machines reach; without it, as on macOS, a node listens on the loopback alone.
+Watch for: an argument of `ray.init` for the address to listen at."""
+
+
+def address_file() -> Path:
+    """Where `ray start` notes the address of the cluster that it began. Watch for: `ray.init(address="auto")` without a
+    search through the processes of others."""
+    from ray._common.utils import get_ray_address_file
+
+    return Path(get_ray_address_file(None))
+
+
+def bootstrap_address(text: str | None) -> str | None:
+    """HOST:PORT of a cluster that is named in one of Ray's ways; None for a local one. `ValueError` where it is none.
+    Watch for: the same in `ray.util`."""
+    from ray._private.services import canonicalize_bootstrap_address
+
+    address: str | None = canonicalize_bootstrap_address(text)
+    return address
+
+
+def listen_on_loopback() -> None:
+    """Have a Ray that this process starts answer on this machine alone (`ONE_MACHINE`)."""
+    from ray._private import ray_constants
+
+    os.environ[ONE_MACHINE] = "0"  # for Ray's other processes; this one has read it
+    ray_constants.ENABLE_RAY_CLUSTER = False
+
+
+def processes() -> Any:
+    """The `psutil` that Ray brings along. Watch for: Ray naming psutil among what it requires."""
+    from ray._private.services import psutil
+
+    return psutil
+
+
+def asks_for_a_token() -> bool:
+    """Whether the cluster that this process talks to lets nobody in without its token. Watch for: the same in
+    `ray.util`."""
+    from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+    return bool(is_token_auth_enabled())
+
+
+def machines_that_leave() -> set[str]:
+    """Nodes that are drained, as a cloud's notice has them. Watch for: `ray.util.state.list_nodes` telling it."""
+    import ray._private.state
+
+    return set(ray._private.state.state.get_draining_nodes())
+
+
+def cluster_config() -> Any:
+    """What a managed service says of the nodes that may come, with `node_group_configs`; None where Ray itself runs the
+    cluster. Watch for: the same in `ray.autoscaler.sdk`."""
+    import ray._private.state
+
+    return ray._private.state.state.get_cluster_config()
+
+
+def living_kinds() -> Mapping[str, int] | None:
+    """The living nodes' kinds, name to number, as Ray's autoscaler (version 1 or 2) reports them; None before. Watch
+    for: the same in `ray.autoscaler.sdk`."""
+    from ray._private.ray_constants import DEBUG_AUTOSCALING_STATUS
+    from ray.autoscaler.v2.sdk import get_cluster_status
+    from ray.autoscaler.v2.utils import is_autoscaler_v2
+    from ray.experimental.internal_kv import _internal_kv_get, internal_kv_get_gcs_client
+
+    if is_autoscaler_v2(fetch_from_server=True):
+        status = get_cluster_status(internal_kv_get_gcs_client().address)
+        reported = status.stats.autoscaler_version != "0"
+        return (
+            Counter(node.ray_node_type_name for node in (*status.active_nodes, *status.idle_nodes))
+            if reported
+            else None
+        )
+    written = _internal_kv_get(DEBUG_AUTOSCALING_STATUS)
+    report = json.loads(written).get("autoscaler_report") if written else None
+    return {**report["active_nodes"]} or None if report else None
+
+
+def local_trainer(loop: Callable[[Mapping[str, Any]], None], config: Mapping[str, Any]) -> Any:
+    """A Train run in this very process, without torch's own trainer: alone there is no process group to set up. Watch
+    for: `ray.train.DataParallelTrainer`."""
+    import ray.train
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+    scaling = ray.train.ScalingConfig(num_workers=0)
+    return DataParallelTrainer(loop, train_loop_config=dict(config), scaling_config=scaling)
+
+
+def care_for_actors(events: Callable[[], Any]) -> None:
+    """Have every later Tune run of this process do two things that Tune does not do by itself.
+
+    Bear that Ray kills an actor to keep a machine's memory: Tune takes the error of that for a fault of its own and
+    ends the whole run; so it becomes a dead actor like any other, and its trial is begun again. Watch for: Tune doing
+    so by itself, which the test says.
+
+    Wake up for the study's own events, and not only for those of Tune's actors: `events` gives the reference of what
+    comes next. Else a worker would wait a tenth of a second for a verdict. Watch for: a callback of Tune's that may
+    give a reference to wait for.
+    """
+    import ray
+    from ray.air.execution._internal import RayActorManager
+    from ray.exceptions import OutOfMemoryError, RayActorError
+    from ray.tune.execution import tune_controller
+
+    class Actors(RayActorManager):
+        """Tune's actors."""
+
+        def next(self, timeout: float | None = None) -> bool:
+            if super().next(timeout=0):
+                return True
+            awaited = [
+                *self._resource_manager.get_resource_futures(),
+                *self._actor_state_events.get_futures(),
+                *self._actor_task_events.get_futures(),
+            ]
+            ray.wait([*awaited, events()], num_returns=1, timeout=timeout)
+            return bool(super().next(timeout=0))
+
+        def _actor_task_failed(self, tracked_actor_task: Any, exception: Exception) -> None:
+            if isinstance(exception, OutOfMemoryError):
+                exception = RayActorError(error_msg=str(exception))
+            super()._actor_task_failed(tracked_actor_task, exception)
+
+    tune_controller.RayActorManager = Actors
