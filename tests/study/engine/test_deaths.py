@@ -159,6 +159,7 @@ OBJECTIVES.add(dataclasses.replace(SCL, name="full", build=Full), dataclasses.re
 """
 
 
+@pytest.mark.slow
 def test_a_trial_fails_by_itself_and_its_group_goes_on(cluster: dict[str, str], tmp_path: Path) -> None:
     """One place, one worker group: a mistake and a full GPU memory each end their own trial; the next ones run in the
     same process. A label that would leave the folder names no file."""
