@@ -301,6 +301,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "new" / "folder"
 
 
+def later(value: Any, slow: bool = True) -> Any:
+    """A case for `parametrize` that only `make test-long` runs."""
+    return pytest.param(value, marks=pytest.mark.slow) if slow else value
+
+
 class Words:
     """A tokenizer that gives each word its length, with what a store of documents asks of one."""
 

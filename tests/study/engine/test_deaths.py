@@ -101,6 +101,7 @@ def group_processes(cluster: dict[str, str]) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], tmp_path: Path) -> None:
     """A trial's process is killed by SIGKILL in the midst of its training, then the study is stopped by SIGTERM and
     begun again. The scores are those of the same trial unbroken, and without Ray, to the last bit."""

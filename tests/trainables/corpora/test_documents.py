@@ -188,6 +188,7 @@ def test_several_processes_at_once_make_one_token_file(tmp_path):
     assert len([found for found in tmp_path.iterdir() if found.is_dir()]) == 1
 
 
+@pytest.mark.slow
 def test_many_documents_need_no_more_memory_than_few(tmp_path):
     def growth(count: int) -> float:
         return float(stand_in(tmp_path / str(count), count).communicate()[0].split()[0])

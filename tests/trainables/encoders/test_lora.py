@@ -431,6 +431,7 @@ class TestPopulation:
             for name, tensor in encoder.state_dict().items():
                 assert torch.equal(tensor, fresh[seed][name])
 
+    @pytest.mark.slow
     def test_one_that_diverges_leaves_the_others_alone(self, tmp_path: Path) -> None:
         recipes = self.recipes()
         calm = self.run(recipes, tmp_path / "calm")

@@ -180,6 +180,7 @@ def test_settings_are_put_back(name: str, between: ProcessReset):
     assert [setting.read() for setting in SETTINGS] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["default dtype", "autocast", "hook", "gradients"])
 def test_a_leak_would_change_the_next_trial(name: str, between: ProcessReset, leaking: Recipe):
     """The negative control: without the clean-up the next trial gives other scores, or none."""
