@@ -13,7 +13,6 @@ import numpy as np
 from benchmarks.idle_share import STEP_SECONDS
 from study.engine import worker
 from study.engine.worker_group import Member
-from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, Unscored
@@ -32,7 +31,7 @@ def simulated(
     recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, hand_over: bool, **unused: Any
 ) -> Iterator[TrialResult | Unscored]:
     """Stands for `trainables.trial.run.run_trials` of one trial."""
-    clock, recipe = Clock(), resolve(recipes[0])
+    clock, recipe = Clock(), recipes[0]
     steps = recipe.optimisation.max_steps
     assert steps
     reporter.begin(steps)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reports.results import Results
-from trainables.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def needs_seeds(results: Results, label: str) -> bool:
     records = results.of_row(label)
     if records:
         return records[0].recipe_hash not in results.fixed
-    return Recipe.from_flat({**results.info.base, **results.space.row(label).overrides}).uses_seed
+    return results.base.preferring(results.space.row(label).overrides).uses_seed
 
 
 def total(results: Results) -> Extent:

@@ -29,7 +29,7 @@ from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from study.search.warm_start import Source, read_findings
 from study.trial import SourceFile
-from trainables.corpora.augment import check_augmentation
+from trainables.corpora.augment import Augmentation
 from trainables.encoders import available
 from trainables.encoders.availability import WORD_VECTORS
 from trainables.encoders.kinds import ENCODERS
@@ -41,6 +41,7 @@ from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial import remarks
 
 LARGEST_GRID = 10_000
+STSB = "corpus.senteval"
 OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
 """Keys that have an option of their own, which is called as they end: `--nli`."""
 
@@ -217,7 +218,7 @@ def read_request(request: Request) -> Draft:
     goals = own_goals if request.goals is None else _goals(request.goals)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
     overrides = _overrides(request, fixed)
-    space.base.override(overrides)  # a value that no recipe can have shows now
+    space.base.preferring(overrides)  # a value that no recipe can have shows now
     _check_search(request, space)
     return Draft(
         request,
@@ -237,7 +238,9 @@ def decide(draft: Draft, gpus: float) -> Plan:
     """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
     request, space = draft.request, draft.space
     scale, reason = _scale(request.scale, gpus)
-    base = space.base.override({**(space.laptop if scale == "laptop" else {}), **draft.overrides})
+    base = space.base.preferring({**(space.laptop if scale == "laptop" else {}), **draft.overrides})
+    if "evaluation.senteval" in draft.overrides and STSB not in draft.overrides:  # one folder holds both
+        base = base.preferring({STSB: base.evaluation.senteval})
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
     for row in draft.rows:
@@ -245,7 +248,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
         if isinstance(found, str):
             rows[row.label], missing[row.label] = None, found
             continue
-        recipe = rows[row.label] = base.override({**row.overrides, **found})
+        recipe = rows[row.label] = base.preferring({**row.overrides, **found})
         own_kind = "encoder.kind" in {**row.overrides, **found}
         if recipe.encoder.adapter == "lora" and own_kind and not ENCODERS[recipe.encoder.kind].lora:
             raise UserError(
@@ -292,7 +295,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
         key
         for recipe in recipes
         for key in ("optimisation.precision", "evaluation.precision", "encoder.dtype")
-        if recipe.flat()[key] == "bf16"
+        if recipe.flat().get(key) == "bf16"
     }
     if not asked:
         return []
@@ -395,7 +398,7 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
         return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
     if row.needs in ("wordnet", "paraphraser"):
         try:
-            check_augmentation(base.override(row.overrides).corpus)
+            base.preferring(row.overrides).part(Augmentation).check()
         except UserError as error:
             return str(error)
     if row.needs != "checkpoint":
@@ -406,7 +409,7 @@ def _inputs(row: Row, base: Recipe, model: str | None, word_vectors: str | None,
         return "no public checkpoint is known; give one with `--evaluate ROW=MODEL`"
     if scale == "laptop":
         return "its model is not fetched at the scale laptop; give one with `--evaluate ROW=MODEL`"
-    return available(Recipe().override(row.overrides).encoder) or {}
+    return available(base.preferring(row.overrides).encoder) or {}
 
 
 def _kind(row: Row, model: str) -> dict[str, Value]:

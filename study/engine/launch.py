@@ -28,7 +28,7 @@ from study.callbacks.base import Outlook
 from study.callbacks.dispatch import Audience
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
-from study.plan import Plan, PlannedTrial
+from study.plan import Plan, PlannedTrial, recipes_of
 from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
@@ -161,6 +161,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         seeds=list(plan.seeds),
         most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),
+        places={place: digits for recipe in recipes_of(plan) for place, digits in recipe.places.items()},
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
         searched=[domain.key for domain in plan.space.domains],
@@ -199,6 +200,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             stopping=info.stopping or before.stopping,
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
             plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
+            places={**info.places, **before.places},
         )
     try:
         plan.results.mkdir(parents=True, exist_ok=True)
@@ -231,12 +233,12 @@ def check_results(plan: Plan) -> None:
             )
         _load_earlier_plugins(plan, before)
         before.check_names(results)
-        known = Recipe.from_flat(before.base).flat()  # a key that the recipe did not have then has its default
-        differing = [key for key, value in plan.base.flat().items() if known[key] != value]
+        known, ours = Recipe.from_flat(before.base).flat(), plan.base.flat()  # what it lacks has its default
+        differing = [key for key in {**ours, **known} if known.get(key) != ours.get(key)]
         if differing:
             key = differing[0]
             raise UserError(
-                f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
+                f"{results} holds a study whose {key} is {known.get(key)!r}, not {ours.get(key)!r}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
             )
         paused = before.stopping.get("rungs")

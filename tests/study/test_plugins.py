@@ -36,7 +36,7 @@ SPACE = """
 from search_spaces import Row, Space
 from trainables.recipe import Recipe
 LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
-SPACE = Space("mine", "Mine", "nobody", Recipe().override({"objective.name": "first"}), LAPTOP, rows=(Row("a", {}),))
+SPACE = Space("mine", "Mine", "nobody", Recipe().preferring({"objective.name": "first"}), LAPTOP, rows=(Row("a", {}),))
 """
 
 

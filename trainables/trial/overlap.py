@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from trainables.corpora.layouts import LAYOUTS, SamplerRequest, all_sentences
+from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
 from trainables.recipe import Recipe
 from trainables.senteval.items import test_splits
 from trainables.senteval.read import kept_task
@@ -17,20 +17,20 @@ Overlap = dict[str, dict[str, int]]
 
 def overlap(recipe: Recipe, tasks: Iterable[str], fingerprints: tuple[str | None, str]) -> Overlap | None:
     """By task `items`, how many test items it has, and `seen`, how many of them hold a sentence that stands in the
-    corpus of the resolved recipe. None for a recipe without training, and for a layout without sentences.
+    corpus of the recipe. None for a recipe without training, and for a layout without sentences.
 
     Sentences are compared in lower case and with single spaces. `fingerprints` are those of the corpus and of the
     tasks' files: in one process the same files are counted once. Errors are those of reading the corpus or the tasks.
     """
-    if not recipe.trains or LAYOUTS[recipe.corpus.layout].sentences is None:
+    if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
-    found = _counted(recipe.corpus.layout, sampler_request(recipe, seed=0), tuple(tasks), fingerprints)
+    found = _counted(recipe.part(Layout), sampler_request(recipe, seed=0), tuple(tasks), fingerprints)
     return {name: dict(counts) for name, counts in found.items()}
 
 
 @functools.lru_cache(maxsize=32)
 def _counted(
-    layout: str, request: SamplerRequest, tasks: tuple[str, ...], fingerprints: tuple[str | None, str]
+    layout: Layout, request: SamplerRequest, tasks: tuple[str, ...], fingerprints: tuple[str | None, str]
 ) -> Overlap:
     """`fingerprints` change with the files, so that they are read once as long as they stay as they are.
 

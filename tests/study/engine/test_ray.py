@@ -70,7 +70,7 @@ from search_spaces import Domain, Row, Space
 from trainables.recipe import Recipe
 LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
 SPACE = Space(
-    "mine", "Mine", "nobody", Recipe().override({"objective.name": "mine", "optimisation.learning_rate": 5e-4}),
+    "mine", "Mine", "nobody", Recipe().preferring({"objective.name": "mine", "optimisation.learning_rate": 5e-4}),
     {**LAPTOP, "evaluation.protocol": "fast"},
     rows=(Row("odd", {"objective.name": "odd"}), Row("good", {})),
     domains=(Domain("objective.temperature", low=0.1, high=2.0),),

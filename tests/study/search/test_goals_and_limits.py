@@ -341,7 +341,7 @@ class TestStudy:
             config = searcher.suggest(f"t{number}")
             if not isinstance(config, dict):
                 break
-            tau = float(config["trials"][0]["recipe"]["objective.temperature"])
+            tau = float(config["trials"][0]["recipe"].get("objective.temperature", 1.0))
             finish(searcher, ledger, config, 50 + 10 * tau, cost={"seconds": 100 * tau})
         assert searcher.remaining == 0
 
@@ -353,7 +353,7 @@ class TestStudy:
         for _ in range(40):
             number, recipe = explorer.ask()
             assert explorer.begin(number, recipe, [0])
-            explorer.finish(recipe.hash, 0, [100 * recipe.objective.temperature])
+            explorer.finish(recipe.hash, 0, [100 * recipe.flat()["objective.temperature"]])
         late = [float(trial.params["objective.temperature"]) for trial in study.trials[20:]]
         assert sum(late) / len(late) < 0.5
         assert memory_study(SAMPLERS["random"].build(0)).direction.name == "MAXIMIZE"
