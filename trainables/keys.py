@@ -141,7 +141,7 @@ def between(low: float, high: float) -> Check:
 
 def keys_of(part: type[Options]) -> Mapping[str, Key]:
     """The keys of a part by the names of its fields, in the order of their definition."""
-    return _keys_of(part)
+    return _keys_of(part)  # type: ignore[arg-type]
 
 
 @functools.cache

@@ -95,9 +95,9 @@ class Recipe:
     def __repr__(self) -> str:
         return f"Recipe({dict(self.given)!r})"
 
-    def flat(self) -> Mapping[str, Value]:
+    def flat(self) -> dict[str, Value]:
         """`{"objective.temperature": 1.0, ...}`: every key that it has."""
-        return self._read[0]
+        return dict(self._read[0])
 
     def part(self, kind: type[P]) -> P:
         """The section or chosen component of that class, e.g. `recipe.part(Layout)`."""

@@ -227,12 +227,12 @@ class TestGrids:
         for row in space.rows:
             recipe, said = space.base.override(row.overrides), 0
             for pattern, value in (
-                (r"A=(\d)", recipe.flat()["spans.anchors"]),
-                (r"P=(\d)", recipe.flat()["spans.positives"]),
-                (r"tau=([\de-]+)", recipe.flat()["objective.temperature"]),
-                (r"queue=(\d+)", recipe.flat()["objective.bank"]),
+                (r"A=(\d)", recipe.flat().get("spans.anchors")),
+                (r"P=(\d)", recipe.flat().get("spans.positives")),
+                (r"tau=([\de-]+)", recipe.flat().get("objective.temperature")),
+                (r"queue=(\d+)", recipe.flat().get("objective.bank")),
                 (r"linear (\d+)", recipe.head.dim),
-                (r" (\d+)%", round(100 * recipe.flat()["corpus.share"])),
+                (r" (\d+)%", round(100 * recipe.flat().get("corpus.share", 1.0))),
             ):
                 found = re.search(pattern, row.label)
                 assert found is None or float(found[1]) == value

@@ -69,8 +69,8 @@ def test_the_base_is_the_papers_recipe() -> None:
         assert (base.encoder.name, base.encoder.max_length) == ("bert-base-uncased", 150)
         assert (base.pooling.mode, base.corpus.layout) == ("first_last_mean", "groups")
         objective, optimisation = base.objective, base.optimisation
-        assert (objective.name, objective.temperature) == ("supmpn", 0.05)
-        assert (objective.positives, objective.negatives) == (5, 5)
+        assert (objective.name, base.flat()["objective.temperature"]) == ("supmpn", 0.05)
+        assert (base.flat()["objective.positives"], base.flat()["objective.negatives"]) == (5, 5)
         assert (optimisation.batch_size, optimisation.epochs, optimisation.learning_rate) == (256, 3, 5e-5)
         assert (optimisation.warmup, optimisation.schedule) == (0.0, "linear")
     large = MAIN.base.override(MAIN.row(LARGE).overrides)
@@ -100,7 +100,7 @@ def test_objectives_read_as_their_labels_say() -> None:
         if recipe.optimisation.epochs:
             layout = {"ce": "rows", "scl": "rows"}.get(recipe.objective.name, "groups")
             assert recipe.corpus.layout == ("sentences" if "unsupervised" in row.label else layout)
-            assert tuple(recipe.flat()[f"objective.{side}"] for side in ("positives", "negatives")) == (
+            assert tuple(recipe.flat().get(f"objective.{side}") for side in ("positives", "negatives")) == (
                 numbers.get("P"),
                 numbers.get("Q"),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from trainables.lazy_torch import torch
 from trainables.objectives.contrastive import Comparison, Contrastive
@@ -22,8 +23,8 @@ class MNRL(Contrastive):
     """
 
     name = "mnrl"
-    layouts = ("groups", "pairs", "similar_pairs", "sentences")
-    most_positives = 1
+    layouts: ClassVar[tuple[str, ...]] = ("groups", "pairs", "similar_pairs", "sentences")
+    most_positives: ClassVar[int | None] = 1
     released = KEEPS
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:

@@ -112,7 +112,6 @@ class TestCombinations:
     @pytest.mark.parametrize(
         ("overrides", "sentence"),
         [
-            ({"pooling.padding": "count", "pooling.mode": "cls"}, "is for pooling.mode 'mean_without_cls'"),
             ({"pooling.padding": "count", "encoder.adapter": "mlp"}, "encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
             ({"encoder.kind": "pipeline"}, "or take encoder.kind 'transformer'"),
@@ -213,8 +212,6 @@ class TestAStrangersKind(TrainableEncoderContract):
         for further in ({"objective.mlm": 0.1}, {"corpus.layout": "spans"}):
             with pytest.raises(UserError, match="needs the token ids of a transformer"):
                 check_trainable(Recipe().preferring({"encoder.kind": "letters", **further}))
-        with pytest.raises(UserError, match=r"'letters' has a pooling of its own; set pooling\.padding to 'ignore'"):
-            check_trainable(Recipe().preferring({"encoder.kind": "letters", "pooling.padding": "count"}))
 
     def test_an_adapter_fits_on_it(self, encoder: TrainableEncoder, tmp_path: Path):
         adapted = AdaptedEncoder(encoder, tmp_path / "embeddings")

@@ -214,10 +214,6 @@ class TestPipeline:
         without = load_encoder(EncoderConfig("pipeline", str(finished)), device="cpu")
         assert np.abs(without.encode(SENTENCES) - back.encode(SENTENCES)).max() > 1e-3
 
-    def test_no_layers(self, finished: Path):
-        with pytest.raises(UserError, match=r"encoder\.layers is 1, but a pipeline keeps all its layers"):
-            load_encoder(EncoderConfig("pipeline", str(finished), layers=1))
-
     def test_a_plain_transformer_is_another_kind(self, make_encoder: Any, tmp_path: Path):
         make_encoder().backbone.save_pretrained(tmp_path)
         make_encoder().tokenizer.save_pretrained(tmp_path)
