@@ -27,10 +27,14 @@ from trainables.plugins import load_plugin
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = """
-import dataclasses
 from trainables.objectives import OBJECTIVES
 
-OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="{name}"))
+
+class Mine(OBJECTIVES["scl"]):
+    name = "{name}"
+
+
+OBJECTIVES.add(Mine)
 """
 SPACE = """
 from search_spaces import Row, Space

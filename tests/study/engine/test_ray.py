@@ -78,15 +78,22 @@ SPACE = Space(
 )
 """
 PLUGIN = """
-import dataclasses
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
 
-def odd(config, dim):
-    raise UserError("nothing can be learnt from this one")
 
-OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="mine"))
-OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="odd", build=odd))
+class Mine(OBJECTIVES["scl"]):
+    name = "mine"
+
+
+class Odd(OBJECTIVES["scl"]):
+    name = "odd"
+
+    def module(self, dim):
+        raise UserError("nothing can be learnt from this one")
+
+
+OBJECTIVES.add(Mine, Odd)
 """
 
 
