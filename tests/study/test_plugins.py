@@ -91,7 +91,7 @@ def test_plugins_that_cannot_go_together_are_refused_before_a_trial_runs(folder:
     prepare_results(plan_of(folder, "first.py"), "hardware")
     (folder / "results" / "plugins" / "first.py").write_text((folder / "first.py").read_text() + "X = 1\n")
     (folder / "renamed.py").write_text((folder / "first.py").read_text())
-    with pytest.raises(UserError, match=r"first\.py, line 6: the name .* is taken"):
+    with pytest.raises(UserError, match=r"first\.py, line 10: the name .* is taken"):
         check_results(plan_of(folder, "renamed.py"))
 
 
