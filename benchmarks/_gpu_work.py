@@ -17,9 +17,9 @@ from benchmarks._arithmetic import best, forward_flops
 from benchmarks._gpu_models import Triples, sentences
 from trainables.encoders import load_encoder
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.objectives import resolve_objective
+from trainables.objectives.mnrl import MNRL
 from trainables.process_cache import PROCESS_CACHE
-from trainables.recipe import EncoderConfig, HeadConfig, ObjectiveConfig, OptimisationConfig, PoolingConfig
+from trainables.recipe import EncoderConfig, HeadConfig, OptimisationConfig, PoolingConfig
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.scoring import Embedded, score_task
@@ -96,8 +96,7 @@ def our_training(folder: str, way: str, batch: int, machine: Machine) -> Timed:
     """A step of the training loop: multiple negatives ranking over triples, AdamW."""
     with machine.memory() as peak:
         encoder = _ours(folder, way, machine)
-        objective = resolve_objective(ObjectiveConfig(name="mnrl", temperature=0.05))
-        model = StudyModel(encoder, HeadConfig(), objective, "groups")
+        model = StudyModel(encoder, HeadConfig(), MNRL(temperature=0.05))
         config = OptimisationConfig(batch_size=batch, precision=machine.precision)
         sampler = Triples(batch, machine.steps)
 

@@ -35,7 +35,7 @@ def run(folder: Path, count: int) -> list[dict[str, Any]]:
 
     torch.set_num_threads(1)
     write_encoder(folder)
-    recipe = Recipe().override(
+    recipe = Recipe().preferring(
         {
             "encoder.name": str(folder),
             "corpus.nli": "scenes",

@@ -14,7 +14,6 @@ from benchmarks.idle_share import STEP_SECONDS
 from study.engine import worker
 from study.engine.messages import Task
 from study.engine.worker_group import Worker
-from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, Unscored
@@ -33,7 +32,7 @@ def simulated(
     recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, hand_over: bool, **unused: Any
 ) -> Iterator[TrialResult | Unscored]:
     """Stands for `trainables.trial.run.run_trials` of one trial."""
-    clock, recipe = Clock(), resolve(recipes[0])
+    clock, recipe = Clock(), recipes[0]
     steps = recipe.optimisation.max_steps
     assert steps
     reporter.begin(steps)

@@ -257,10 +257,8 @@ def _embedded(embeddings: Any, **numbers: Any) -> Any:
 
 
 def _built(recipe: Recipe) -> tuple[Any, Any]:
-    from trainables.fidelity import resolve
     from trainables.trial.build import build_encoder, build_training
 
-    recipe = resolve(recipe)
     encoder = build_encoder(recipe, 1, None)
     return build_training(recipe, 1, encoder), encoder
 

@@ -77,7 +77,6 @@ def _measure(asked: argparse.Namespace, size: int, chunk: Chunk, wire: Connectio
     """Send what one batch size takes."""
     import torch
 
-    from trainables.fidelity import resolve
     from trainables.recipe import Recipe
     from trainables.training.chunks import USABLE, Chunks
     from trainables.training.distributed import Workers
@@ -87,16 +86,14 @@ def _measure(asked: argparse.Namespace, size: int, chunk: Chunk, wire: Connectio
     from trainables.trial.peak import forget_peak
 
     torch.set_num_threads(asked.threads)
-    recipe = resolve(
-        Recipe().override(
-            {
-                "encoder.name": asked.encoder,
-                "pooling.mode": "mean",
-                "corpus.layout": "groups",
-                "objective.name": "mnrl",
-                "objective.temperature": 0.05,
-            }
-        )
+    recipe = Recipe().preferring(
+        {
+            "encoder.name": asked.encoder,
+            "pooling.mode": "mean",
+            "corpus.layout": "groups",
+            "objective.name": "mnrl",
+            "objective.temperature": 0.05,
+        }
     )
     encoder: Any = build_encoder(recipe, 1, None)
     model = build_model(recipe, encoder)

@@ -116,7 +116,7 @@ def _training_only(
 
 def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[list[Recipe], list[int]]:
     """The members' recipes and seeds."""
-    base = Recipe().override(
+    base = Recipe().preferring(
         {
             "encoder.name": encoder,
             "encoder.adapter": "mlp",

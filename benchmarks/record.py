@@ -207,7 +207,7 @@ class Bench:
 
     def _batches_of(self, recipe: Recipe, seed: int, encoder: AdaptedEncoder) -> tuple[list[TokenizedBatch], int]:
         """The batches of all steps, and how many an epoch has. They depend on the objective's P and Q alone."""
-        from trainables.corpora.layouts import make_sampler
+        from trainables.corpora.layouts import Layout, make_sampler
         from trainables.training.loop import total_steps
         from trainables.training.model import TokenizedBatch
         from trainables.training.population_training import embed_ahead
@@ -216,7 +216,7 @@ class Bench:
         request = sampler_request(recipe, seed)
         key = recipe.pooling.mode, request.batch_size, request.positives, request.negatives, seed
         if key not in self._batches:
-            sampler, _ = make_sampler(recipe.corpus.layout, request)
+            sampler, _ = make_sampler(recipe.part(Layout), request)
             steps = total_steps(sampler, recipe.optimisation)
             assert steps == RUNGS[-1], f"{steps} steps are not the {RUNGS[-1]} of the record"
             embed_ahead(encoder, sampler, steps)

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora.documents import Documents
-from trainables.corpora.spans import SpanSampler
-from trainables.recipe import SpansConfig
+from trainables.corpora.spans import SpanOptions, SpanSampler
 
 SHORTEST_DOCUMENT, MEAN_LENGTH = 2048, 3000
 """Tokens of a document."""
@@ -37,10 +36,10 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         documents = _documents(Path(folder), asked.documents)
         for spans in (
-            SpansConfig(places="apart"),
-            SpansConfig(places="blocks"),
-            SpansConfig(strategy="adjacent"),
-            SpansConfig(strategy="subsuming"),
+            SpanOptions(places="apart"),
+            SpanOptions(places="blocks"),
+            SpanOptions(strategy="adjacent"),
+            SpanOptions(strategy="subsuming"),
         ):
             sampler = SpanSampler(documents, spans, batch_size=16, seed=0, wrap=lambda ids: [0, *ids[:510], 2])
             a_batch = len(sampler.batch(0).tokens or ())

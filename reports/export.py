@@ -26,8 +26,7 @@ from reports.results import Results
 from reports.wording import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, meant
-from trainables.fidelity import resolve
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import SCENES, SCENES_ENCODER
 from trainables.senteval.tasks import TASKS, kind_of
 
 NORMAL = 1.96
@@ -111,9 +110,10 @@ def _best_first(results: Results, row: str) -> list[Record]:
 def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
     folder = results.folder
     if not any(record.checkpoint for record in records):
+        recipe = records[0].recipe
         return (
             f"no model of the row {row!r} was saved: modules of sentence-transformers cannot give its embeddings "
-            f"(pooling.mode={records[0].recipe['pooling.mode']}, encoder.kind={records[0].recipe['encoder.kind']}); "
+            f"(pooling.mode={recipe.get('pooling.mode')}, encoder.kind={recipe['encoder.kind']}); "
             "a row with a pooling that they have, such as mean or cls, saves one"
         )
     files = shlex.join(str(folder / LEDGER / f"{record.key}.json") for record in records)
@@ -128,8 +128,7 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
 
 def card(results: Results, record: Record) -> str:
     """The trial's own card, with what the study knows besides: intervals, doubts, licences, what the paper printed."""
-    resolved = resolve(Recipe.from_flat(record.recipe))
-    own = model_card(resolved.flat(), record.seed, record.scores, record.data, record.training)
+    own = model_card(record.recipe, record.seed, record.scores, record.data, record.training)
     head, body = own.split("\n---\n", 1)
     row = results.labels.get(record.recipe_hash)
     parts = [

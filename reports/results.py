@@ -21,7 +21,6 @@ from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.recipe import SCENES, Recipe, Value, keys
 
 Made = TypeVar("Made")
@@ -108,8 +107,14 @@ class Results:
         return Predictions(self.folder)
 
     @cached_property
-    def _asked(self) -> dict[str, Recipe]:
-        """By recipe hash what its trials were asked for."""
+    def base(self) -> Recipe:
+        """What every row starts from in this study."""
+        laptop = self.space.laptop if self.info.scale == "laptop" else {}
+        return self.space.base.preferring(laptop).preferring(self.info.base)
+
+    @cached_property
+    def followed(self) -> dict[str, Recipe]:
+        """By recipe hash what its trials did."""
         return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
 
     @cached_property
@@ -135,19 +140,14 @@ class Results:
         return self._counted_as.get(recipe_hash, recipe_hash)
 
     @cached_property
-    def followed(self) -> dict[str, Recipe]:
-        """By recipe hash what its trials did: as asked for, and what `objective.fidelity` sets written out."""
-        return {key: resolve(recipe) for key, recipe in self._asked.items()}
-
-    @cached_property
     def fixed(self) -> set[str]:
         """Hashes of the recipes that score the same under every seed."""
-        return {key for key, recipe in self._asked.items() if not recipe.uses_seed}
+        return {key for key, recipe in self.followed.items() if not recipe.uses_seed}
 
     @cached_property
     def trained(self) -> set[str]:
         """Hashes of the recipes that train anything."""
-        return {key for key, recipe in self._asked.items() if recipe.trains}
+        return {key for key, recipe in self.followed.items() if recipe.trains}
 
     @property
     def protocol(self) -> str:
@@ -322,11 +322,11 @@ class Results:
     @cached_property
     def differences(self) -> list[Difference]:
         """Base recipe keys in which this study measures something else than the paper."""
-        paper, ours = self.space.base.flat(), {**self.space.base.flat(), **self.info.base}
+        paper, ours = self.space.base.flat(), self.base.flat()
         return [
             Difference(key, paper[key], ours[key])
             for key in paper
-            if ours[key] != paper[key] and not self._is_alike(key, paper[key], ours[key])
+            if key in ours and ours[key] != paper[key] and not self._is_alike(key, paper[key], ours[key])
         ]
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
@@ -373,7 +373,7 @@ class Results:
     def recipe(self, label: str) -> Mapping[str, Any]:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""
         records = self.of_row(label)
-        return records[0].recipe if records else {**self.info.base, **self.space.row(label).overrides}
+        return records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
 
 
 def _same_names(paper: Value, ours: Value) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from reports.results import Results
-from trainables.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def needs_seeds(results: Results, label: str) -> bool:
     records = results.of_row(label)
     if records:
         return records[0].recipe_hash not in results.fixed
-    return Recipe.from_flat({**results.info.base, **results.space.row(label).overrides}).uses_seed
+    return results.base.preferring(results.space.row(label).overrides).uses_seed
 
 
 def total(found: Collection[Extent]) -> Extent:

@@ -189,11 +189,11 @@ def _text_within(part: str) -> str:
 
 def changes(results: Results, record: Record) -> str:
     """What the record's recipe changes of the base recipe, among the keys that the search may change."""
-    base = {**results.space.base.flat(), **results.info.base}
+    base = results.base.flat()
     changed = [
         f"{_name(domain.key)}={short(record.recipe[domain.key])}"
         for domain in results.space.domains
-        if record.recipe[domain.key] != base[domain.key]
+        if domain.key in record.recipe and record.recipe[domain.key] != base.get(domain.key, ...)
     ]
     return text(", ".join(changed)) or "as the base"
 

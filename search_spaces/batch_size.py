@@ -65,7 +65,7 @@ SPACES = (
         name="scl_batch_size",
         title="SCL: batch sizes from 16 to 2,048",
         paper="no paper: Liao 2021's objective and data",
-        base=Recipe().override({"evaluation.tasks": ("sts", "STSBenchmark")}),
+        base=Recipe().preferring({"evaluation.tasks": ("sts", "STSBenchmark")}),
         laptop={
             "encoder.name": SCENES_ENCODER,
             "corpus.nli": SCENES,

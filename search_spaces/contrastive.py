@@ -37,7 +37,7 @@ SPACES = (
         name="contrastive_all",
         title="Every contrastive objective, for STS and transfer tasks at once",
         paper="no single one: the objectives of all four, on SupMPN's data",
-        base=Recipe().override(
+        base=Recipe().preferring(
             {
                 "encoder.name": "bert-base-uncased",
                 "pooling.mode": "mean",

@@ -17,7 +17,7 @@ SPACES = (
         name="frozen_grid",
         title="A frozen encoder: objective, tau, lambda, P, Q, batch, pooling, head and learning rate",
         paper="no single one: objectives of all four, on a frozen encoder as in Qiu 2022",
-        base=Recipe().override(
+        base=Recipe().preferring(
             {
                 "encoder.name": "sentence-transformers/all-MiniLM-L6-v2",
                 "encoder.layers": 2,

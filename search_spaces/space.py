@@ -6,6 +6,8 @@ this folder; a person's own space is one Python file outside the repository.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,8 +16,8 @@ from search_spaces.goals import GOALS
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
-from trainables.idle import deciding, idle
-from trainables.recipe import Recipe, Value, keys
+from trainables.keys import Range
+from trainables.recipe import Recipe, Value, deciding, existing, keys
 from trainables.senteval.tasks import task_names
 from trainables.typed_json import check_types
 
@@ -31,9 +33,10 @@ Search = Literal["paper", "grid", "optuna"]
 class Domain:
     """The values that one recipe key may take in a search.
 
-    Either `choices`, or a range `low` to `high` (whole numbers where both are ints; `log` for a log scale).
-    `when` makes it conditional: it is asked for only if the other key has one of the values. A key that nothing in a
-    recipe reads is not asked for there, without any condition.
+    Either `choices`, or a range `low` to `high` (whole numbers where both are ints; `log` for a log scale); with
+    neither what the key says of itself (`search` in `trainables.keys`).
+    `when` makes it conditional: it is asked for only if the other key has one of the values. Where a recipe has no such
+    key it is not asked for, without any condition.
     `grid` lists the values that `--search grid` takes from a range.
     """
 
@@ -47,6 +50,13 @@ class Domain:
 
     def __post_init__(self) -> None:
         check_types(self, f"domain {shown(self.key)}")
+        if not self.choices and self.low is None and self.high is None and self.key in keys():
+            sound = keys()[self.key].search
+            if isinstance(sound, Range):
+                for name, value in vars(sound).items():
+                    object.__setattr__(self, name, value)
+            elif sound is not None:
+                object.__setattr__(self, "choices", sound)
         if bool(self.choices) == (self.low is not None and self.high is not None):
             raise UserError(f"domain {self.key!r} needs either choices or both low and high")
         if self.low is not None and self.high is not None and not self.low < self.high:
@@ -69,9 +79,9 @@ class Domain:
         return self.when is None or recipe.get(self.when[0]) in self.when[1]
 
     def is_asked(self, recipe: Overrides) -> bool:
-        """Whether a search asks for a value of the domain in this flat recipe: its condition holds, and something there
-        reads the key (`trainables.idle`)."""
-        return self.holds(recipe) and not idle(recipe, self.key)
+        """Whether a search asks for a value of the domain in this flat recipe: its condition holds, and the recipe has
+        the key."""
+        return self.holds(recipe) and self.key in existing(recipe)
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,9 @@ class Space:
         self._check_recipe(f"{where}, base", {})
         self._check_recipe(f"{where}, laptop", self.laptop)
         for row in self.rows:
-            self._check_recipe(f"{where}, row {row.label!r}", row.overrides)
+            with _of(f"{where}, row {row.label!r}"):
+                for scale in ({}, self.laptop):
+                    task_names(self.base.preferring(scale).override(row.overrides).evaluation.tasks)
         for domain in self.domains:
             self._check_domain(domain)
         for table in self.tables:
@@ -160,10 +172,8 @@ class Space:
 
     def _check_recipe(self, where: str, overrides: Overrides) -> None:
         """Keys, values, registered names (objectives, layouts, ...) and task names of the base with the overrides."""
-        try:
-            task_names(self.base.override(overrides).evaluation.tasks)
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
+        with _of(where):
+            task_names(self.base.preferring(overrides).evaluation.tasks)
 
     def _check_domain(self, domain: Domain) -> None:
         where = f"space {self.name!r}, domain {domain.key!r}"
@@ -214,8 +224,17 @@ class Space:
         self._check_column(where, figure.table, figure.column)
         for key in (*figure.keys, *(key for _, values in figure.points() for key in values)):
             check_name(where, "key of a recipe", key, keys())
-        base = self.base.flat()
         rows = [self.row(label) for _, label in self.table(figure.table).rows]
-        across = [row.overrides.get(figure.keys[0], base[figure.keys[0]]) for row in rows]
+        flats = [self.base.override(row.overrides).flat() for row in rows]
+        across = [flat[figure.keys[0]] for flat in flats if figure.keys[0] in flat]  # not in rows that nothing trains
         if figure.kind == "lines" and not all(isinstance(value, int | float) for value in across):
             raise UserError(f"{where}: lines run over a number, and {figure.keys[0]!r} is not one in every row")
+
+
+@contextlib.contextmanager
+def _of(where: str) -> Iterator[None]:
+    """A `UserError` says where."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None

@@ -1,22 +1,22 @@
 """What cannot work is refused before anything starts: data, encoders and objectives that are not there or do not go
-together, keys that nothing reads, and goals and rungs that no training comes to. What works otherwise than one might
+together, keys that no recipe has, and goals and rungs that no training comes to. What works otherwise than one might
 think, or slowly, is said."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from reports.ledger import STUDY, StudyInfo
 from reports.markdown import count
 from search_spaces.goals import searched
 from search_spaces.space import Domain
 from study.plan import Plan
-from study.search.points import changes_nothing
+from study.search.points import reachable
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from trainables.errors import UserError
 from trainables.keys import Value
-from trainables.recipe import Recipe
+from trainables.recipe import FIDELITY, Recipe
 from trainables.senteval import task_names
 from trainables.training.rungs import RungPlan
 from trainables.trial import check_recipes, remarks
@@ -32,7 +32,7 @@ def check_plan(plan: Plan) -> None:
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
-    _check_idle(plan)
+    _check_keys(plan)
     check_recipes(recipes)
     if plan.explored or plan.races:
         _check_goals(plan)
@@ -67,7 +67,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
         key
         for recipe in recipes
         for key in ("optimisation.precision", "evaluation.precision", "encoder.dtype")
-        if recipe.flat()[key] == "bf16"
+        if recipe.flat().get(key) == "bf16"
     }
     if not asked:
         return []
@@ -97,16 +97,18 @@ def _extremes(plan: Plan) -> list[Recipe]:
     return [plan.base, plan.base.override({domain.key: largest})]
 
 
-def _check_idle(plan: Plan) -> None:
-    """`UserError` for a key that was given, and that nothing in any trial reads. A study that was begun with it, by an
-    older version, goes on."""
-    begun = StudyInfo.load(plan.results).base if (plan.results / STUDY).is_file() else {}
-    fixed = [recipe.flat() for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
-    for key, value in plan.draft.overrides.items():
-        why = changes_nothing(key, fixed, plan.base.flat(), plan.space.domains if plan.explored else None)
-        if why and not (key in begun and begun[key] == value):
+def _check_keys(plan: Plan) -> None:
+    """`UserError` for a key that was given, and that no trial has."""
+    fixed = [recipe for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
+    domains = plan.space.domains if plan.explored else ()
+    for key in plan.draft.overrides:
+        if key == FIDELITY or any(key in recipe.flat() for recipe in fixed):
+            continue
+        if not (plan.explored and reachable(key, plan.base.flat(), domains)):
             option = f"--set {key}" if key in plan.draft.fixed else f"--{key.partition('.')[2]}"
-            raise UserError(f"{option} changes nothing in this study: {why}; leave it out")
+            recipes = [recipe for recipe in fixed if recipe.trains] or fixed or [plan.base]
+            [(why, _)] = Counter(recipe.why_not(key) for recipe in recipes).most_common(1)
+            raise UserError(f"{option} changes nothing in this study: {why}")
 
 
 def _check_goals(plan: Plan) -> None:

@@ -172,4 +172,4 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
 
 def differences(base: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
     """What a recipe changes of the base recipe, both flat: `objective.weight=0.3 head.dim=32`."""
-    return " ".join(f"{key}={value}" for key, value in recipe.items() if base[key] != value)
+    return " ".join(f"{key}={value}" for key, value in recipe.items() if key not in base or base[key] != value)

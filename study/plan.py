@@ -37,6 +37,7 @@ from trainables.recipe import Recipe, Value, keys, parse_assignment
 from trainables.training.rungs import STS, Measure, RungPlan
 
 LARGEST_GRID = 10_000
+STSB = "corpus.senteval"
 OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
 """Keys that have an option of their own, which is called as they end: `--nli`."""
 
@@ -197,7 +198,7 @@ def read_request(request: Request) -> Draft:
     goals = own_goals if request.goals is None else _goals(request.goals)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
     overrides = _overrides(request, fixed)
-    space.base.override(overrides)  # a value that no recipe can have shows now
+    space.base.preferring(overrides)  # a value that no recipe can have shows now
     _check_search(request, space)
     return Draft(
         request,
@@ -217,7 +218,9 @@ def decide(draft: Draft, gpus: float) -> Plan:
     """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
     request, space = draft.request, draft.space
     scale, reason = _scale(request.scale, gpus)
-    base = space.base.override({**(space.laptop if scale == "laptop" else {}), **draft.overrides})
+    base = space.base.preferring({**(space.laptop if scale == "laptop" else {}), **draft.overrides})
+    if "evaluation.senteval" in draft.overrides and STSB not in draft.overrides:  # one folder holds both
+        base = base.preferring({STSB: base.evaluation.senteval})
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
     for row in draft.rows:
@@ -225,7 +228,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
         if isinstance(found, str):
             rows[row.label], missing[row.label] = None, found
             continue
-        recipe = rows[row.label] = base.override({**row.overrides, **found})
+        recipe = rows[row.label] = base.preferring({**row.overrides, **found})
         own_kind = "encoder.kind" in {**row.overrides, **found}
         if recipe.encoder.adapter == "lora" and own_kind and not ENCODERS[recipe.encoder.kind].lora:
             raise UserError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from search_spaces.space import Row, Space
-from trainables.corpora.augment import check_augmentation
+from trainables.corpora.augment import Augmentation
 from trainables.encoders import available
 from trainables.encoders.availability import WORD_VECTORS
 from trainables.errors import UserError, choices
@@ -46,7 +46,7 @@ def inputs_of(
         return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
     if row.needs in ("wordnet", "paraphraser"):
         try:
-            check_augmentation(base.override(row.overrides).corpus)
+            base.preferring(row.overrides).part(Augmentation).check()
         except UserError as error:
             return str(error)
     if row.needs != "checkpoint":
@@ -57,7 +57,7 @@ def inputs_of(
         return "no public checkpoint is known; give one with `--evaluate ROW=MODEL`"
     if scale == "laptop":
         return "its model is not fetched at the scale laptop; give one with `--evaluate ROW=MODEL`"
-    return available(Recipe().override(row.overrides).encoder) or {}
+    return available(base.preferring(row.overrides).encoder) or {}
 
 
 def _kind(row: Row, model: str) -> dict[str, Value]:

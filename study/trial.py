@@ -65,12 +65,14 @@ class Trial:
     resources: Resources = Resources()
     rungs: RungPlan | None = None
     """Where a scheduler may stop it; None where none may."""
+    recipe_hash: str = ""
+    """The recipe's; it travels with the trial, as a worker's machine may not have the files that count in it."""
 
-    @property
-    def recipe_hash(self) -> str:
-        return self.recipe.hash
+    def __post_init__(self) -> None:
+        if not self.recipe_hash:
+            object.__setattr__(self, "recipe_hash", self.recipe.hash)
 
     @property
     def key(self) -> str:
         """Names the trial's files."""
-        return trial_key(self.recipe.hash, self.seed)
+        return trial_key(self.recipe_hash, self.seed)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from tests.gloo_worker import OBJECTIVE_CASES, Tiny
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe
 from trainables.training import chunks
@@ -61,7 +60,7 @@ class Passing(Tiny):
 def model_of(changes: dict[str, Any], encoder: nn.Module | None = None) -> StudyModel:
     """The same weights for every call."""
     torch.manual_seed(5)
-    model = build_model(resolve(Recipe().override(changes)), encoder or Passing())  # type: ignore[arg-type]
+    model = build_model(Recipe().preferring(changes), encoder or Passing())  # type: ignore[arg-type]
     torch.manual_seed(6)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.5)
@@ -153,18 +152,20 @@ class _Lost(torch.autograd.Function):
         raise torch.OutOfMemoryError("no room for gradients")
 
 
-class FullObjective(nn.Module):
+class FullObjective:
     """An objective that runs out of memory the first time."""
 
     def __init__(self, objective: Any) -> None:
-        super().__init__()
-        self.objective, self.needs_embeddings, self.lost = objective, objective.needs_embeddings, False
+        self.objective, self.lost = objective, False
 
-    def forward(self, batch: Any) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.objective, name)
+
+    def loss(self, batch: Any, own: Any) -> Any:
         if not self.lost:
             self.lost = True
             raise torch.OutOfMemoryError("no room for scores")
-        return self.objective(batch)
+        return self.objective.loss(batch, own)
 
 
 FULL = ("forward", "backward", "objective")

@@ -137,7 +137,7 @@ def make_encoder() -> Any:
         mode: str = "mean_without_cls",
         layers: int | None = None,
         max_length: int = 128,
-        padding: Any = None,
+        padding: Any = "ignore",
         **more: Any,
     ) -> TransformerEncoder:
         from trainables.encoders import load_encoder

@@ -24,7 +24,6 @@ from torch import nn
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training import gradients
 from trainables.training.checkpoint import Progress
@@ -96,7 +95,7 @@ class Tiny(nn.Module):
 
 def model_of(changes: dict[str, Any]) -> StudyModel:
     torch.manual_seed(5)
-    return build_model(resolve(Recipe().override(changes)), Tiny())  # type: ignore[arg-type]
+    return build_model(Recipe().preferring(changes), Tiny())  # type: ignore[arg-type]
 
 
 def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
@@ -148,7 +147,7 @@ def steps(workers: Workers) -> dict[str, Any]:
     from tests.conftest import ROWS, pairs_of
 
     model = model_of({})
-    recipe = Recipe().override(
+    recipe = Recipe().preferring(
         {
             "optimisation.batch_size": 5,
             "optimisation.learning_rate": 0.01,
@@ -173,19 +172,17 @@ def low_rank(workers: Workers) -> dict[str, Any]:
     from tests.conftest import ROWS, pairs_of
     from trainables.encoders.lora import LoraEncoder
 
-    recipe = resolve(
-        Recipe().override(
-            {
-                "encoder.name": "scenes-small",
-                "encoder.adapter": "lora",
-                "encoder.lora_rank": 2,
-                "objective.mlm": 0.5,
-                "optimisation.batch_size": 5,
-                "optimisation.learning_rate": 0.01,
-                "optimisation.warmup": 0.0,
-                "optimisation.clip_norm": 0.5,
-            }
-        )
+    recipe = Recipe().preferring(
+        {
+            "encoder.name": "scenes-small",
+            "encoder.adapter": "lora",
+            "encoder.lora_rank": 2,
+            "objective.mlm": 0.5,
+            "optimisation.batch_size": 5,
+            "optimisation.learning_rate": 0.01,
+            "optimisation.warmup": 0.0,
+            "optimisation.clip_norm": 0.5,
+        }
     )
     encoder = build_encoder(recipe, 1, None)
     assert isinstance(encoder, LoraEncoder)
@@ -381,16 +378,14 @@ def twelve_steps(
     """13 pairs in batches of 5, four times."""
     from tests.conftest import ROWS, pairs_of
 
-    recipe = resolve(
-        Recipe().override(
-            {
-                "optimisation.batch_size": 5,
-                "optimisation.epochs": 4,
-                "optimisation.learning_rate": 0.02,
-                "objective.negatives": 3,
-                **(changes or {}),
-            }
-        )
+    recipe = Recipe().preferring(
+        {
+            "optimisation.batch_size": 5,
+            "optimisation.epochs": 4,
+            "optimisation.learning_rate": 0.02,
+            "objective.negatives": 3,
+            **(changes or {}),
+        }
     )
     torch.manual_seed(5)
     model = build_model(recipe, encoder)  # type: ignore[arg-type]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.pair_classifier import PairClassifier
-from trainables.recipe import ObjectiveConfig
 
 Drawn = list[tuple[int, list[int], list[int]]]
 """For each anchor: its sentence, the rows whose hypotheses are its positives, and those of its negatives."""
@@ -26,7 +26,7 @@ class Pool:
     negatives: list[int]
 
 
-def pools(batch: EmbeddedBatch, config: ObjectiveConfig) -> list[Pool]:
+def pools(batch: EmbeddedBatch, config: Any) -> list[Pool]:
     """Who may be contrasted with whom, in the order of the anchors."""
     premise, hypothesis, label = batch.premise.tolist(), batch.hypothesis.tolist(), batch.label.tolist()
     rows = range(len(label))
@@ -93,7 +93,7 @@ def augment(batch: EmbeddedBatch, drawn: Drawn, classifier: PairClassifier) -> T
     return sum(terms, batch.embeddings.sum() * 0) / max(len(terms), 1)
 
 
-LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, ObjectiveConfig, Drawn, PairClassifier | None], Tensor]] = {
+LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, Any, Drawn, PairClassifier | None], Tensor]] = {
     "ce": lambda batch, config, drawn, classifier: ce(batch, _there(classifier)),
     "ce_augment": lambda batch, config, drawn, classifier: augment(batch, drawn, _there(classifier)),
     # Eq. 3. Where lambda is 1 the classifier does not exist.
@@ -104,9 +104,7 @@ LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, ObjectiveConfig, Drawn, PairCla
 }
 
 
-def naive_loss(
-    batch: EmbeddedBatch, config: ObjectiveConfig, drawn: Drawn, classifier: PairClassifier | None
-) -> Tensor:
+def naive_loss(batch: EmbeddedBatch, config: Any, drawn: Drawn, classifier: PairClassifier | None) -> Tensor:
     """The whole objective that `config` names."""
     return LIAO_ORACLES[config.name](batch, config, drawn, classifier)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.recipe import ObjectiveConfig
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def groups_of(batch: EmbeddedBatch) -> list[Group]:
 class Terms:
     """exp(sim / tau) of items, and what stands in a denominator."""
 
-    def __init__(self, batch: EmbeddedBatch, config: ObjectiveConfig) -> None:
+    def __init__(self, batch: EmbeddedBatch, config: Any) -> None:
         self.batch, self.config = batch, config
         self.groups = groups_of(batch)
         self.zero = batch.projected.sum() * 0
@@ -61,7 +61,7 @@ class Terms:
         return sum(losses, self.zero) / max(len(losses), 1)
 
 
-def mnrl(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def mnrl(batch: EmbeddedBatch, config: Any) -> Tensor:
     """SupMPN, eq. 6."""
     terms = Terms(batch, config)
     losses = []
@@ -80,7 +80,7 @@ def mnrl(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
     return terms.mean(losses)
 
 
-def supmpn(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def supmpn(batch: EmbeddedBatch, config: Any) -> Tensor:
     """SupMPN, eq. 7; as released, each left-out positive adds exp(0)."""
     terms = Terms(batch, config)
     losses = []
@@ -107,7 +107,7 @@ def supmpn(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
     return terms.mean(losses)
 
 
-def supcon(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def supcon(batch: EmbeddedBatch, config: Any) -> Tensor:
     """SupMPN, eq. 5."""
     terms = Terms(batch, config)
     losses = []
@@ -126,7 +126,7 @@ def supcon(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
     return terms.mean(losses)
 
 
-def ntxent(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def ntxent(batch: EmbeddedBatch, config: Any) -> Tensor:
     """CLSR, eq. 1, with DeCLUTR's mean positive; the mean over both directions of all pairs."""
     terms = Terms(batch, config)
     vectors: list[tuple[Group, Tensor, set[int]]] = []
@@ -148,7 +148,7 @@ def ntxent(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
 
 
 class Distances:
-    def __init__(self, batch: EmbeddedBatch, config: ObjectiveConfig) -> None:
+    def __init__(self, batch: EmbeddedBatch, config: Any) -> None:
         self.batch, self.config = batch, config
         self.zero = batch.projected.sum() * 0
 
@@ -175,7 +175,7 @@ class Distances:
                 yield a, others, [n for n in far if self.may_be_far(group, n)]
 
 
-def triplet(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def triplet(batch: EmbeddedBatch, config: Any) -> Tensor:
     """SupMPN, eq. 1, the mean over the triplets."""
     distance = Distances(batch, config)
     losses = [
@@ -188,7 +188,7 @@ def triplet(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
     return sum(losses, distance.zero) / max(len(losses), 1)
 
 
-def batch_all(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def batch_all(batch: EmbeddedBatch, config: Any) -> Tensor:
     """SupMPN, eq. 2, over the number of triplets that violate the margin."""
     distance = Distances(batch, config)
     losses = [
@@ -200,7 +200,7 @@ def batch_all(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
     return sum(losses, distance.zero) / max(sum(bool(loss > 0) for loss in losses), 1)
 
 
-def batch_hard(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def batch_hard(batch: EmbeddedBatch, config: Any) -> Tensor:
     """SupMPN, eq. 3, the mean over the members with both a positive and a negative."""
     distance = Distances(batch, config)
     losses = [
@@ -213,12 +213,12 @@ def batch_hard(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
     return sum(losses, distance.zero) / max(len(losses), 1)
 
 
-def mlm(batch: EmbeddedBatch, config: ObjectiveConfig) -> Tensor:
+def mlm(batch: EmbeddedBatch, config: Any) -> Tensor:
     """Nothing of its own."""
     return batch.projected.sum() * 0
 
 
-GROUP_ORACLES: dict[str, Callable[[EmbeddedBatch, ObjectiveConfig], Tensor]] = {
+GROUP_ORACLES: dict[str, Callable[[EmbeddedBatch, Any], Tensor]] = {
     "ntxent": ntxent,
     "mnrl": mnrl,
     "simcse": mnrl,

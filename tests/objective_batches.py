@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from trainables.objectives import OBJECTIVES, build_objective
 from trainables.objectives.objective import EmbeddedBatch, Objective
-from trainables.recipe import ObjectiveConfig
+from trainables.recipe import FIDELITY, Recipe
+from trainables.testing.objectives import Built
 
 DIM = 5
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -104,13 +105,20 @@ def in_precision(batch: EmbeddedBatch, dtype: torch.dtype) -> EmbeddedBatch:
     return replace(batch, embeddings=embeddings, projected=projected)
 
 
-def build(config: ObjectiveConfig) -> Objective:
-    """In float64, under the first layout that it accepts."""
-    torch.manual_seed(3)
-    return build_objective(config, DIM, OBJECTIVES[config.name].layouts[0]).double()
+def options(name: str, fidelity: str = "paper", **numbers: Any) -> Any:
+    """The objective of that name, with those of the numbers that it has."""
+    given = {f"objective.{key}": value for key, value in numbers.items()}
+    return Recipe().preferring({"objective.name": name, FIDELITY: fidelity, **given}).part(Objective)
 
 
-def gradients(value: Tensor, batch: EmbeddedBatch, objective: Objective) -> list[Tensor]:
+def build(objective: Objective) -> Built:
+    """In float64."""
+    built = Built(objective, DIM).double()
+    assert built.objective == objective
+    return built
+
+
+def gradients(value: Tensor, batch: EmbeddedBatch, objective: Built) -> list[Tensor]:
     inputs = [batch.embeddings, batch.projected, *objective.parameters()]
     found = torch.autograd.grad(value, inputs, allow_unused=True)
     return [torch.zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]

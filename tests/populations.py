@@ -72,7 +72,8 @@ class Population:
                     dataclasses.replace(
                         record,
                         versions={"trainables": "abc", "torch": "2", "transformers": "5"},
-                        training=record.training | {"positives_per_anchor": float(recipe.objective.positives or 5)},
+                        training=record.training
+                        | {"positives_per_anchor": float(recipe.flat().get("objective.positives") or 5)},
                         data=record.data | {"corpus": {"fingerprint": "abc"}},
                     )
                 )

@@ -60,7 +60,7 @@ def make_results(
     """
     space = space or SPACES["scl_ablation"]
     chance = random.Random(7)
-    recipe = space.base.override({**(space.laptop if laptop else {}), **(base or {})})
+    recipe = space.base.preferring({**(space.laptop if laptop else {}), **(base or {})})
     ledger, seeds = Ledger(folder / LEDGER), list(seeds)
     hashes: dict[str, str | None] = {}
 
@@ -151,7 +151,7 @@ def make_record(
     for (task, name), value in figures.items():
         if not task:
             _fill(scores, name, value)
-    objective = recipe.objective
+    objective: Any = recipe.flat()
     return Record(
         recipe=dict(recipe.flat()),
         recipe_hash=recipe.hash,
@@ -162,11 +162,12 @@ def make_record(
         training={
             "loss": 0.8, "last_loss": 0.7, "steps": 90, "tokens": 50_000, "pairs": 5760, "anchors": 1935,
             "batches_without_anchor": 0,
-            "positives_per_anchor": float(objective.positives or 1.4),
-            "negatives_per_anchor": float(objective.negatives or 61),
+            "positives_per_anchor": float(objective.get("objective.positives") or 1.4),
+            "negatives_per_anchor": float(objective.get("objective.negatives") or 61),
         },
         cost={
-            "seconds": 60.0, "train_seconds": 20.0 + 16 * (objective.name == "scl"), "evaluation_seconds": 24.0,
+            "seconds": 60.0, "evaluation_seconds": 24.0,
+            "train_seconds": 20.0 + 16 * (objective.get("objective.name") == "scl"),
             "gpu_seconds": 0.0, "peak_memory_mb": 900,
         },
         versions=dict(VERSIONS),

@@ -1,20 +1,24 @@
-"""What a recipe says of each of its keys, how a value is read from text, and how it is checked.
+"""What a part of a recipe says of each of its keys, how a value is read from text, and how it is checked.
 
-    temperature: float = key(1.0, "tau, which divides every similarity.", above(0.0), alias="tau")
+    class SCL(Options):
+        section = "objective"
+        weight: float = key(0.5, "lambda in Liao 2021, eq. 3.", between(0.0, 1.0), search=Range(0.0, 1.0))
 
-`describe(Recipe)` gives every flat key (`objective.temperature`) with its type, default and the rest. The lists that
-other parts need (which keys are paths, which may differ in a population, what a table calls them) are read from here.
+A part, a section of the recipe or a component that one of its keys chooses, is a frozen dataclass whose fields are its
+keys. `keys_of(SCL)` gives each with its flat name (`objective.weight`), type, default and the rest. What others need to
+know of a key (whether it is a path, may differ in a population, what a table calls it) is read from there.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from trainables.errors import UserError, choices, meant, shown
 from trainables.registry import Registry, load
@@ -22,6 +26,15 @@ from trainables.registry import Registry, load
 Value = Union[str, int, float, bool, None, tuple[str, ...]]
 Check = Callable[[Any], "str | None"]
 """A value to what is wrong with it, or None."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a search looks for a number: whole numbers where both ends are."""
+
+    low: float | int
+    high: float | int
+    log: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,10 +51,9 @@ class Key:
     alias: str | None
     """Another name on the command line, as the papers write it."""
     place: bool
-    """Whether it names a file, a folder or a hub id."""
-    since: int
-    """The version of the recipe that brought it: 0 is the first. A later key enters a recipe's hash only where it
-    differs from its default, so that recipes, and with them finished trials, from before keep their hash."""
+    """Whether it names files, folders or hub ids, so that what they hold counts, and not where they lie."""
+    holds: str
+    """Of a place that is a folder, the part of it that is read; empty for all of it."""
     together: bool
     """Whether trials that differ in it can train together in a population."""
     measures: bool
@@ -49,7 +61,11 @@ class Key:
     exact: bool
     """Whether blanks at the ends of its text count."""
     registry: str | None
-    """Where the names are registered that it can have, as `"module:REGISTRY"`."""
+    """Where the components are registered that it chooses from, as `"module:REGISTRY"`."""
+    search: Range | tuple[Value, ...] | None
+    """Where a search looks that names no values of its own."""
+    when: tuple[str, Callable[[Any], Any]] | None
+    """Another field of its part, and of which of its values there is this key; None: of all."""
 
     @property
     def names(self) -> Registry[Any] | None:
@@ -82,28 +98,33 @@ def key(
     label: str | None = None,
     alias: str | None = None,
     place: bool = False,
-    since: int = 0,
+    holds: str = "",
     together: bool = False,
     measures: bool = True,
     exact: bool = False,
     registry: str | None = None,
+    search: Range | tuple[Value, ...] | None = None,
+    when: tuple[str, Callable[[Any], Any]] | None = None,
 ) -> Any:
-    """A field of a recipe's section; see `Key`. `check` is asked of every value but None and names of its own."""
-    return field(
-        default=default,
-        metadata={
-            "meaning": meaning,
-            "check": check,
-            "label": label,
-            "alias": alias,
-            "place": place,
-            "since": since,
-            "together": together,
-            "measures": measures,
-            "exact": exact,
-            "registry": registry,
-        },
-    )
+    """A field of a part; see `Key`. `check` is asked of every value but None and names of its own. The default is a
+    promise: recipes are known by what differs from it."""
+    said = {**locals()}
+    return field(default=said.pop("default"), metadata=said)
+
+
+@dataclass(frozen=True)
+class Options:
+    """A part of a recipe: its fields are keys. Parts that share a key inherit it from one of these."""
+
+    section: ClassVar[str]
+    """What the flat names of the keys begin with that this class, or one that inherits from it, defines."""
+
+    def __post_init__(self) -> None:
+        for name, item in keys_of(type(self)).items():
+            value = getattr(self, name)
+            valid = validate(item, value)
+            if valid is not value:
+                object.__setattr__(self, name, valid)
 
 
 def at_least(low: float) -> Check:
@@ -118,31 +139,27 @@ def between(low: float, high: float) -> Check:
     return lambda value: None if low <= value <= high else f"must lie between {low:g} and {high:g}"
 
 
+def keys_of(part: type[Options]) -> Mapping[str, Key]:
+    """The keys of a part by the names of its fields, in the order of their definition."""
+    return _keys_of(part)  # type: ignore[arg-type]
+
+
 @functools.cache
-def describe(recipe: type) -> Mapping[str, Key]:
-    """Every flat key of a dataclass of sections, in the order of their definition."""
-    found = {}
-    for section, config in get_type_hints(recipe).items():
-        hints = get_type_hints(config)
-        for item in dataclasses.fields(config):
-            said = dict(item.metadata)
-            said["label"] = said["label"] or item.name.replace("_", " ")
-            name = f"{section}.{item.name}"
-            default: Any = item.default
-            found[name] = Key(name, hints[item.name], default, **said)
+def _keys_of(part: Any) -> Mapping[str, Key]:
+    hints, found = get_type_hints(part), {}
+    for item in dataclasses.fields(part):
+        said = dict(item.metadata)
+        said["label"] = said["label"] or item.name.replace("_", " ")
+        owner: Any = next(one for one in part.__mro__ if item.name in inspect.get_annotations(one))
+        name = f"{owner.section}.{item.name}"
+        default: Any = item.default
+        found[item.name] = Key(name, hints[item.name], default, **said)
     return found
 
 
-def find(recipe: type, name: str) -> Key:
-    """The key of that flat name or alias; `UserError` with the nearest if there is none."""
-    known = describe(recipe)
-    if name in known:
-        return known[name]
-    for item in known.values():
-        if item.alias == name:
-            return item
-    hint = meant(name, known).rstrip() or "`--keys` prints them all"
-    raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")
+def options_of(entry: Any) -> type[Options] | None:
+    """The part of a recipe that an entry of a registry brings: itself, or its `options`; None for one without keys."""
+    return entry if isinstance(entry, type) else getattr(entry, "options", None)
 
 
 def parse(item: Key, raw: str) -> Value:

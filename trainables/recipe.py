@@ -1,456 +1,173 @@
 """The recipe: everything that defines one model and its scores, in one frozen, validated, hashed value.
 
-It is the vocabulary of the whole project. Each section is a small dataclass; `flat()` gives the dotted keys
-(`objective.temperature`) that Ray Tune, Optuna, `--set` and the tables use. `trainables/keys.py` says what a key says
-of itself. This module imports nothing heavy.
+It is the vocabulary of the whole project: `flat()` gives the dotted keys (`objective.temperature`) that Ray Tune,
+Optuna, `--set` and the tables use. A recipe has the keys of its sections (`trainables/sections.py`) and those of the
+components that these choose (objective, layout, ...), which stand where the component does. A key that would change
+nothing is no key of it. `trainables/keys.py` says what a key says of itself. This module imports nothing heavy.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, TypeVar
 
-from trainables.errors import UserError
-from trainables.keys import Key, Value, above, at_least, between, describe, find, key, parse, validate
+from trainables.errors import UserError, choices, meant, shown
+from trainables.fingerprints import fingerprints, identity
+from trainables.keys import Key, Options, Value, keys_of, options_of, parse, validate
+from trainables.registry import Registry
+from trainables.sections import (
+    SCENES,
+    SCENES_ENCODER,
+    CorpusConfig,
+    EncoderConfig,
+    EvaluationConfig,
+    HeadConfig,
+    ObjectiveConfig,
+    OptimisationConfig,
+    PoolingConfig,
+)
 
-__all__ = ["SCENES", "SCENES_ENCODER", "Recipe", "Value", "keys", "parse_assignment"]
+__all__ = [
+    "FIDELITY",
+    "SCENES",
+    "SCENES_ENCODER",
+    "CorpusConfig",
+    "EncoderConfig",
+    "EvaluationConfig",
+    "HeadConfig",
+    "ObjectiveConfig",
+    "OptimisationConfig",
+    "PoolingConfig",
+    "Recipe",
+    "Value",
+    "deciding",
+    "existing",
+    "keys",
+    "parse_assignment",
+]
 
-SCENES = "scenes"
-"""Names the built-in corpus wherever a recipe asks for data."""
-SCENES_ENCODER = "scenes-small"
-"""Names the built-in encoder: a small transformer with the scenes vocabulary, made on the spot."""
+SECTIONS: tuple[type[Options], ...] = (
+    EncoderConfig,
+    PoolingConfig,
+    HeadConfig,
+    CorpusConfig,
+    ObjectiveConfig,
+    OptimisationConfig,
+    EvaluationConfig,
+)
+ORDER = ("encoder", "pooling", "head", "corpus", "spans", "objective", "optimisation", "evaluation")
+"""In which keys are listed, by what their names begin with; others come last."""
+FIDELITY = "objective.fidelity"
+"""No key, but a preset: `released` gives keys that are not set what the authors' released code does, where that is
+something else than the paper's text. The objective and the layout say what (`released`)."""
+PRESETS = {FIDELITY: ("paper", "released")}
+SCHEMA = 1
+"""Part of every hash; a new one makes every recipe another."""
+_TRAINING = ("head", "spans", "objective", "optimisation")
+"""Sections without a key where nothing is trained, but for the number of epochs that says so."""
+_DECIDES_TRAINING = ("optimisation.epochs", "encoder.kind", "encoder.adapter")
 
-
-@dataclass(frozen=True)
-class EncoderConfig:
-    """What turns a sentence into token states, or into a finished embedding."""
-
-    kind: str = key(
-        "transformer",
-        "transformer: trained here, with a pooling of ours; word_vectors: the average of the words' vectors; pipeline: "
-        "a finished sentence-transformers model with its own pooling, for evaluation only.",
-        registry="trainables.encoders.kinds:ENCODERS",
-    )
-    name: str = key(
-        "google/bert_uncased_L-8_H-512_A-8",
-        "Hub id or folder of a model, a file of word vectors (.txt, .vec, .npy), or scenes-small.",
-        label="encoder",
-        place=True,
-    )
-    layers: int | None = key(None, "Keep only the first so many layers; none keeps all.", at_least(1))
-    max_length: int = key(
-        128, "Longest input in tokens, special tokens included; the rest of a sentence is cut.", at_least(4)
-    )
-    adapter: Literal["none", "mlp", "lora"] = key(
-        "none",
-        "mlp freezes the encoder and trains a perceptron with one hidden layer on its output; what it gives is the "
-        "sentence embedding (CLSR). lora freezes the encoder's weights and trains two small matrices beside each of "
-        "its linear layers (Hu 2022); it needs the package peft.",
-        since=1,
-    )
-    query_prompt: str | None = key(
-        None,
-        "Text put before every anchor (premise) in training, and before every sentence that is evaluated: SentEval's "
-        "tasks know no documents. It is joined as it is, blanks included.",
-        since=3,
-        exact=True,
-    )
-    document_prompt: str | None = key(
-        None,
-        "Text put before what is compared with an anchor in training (hypotheses, positives, negatives); none puts "
-        "nothing there. It is saved with the model, as encoder.query_prompt is.",
-        since=3,
-        exact=True,
-    )
-    dtype: Literal["fp32", "bf16"] = key(
-        "fp32",
-        "In which numbers the encoder's weights are kept while it is trained, their gradients and the optimiser's "
-        "state. bf16 takes half the memory, trains in bf16, and loses small changes. With encoder.adapter=lora only "
-        "the frozen weights are bf16. The encoder is evaluated and saved in fp32, with 4 bytes for each weight.",
-        since=3,
-    )
-    lora_rank: int = key(
-        8, "With encoder.adapter=lora: the rank of what is added to a layer's weights.", at_least(1), since=3
-    )
-    lora_alpha: float | None = key(
-        None,
-        "With encoder.adapter=lora: what is added is multiplied by alpha / rank; none takes twice the rank.",
-        above(0.0),
-        since=3,
-    )
-    lora_targets: tuple[str, ...] = key(
-        (),
-        "With encoder.adapter=lora: names of linear layers; a name stands for all layers whose full name ends in it, "
-        "and an empty list for all linear layers. BERT: query,value; Llama, Qwen: q_proj,v_proj; T5: q,v; "
-        "DistilBERT: q_lin,v_lin.",
-        since=3,
-    )
+P = TypeVar("P", bound=Options)
 
 
-@dataclass(frozen=True)
-class PoolingConfig:
-    """How token states become one vector."""
-
-    mode: str = key(
-        "mean_without_cls",
-        "How token states become one vector. mean: the mean over all tokens; mean_without_cls: over all but the first, "
-        "[CLS]; cls: the state of [CLS]; max: the largest value of each dimension; last: the state of the last token, "
-        "for decoders; first_last_mean: the mean over the tokens of the first layer's and the last layer's states.",
-        together=True,
-        registry="trainables.encoders.pooling:POOLINGS",
-        label="pooling",
-    )
-    after: Literal["none", "center", "whiten"] = key(
-        "none",
-        "What is done to finished embeddings, without training: nothing, subtract the mean of the training sentences, "
-        "or whiten by their covariance. For evaluation only.",
-        since=1,
-    )
-    padding: Literal["ignore", "count"] | None = key(
-        None,
-        "count: padding counts in the mean, as in Liao's released code: training divides by the padded length, "
-        "inference averages padded positions in. For pooling.mode mean_without_cls. none: as objective.fidelity says.",
-        since=2,
-    )
-
-
-@dataclass(frozen=True)
-class HeadConfig:
-    """A projection between the sentence embedding and the contrastive objective; dropped at test time."""
-
-    kind: str = key(
-        "none",
-        "The projection between embedding and objective; dropped at test time.",
-        together=True,
-        registry="trainables.encoders.projection:PROJECTIONS",
-        label="projection head",
-    )
-    dim: int | None = key(
-        None,
-        "Output size of the projection head; none keeps the encoder's.",
-        at_least(1),
-        together=True,
-        label="output size of the projection head",
-    )
-
-
-@dataclass(frozen=True)
-class CorpusConfig:
-    """Training sentences, and how a batch is made of them."""
-
-    nli: str = key(
-        "stanfordnlp/snli",
-        "Hub id, folder, file, several of these joined by commas, or scenes.",
-        place=True,
-        label="training pairs",
-    )
-    columns: str | None = key(
-        None,
-        "The columns of corpus.nli, where they have names of their own: premise=text_a,hypothesis=text_b,label=y, or "
-        "anchor=question,positive=answer,negative=wrong for triplets.",
-        since=2,
-    )
-    labels: str | None = key(
-        None,
-        "What corpus.nli calls the three labels, where they have names of their own: "
-        "entailment=yes,neutral=maybe,contradiction=no.",
-        since=2,
-    )
-    limit: int | None = key(
-        None, "Use only the first so many labelled pairs, or documents; none uses all.", at_least(1)
-    )
-    layout: str = key(
-        "rows",
-        "What a batch counts: rows of labelled pairs in corpus order (Liao), groups of a premise with its positives "
-        "and hard negatives (SupMPN), entailed pairs (CLSR), similar_pairs of STS-B scored above 4 (CLSR), sentences "
-        "with themselves under another dropout (unsupervised SimCSE), spans of documents (DeCLUTR).",
-        since=1,
-        registry="trainables.corpora.layouts:LAYOUTS",
-    )
-    augmentation: str = key(
-        "none",
-        "How the layout groups fills missing positives: none by copies of the anchor, else by changed copies of its "
-        "entailments (SupMPN, Table A1).",
-        since=1,
-        registry="trainables.corpora.augment:AUGMENTATIONS",
-    )
-    paraphraser: str | None = key(
-        None,
-        "Hub id or folder of a sequence-to-sequence model, for corpus.augmentation=paraphrase.",
-        since=1,
-        place=True,
-    )
-    documents: str = key(
-        "Skylion007/openwebtext",
-        "For the layout spans: hub id, folder, text or JSONL file, or scenes.",
-        since=1,
-        place=True,
-    )
-    share: float = key(
-        1.0,
-        "Use this share of the documents, drawn once, the same for every seed.",
-        between(0.0, 1.0),
-        since=1,
-        label="share of the documents",
-    )
-
-
-@dataclass(frozen=True)
-class SpansConfig:
-    """How spans are drawn from documents (DeCLUTR, section 3.1)."""
-
-    anchors: int = key(2, "A: anchor spans of a document.", at_least(1), since=1, label="A (anchors a document)")
-    positives: int = key(
-        2,
-        "P: positive spans of an anchor; their mean is its one positive.",
-        at_least(1),
-        since=1,
-        label="P (positives an anchor)",
-    )
-    shortest: int = key(32, "l_min, in tokens.", at_least(1), since=1)
-    longest: int = key(512, "l_max, in tokens.", at_least(2), since=1)
-    document: int | None = key(
-        None,
-        "Documents with fewer tokens are dropped; none keeps all that have room for their spans, 2 A l_max tokens.",
-        at_least(1),
-        since=1,
-    )
-    strategy: Literal["default", "adjacent", "subsuming"] = key(
-        "default",
-        "Where a positive may lie: overlapping, beside or within its anchor; only beside; only within.",
-        since=1,
-        label="sampling strategy",
-    )
-    places: Literal["apart", "blocks"] | None = key(
-        None,
-        "Where anchors lie: apart, anywhere at least l_max tokens from each other; blocks, each within a block of "
-        "l_max tokens, as in DeCLUTR's released code. none: as objective.fidelity says.",
-        since=2,
-    )
-
-
-@dataclass(frozen=True)
-class ObjectiveConfig:
-    """The loss, and its numbers."""
-
-    name: str = key("scl", "The loss.", registry="trainables.objectives:OBJECTIVES", label="objective")
-    positives: int | None = key(
-        None,
-        "N+: at most so many positives per anchor, drawn at random; none takes all. In the layout groups it is P: "
-        "exactly so many, filled where a premise has fewer.",
-        at_least(1),
-        label="positives per anchor",
-    )
-    negatives: int | None = key(
-        None,
-        "N-: at most so many negatives per anchor, drawn at random; none takes all. In the layout groups it is Q: "
-        "exactly so many hard negatives, filled where a premise has fewer.",
-        at_least(1),
-        label="negatives per anchor",
-    )
-    weight: float = key(
-        0.5,
-        "lambda in Liao 2021, eq. 3: (1 - weight) CE + weight SCL.",
-        between(0.0, 1.0),
-        alias="lambda",
-        label="lambda (weight of the contrastive loss)",
-    )
-    temperature: float = key(
-        1.0, "tau, which divides every similarity.", above(0.0), alias="tau", together=True, label="tau (temperature)"
-    )
-    fidelity: Literal["paper", "released"] = key(
-        "paper",
-        "Follow the paper's text, or what the authors' released code does instead. It sets keys that are left at their "
-        "defaults; `trainables/fidelity.py` says which.",
-    )
-    false_negatives: Literal["mask", "keep"] | None = key(
-        None,
-        "mask: a candidate whose text is the anchor's own or one of its positives' is no negative; keep: it is one. "
-        "none: as objective.fidelity says.",
-        since=2,
-    )
-    anchors: Literal["premises", "rows"] | None = key(
-        None,
-        "Of Liao's objectives. premises: each premise with a positive is an anchor once; rows: each entailed row is, "
-        "its own hypothesis is among its positives, and objective.negatives has no effect, as in the released code. "
-        "none: as objective.fidelity says.",
-        since=2,
-    )
-    own_positives: Literal["leave_out", "score_zero"] | None = key(
-        None,
-        "Of SupMPN: an anchor's other positives are left out of the denominator, or each adds exp(0) = 1 to it, as in "
-        "the released code. none: as objective.fidelity says.",
-        since=2,
-    )
-    workers: Literal["sum", "mean"] | None = key(
-        None,
-        "sum: several workers give the loss of one; mean: the contrastive loss is divided by their number, as in "
-        "DeCLUTR's released code. none: as objective.fidelity says.",
-        since=2,
-    )
-    margin: float = key(
-        5.0,
-        "m of the triplet losses (SupMPN eq. 1 to 3), in units of Euclidean distance.",
-        above(0.0),
-        since=1,
-    )
-    mlm: float = key(
-        0.0,
-        "Weight of masked language modelling on the anchors, beside the objective.",
-        at_least(0.0),
-        since=1,
-        label="weight of MLM",
-    )
-    bank: int = key(
-        0,
-        "Embeddings of earlier batches that serve as further negatives, without gradient.",
-        at_least(0),
-        since=1,
-        label="size of the memory bank",
-    )
-    bank_warmup: int = key(0, "Steps before the memory bank is used.", at_least(0), since=1)
-
-
-@dataclass(frozen=True)
-class OptimisationConfig:
-    """How the parameters move."""
-
-    learning_rate: float = key(2e-5, "Highest learning rate.", above(0.0), alias="lr", together=True)
-    batch_size: int = key(
-        64,
-        "Pairs, groups, sentences or documents (see corpus.layout) in one global batch, whatever the number of "
-        "workers.",
-        at_least(2),
-    )
-    epochs: int = key(1, "Passes over the corpus; 0 evaluates the encoder as it is.", at_least(0))
-    max_steps: int | None = key(None, "Stop after so many steps; the schedule ends there too.", at_least(1))
-    warmup: float = key(
-        0.1, "Share of the steps over which the learning rate rises linearly.", between(0.0, 1.0), together=True
-    )
-    schedule: Literal["linear", "constant", "cosine"] = key("linear", "What follows the warm-up.", together=True)
-    weight_decay: float = key(0.0, "Weight decay, on matrices only.", at_least(0.0), together=True)
-    clip_norm: float | None = key(None, "Largest norm of the gradient; none does not clip.", above(0.0), together=True)
-    precision: Literal["auto", "fp32", "bf16"] = key(
-        "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
-    )
-    optimiser: Literal["adamw", "sgd"] = key("adamw", "sgd has momentum 0.9.", since=1, together=True)
-    keep: Literal["last", "best", "average"] = key(
-        "last",
-        "Which weights of the encoder a training leaves: those of the last step; best: those with the highest score on "
-        "the development part of STSBenchmark (SimCSE); average: their mean over the last steps.",
-        since=3,
-        label="weights kept",
-    )
-    keep_every: int = key(
-        125,
-        "With optimisation.keep=best the encoder is scored after every so many steps, and after the last one.",
-        at_least(1),
-        since=3,
-    )
-    keep_share: float = key(
-        0.25,
-        "With optimisation.keep=average the mean is over this last share of the steps, at least over one.",
-        between(0.0, 1.0),
-        since=3,
-    )
-    chunk: Literal["auto"] | int | None = key(
-        "auto",
-        "Tokens, padding included, of one pass of a worker, at least one sentence. A batch with more is embedded "
-        "twice, pass by pass, and has the gradients of the whole batch (gradient cache). auto: the whole batch at once "
-        "where it fits in memory; else smaller passes, chosen by itself. A pass that does not fit is halved, whatever "
-        "was asked. none: always the whole batch at once. It is part of the recipe: a study that was begun with "
-        "another value begins anew.",
-        at_least(1),
-        since=3,
-        measures=False,
-    )
-
-    def steps(self, an_epoch: int) -> int:
-        """Steps of the whole training, where a pass over the corpus has so many."""
-        steps = self.epochs * an_epoch
-        return min(steps, self.max_steps or steps)
-
-
-@dataclass(frozen=True)
-class EvaluationConfig:
-    """SentEval: which tasks, on which data, under which protocol."""
-
-    senteval: str = key(
-        "senteval", "Folder in SentEval's layout (it holds downstream/), or scenes.", place=True, measures=False
-    )
-    tasks: tuple[str, ...] = key(
-        ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", together=True, measures=False
-    )
-    protocol: Literal["full", "fast"] = key(
-        "full", "How classifiers are fitted: full is the papers', fast is for prototyping.", together=True
-    )
-    heat_map: str = key(
-        "none",
-        "Sentences whose cosines are kept before and after training (SupMPN, Figure 2): none, topics (twelve of our "
-        "own), or a text file with one a line.",
-        since=1,
-        place=True,
-        together=True,
-        measures=False,
-    )
-    precision: Literal["fp32", "bf16"] = key(
-        "fp32", "Of the encoder when it is evaluated, and of a frozen base; the same for every row.", since=2
-    )
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recipe:
     """One model and its scores, but for the seed."""
 
-    encoder: EncoderConfig = EncoderConfig()
-    pooling: PoolingConfig = PoolingConfig()
-    head: HeadConfig = HeadConfig()
-    corpus: CorpusConfig = CorpusConfig()
-    spans: SpansConfig = SpansConfig()
-    objective: ObjectiveConfig = ObjectiveConfig()
-    optimisation: OptimisationConfig = OptimisationConfig()
-    evaluation: EvaluationConfig = EvaluationConfig()
+    given: Mapping[str, Value] = field(default_factory=dict)
+    """What was set, by flat names. A value whose key no chosen component has waits until one has it."""
 
     def __post_init__(self) -> None:
-        for item in keys().values():
-            section, _, name = item.name.partition(".")
-            config = getattr(self, section)
-            value = getattr(config, name)
-            valid = validate(item, value)
-            if valid is not value:
-                object.__setattr__(config, name, valid)
+        object.__setattr__(self, "given", {**dict(_given(self.given.items()))})
+        _ = self._read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recipe) and self.flat() == other.flat()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.flat().items()))
+
+    def __repr__(self) -> str:
+        return f"Recipe({dict(self.given)!r})"
 
     def flat(self) -> dict[str, Value]:
-        """`{"objective.temperature": 1.0, ...}`, one key for every field."""
-        return {
-            f"{section.name}.{item.name}": getattr(getattr(self, section.name), item.name)
-            for section in dataclasses.fields(self)
-            for item in dataclasses.fields(getattr(self, section.name))
-        }
+        """`{"objective.temperature": 1.0, ...}`: every key that it has."""
+        return dict(self._read[0])
 
-    def override(self, overrides: Mapping[str, Any]) -> Recipe:
-        """A recipe with some flat keys replaced. Unknown keys and bad values raise `UserError`."""
-        changes: dict[str, dict[str, Any]] = {}
-        for given, value in overrides.items():
-            section, _, name = find(Recipe, given).name.partition(".")
-            changes.setdefault(section, {})[name] = tuple(value) if isinstance(value, list) else value
-        return dataclasses.replace(
-            self,
-            **{section: dataclasses.replace(getattr(self, section), **items) for section, items in changes.items()},
-        )
+    def part(self, kind: type[P]) -> P:
+        """The section or chosen component of that class, e.g. `recipe.part(Layout)`."""
+        return next(part for part in self._read[1] if isinstance(part, kind))
+
+    def has(self, kind: type[Options]) -> bool:
+        """Whether it has such a part."""
+        return any(isinstance(part, kind) for part in self._read[1])
+
+    @property
+    def encoder(self) -> EncoderConfig:
+        return self.part(EncoderConfig)
+
+    @property
+    def pooling(self) -> PoolingConfig:
+        return self.part(PoolingConfig)
+
+    @property
+    def head(self) -> HeadConfig:
+        return self.part(HeadConfig)
+
+    @property
+    def corpus(self) -> CorpusConfig:
+        return self.part(CorpusConfig)
+
+    @property
+    def objective(self) -> ObjectiveConfig:
+        return self.part(ObjectiveConfig)
+
+    @property
+    def optimisation(self) -> OptimisationConfig:
+        return self.part(OptimisationConfig)
+
+    @property
+    def evaluation(self) -> EvaluationConfig:
+        return self.part(EvaluationConfig)
+
+    def override(self, changes: Mapping[str, Any]) -> Recipe:
+        """A recipe with some flat keys replaced. Unknown keys, bad values, and keys that no component of the new recipe
+        has raise `UserError`."""
+        made = self.preferring(changes)
+        for name in dict(_given(changes.items())):
+            if name not in made.flat() and name not in PRESETS:
+                raise UserError(made.why_not(name))
+        return made
+
+    def preferring(self, changes: Mapping[str, Any]) -> Recipe:
+        """The same, but a key that no component has may be named: its value counts wherever one has it."""
+        return Recipe({**self.given, **changes})
+
+    def why_not(self, name: str) -> str:
+        """Why a known key is none of this recipe, in a sentence."""
+        if not self.trains and not _Live(trains=False, fits=False, pools=True).has(name):
+            return f"{name} changes nothing where nothing is trained; leave it out"
+        for part in self._read[1]:
+            for item in keys_of(type(part)).values():
+                if item.name == name and item.when is not None:
+                    other = keys_of(type(part))[item.when[0]].name
+                    value = self.flat().get(other)
+                    return f"{name} changes nothing where {other} is {'none' if value is None else value}; leave it out"
+        for chooser, names in _gathered(Registry.changes).owners.get(name, {}).items():
+            if chooser in self.flat():
+                chosen = f"{chooser}={self.flat()[chooser]}"
+                return f"{chosen} has no {name}; leave it out, or take {chooser} {choices(map(repr, names))}"
+        return f"{name} changes nothing in this recipe; leave it out"
 
     @property
     def trains(self) -> bool:
         """Whether a trial trains anything, or evaluates the encoder as it is."""
-        kinds = keys()["encoder.kind"].names
-        assert kinds is not None
-        trainable = self.encoder.adapter != "none" or kinds[self.encoder.kind].trainable
-        return self.optimisation.epochs > 0 and trainable
+        return _Live.of(self.given).trains
 
     @property
     def uses_seed(self) -> bool:
@@ -465,19 +182,78 @@ class Recipe:
 
     @cached_property
     def hash(self) -> str:
-        """Twelve hexadecimal digits that depend on the content only."""
-        values = self.flat()
+        """Twelve hexadecimal digits that depend on what is trained: see `hash_with`."""
+        return self.hash_with({})
+
+    def hash_with(self, places: Mapping[str, str]) -> str:
+        """The hash over the keys that are not at their defaults, but for evaluation. Local files and folders count by
+        what they hold; `places` has the digits (`fingerprints`) of those that may be gone."""
         known = keys()
-        content = {
-            name: value for name, value in values.items() if not known[name].since or value != known[name].default
+        content: dict[str, Any] = {
+            name: identity(value, known[name].holds, places) if known[name].place and isinstance(value, str) else value
+            for name, value in self.flat().items()
+            if value != known[name].default and not name.startswith("evaluation.")
         }
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        text = json.dumps([SCHEMA, content], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The digits of the local files and folders that count in the hash, by path."""
+        named = [(keys()[name], value) for name, value in self.flat().items() if not name.startswith("evaluation.")]
+        found = [fingerprints(value, item.holds) for item, value in named if item.place and isinstance(value, str)]
+        return {place: digits for one in found for place, digits in one.items()}
+
+    @cached_property
+    def _read(self) -> tuple[Mapping[str, Value], tuple[Options, ...]]:
+        """The keys that it has, with their values, and its parts."""
+        values, parts = dict[str, Value](), list[Options]()
+        given = {**self._released(), **self.given}
+        live = _Live.of(given)
+
+        def read(part: type[Options], there: bool) -> None:
+            items = keys_of(part)
+            asked = part(**{name: given.get(item.name, item.default) for name, item in items.items()})
+            has = {name: there and live.has(item.name) and _exists(item, asked) for name, item in items.items()}
+            made = part(**{name: getattr(asked, name) for name in items if has[name]})
+            parts.append(made)
+            for name, item in items.items():
+                if has[name]:
+                    values[item.name] = getattr(made, name)
+                brought = options_of(item.names[getattr(made, name)]) if item.names is not None else None
+                if brought is not None:
+                    read(brought, has[name])
+
+        for section in SECTIONS:
+            read(section, True)
+        return dict(sorted(values.items(), key=lambda item: _place(item[0]))), tuple(parts)
+
+    def _released(self) -> dict[str, Value]:
+        """What the preset sets."""
+        if self.given.get(FIDELITY) != "released":
+            return {}
+        found: dict[str, Value] = {}
+        for name in ("objective.name", "corpus.layout"):
+            item = keys()[name]
+            assert item.names is not None
+            found |= item.names[str(self.given.get(name, item.default))].released
+        return found
 
 
 def keys() -> Mapping[str, Key]:
-    """Every flat key of a recipe, and what it says of itself."""
-    return describe(Recipe)
+    """Every flat key that a recipe can have, and what it says of itself."""
+    return _gathered(Registry.changes).known
+
+
+def existing(flat: Mapping[str, Value]) -> frozenset[str]:
+    """The keys of the recipe of these values, as far as they are given."""
+    known = _gathered(Registry.changes)
+    return _existing(Registry.changes, tuple((name, flat[name]) for name in known.deciders if name in flat))
+
+
+def deciding(name: str) -> frozenset[str]:
+    """The keys that decide whether a recipe has this one."""
+    return _gathered(Registry.changes).deciding[name]
 
 
 def parse_assignment(text: str) -> tuple[str, Value]:
@@ -485,5 +261,142 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     name, equals, raw = text.partition("=")
     if not equals:
         raise UserError(f"--set {text!r} has no '='; write it as KEY=VALUE, e.g. objective.temperature=0.5")
-    item = find(Recipe, name.strip())
+    if name.strip() in PRESETS:
+        return next(_given([(name.strip(), raw.strip())]))
+    item = _find(name.strip())
     return item.name, parse(item, raw if item.exact else raw.strip())
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What the sections and all registered components say."""
+
+    known: Mapping[str, Key]
+    owners: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """By key, the keys that choose a component that has it, and the names of these components."""
+    deciding: Mapping[str, frozenset[str]]
+    deciders: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=1)
+def _gathered(changes: int) -> _Gathered:
+    """`changes`: of all registries; see `Registry.changes`."""
+    known: dict[str, Key] = {}
+    owners: dict[str, dict[str, tuple[str, ...]]] = {}
+    direct: dict[str, set[str]] = {}
+
+    def gather(part: type[Options], chooser: str | None, chosen: str) -> None:
+        for item in keys_of(part).values():
+            if replace(known.setdefault(item.name, item), when=item.when) != item:
+                raise UserError(
+                    f"{part.__name__} defines {item.name} otherwise than it is defined already; inherit the key, or "
+                    "give yours another name"
+                )
+            said = direct.setdefault(item.name, set())
+            if chooser is not None:
+                names = owners.setdefault(item.name, {})
+                names[chooser] = (*names.get(chooser, ()), chosen)
+                said.add(chooser)
+            if item.when is not None:
+                said.add(keys_of(part)[item.when[0]].name)
+            if not _Live(trains=False, fits=True, pools=True).has(item.name):
+                said.update(_DECIDES_TRAINING)
+            elif not _Live(trains=False, fits=False, pools=True).has(item.name):
+                said.update((*_DECIDES_TRAINING, "pooling.after"))
+            elif not _Live(trains=True, fits=True, pools=False).has(item.name):
+                said.add("encoder.kind")
+            if item.names is not None:
+                for name, entry in item.names.items():
+                    brought = options_of(entry)
+                    if brought is not None:
+                        gather(brought, item.name, name)
+
+    for section in SECTIONS:
+        gather(section, None, "")
+    deciding = {name: _closed(name, direct) for name in known}
+    order = sorted(known, key=_place)
+    deciders = tuple(name for name in order if any(name in those for those in deciding.values()))
+    return _Gathered({name: known[name] for name in order}, owners, deciding, deciders)
+
+
+def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
+    """All that decides it, also through others."""
+    found, left = set[str](), [*direct[name]]
+    while left:
+        other = left.pop()
+        if other not in found:
+            found.add(other)
+            left += direct[other]
+    return frozenset(found - {name})
+
+
+@functools.lru_cache(maxsize=4096)
+def _existing(changes: int, values: tuple[tuple[str, Value], ...]) -> frozenset[str]:
+    return frozenset(Recipe(dict(values)).flat())
+
+
+def _exists(item: Key, part: Options) -> bool:
+    """Whether the part has the key, whose `when` looks at another value of it, or at the component that this names."""
+    if item.when is None:
+        return True
+    other, holds = item.when
+    names, value = keys_of(type(part))[other].names, getattr(part, other)
+    return bool(holds(value if names is None else names[value]))
+
+
+@dataclass(frozen=True)
+class _Live:
+    """Which keys change anything."""
+
+    trains: bool
+    fits: bool
+    """Whether something is fitted to the training sentences."""
+    pools: bool
+    """Whether the encoder's token states are pooled here."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Value]) -> _Live:
+        encoder = keys_of(EncoderConfig)
+        epochs, after = keys_of(OptimisationConfig)["epochs"], keys_of(PoolingConfig)["after"]
+        kind, adapter = (given.get(encoder[name].name, encoder[name].default) for name in ("kind", "adapter"))
+        assert encoder["kind"].names is not None
+        entry = encoder["kind"].names[str(kind)]
+        trains = bool(given.get(epochs.name, epochs.default)) and (adapter != "none" or entry.trainable)
+        return cls(trains, trains or given.get(after.name, after.default) != "none", entry.pools)
+
+    def has(self, name: str) -> bool:
+        section = name.partition(".")[0]
+        if name in ("pooling.mode", "pooling.padding"):
+            return self.pools and (self.trains or name == "pooling.mode")
+        if section == "corpus":
+            return self.fits
+        return self.trains or section not in _TRAINING or name == "optimisation.epochs"
+
+
+def _place(name: str) -> int:
+    section = name.partition(".")[0]
+    return ORDER.index(section) if section in ORDER else len(ORDER)
+
+
+def _given(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Value]]:
+    """Names in full and valid values; `UserError` for others."""
+    for given, value in items:
+        if given in PRESETS:
+            if value not in PRESETS[given]:
+                raise UserError(f"{given} must be {choices(map(repr, PRESETS[given]))}, not {shown(value)}")
+            yield given, value
+        else:
+            item = _find(given)
+            yield item.name, validate(item, tuple(value) if isinstance(value, list) else value)
+
+
+def _find(name: str) -> Key:
+    """The key of that flat name or alias; `UserError` with the nearest if there is none."""
+    known = keys()
+    if name in known:
+        return known[name]
+    for item in known.values():
+        if item.alias == name:
+            return item
+    hint = meant(name, known).rstrip() or "`--keys` prints them all"
+    raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")

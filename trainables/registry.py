@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from trainables.errors import UserError, choices, meant, shown
 
@@ -31,6 +31,9 @@ E = TypeVar("E", bound=Entry)
 class Registry(Mapping[str, E]):
     """Entries by name, in the order in which they were added. `noun` is what a message calls one of them."""
 
+    changes: ClassVar[int] = 0
+    """How often entries came or went, in all registries: what is gathered from them is gathered anew."""
+
     def __init__(self, noun: str, *entries: E) -> None:
         self.noun = noun
         self._entries: dict[str, E] = {}
@@ -42,10 +45,12 @@ class Registry(Mapping[str, E]):
             if entry.name in self._entries:
                 raise UserError(f"the name {entry.name!r} is taken by another {self.noun}; give yours another name")
             self._entries[entry.name] = entry
+        Registry.changes += 1
 
     def remove(self, name: str) -> None:
         """Take an entry out, as a test does with one that it added."""
         del self._entries[name]
+        Registry.changes += 1
 
     def __getitem__(self, name: str) -> E:
         """The entry of that name; `UserError` with the nearest and all names if there is none, from `get`, too."""

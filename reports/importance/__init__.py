@@ -70,7 +70,7 @@ def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tup
         pair_p = family_p(found.pair_shares, np.array([other.pair_shares for other in added]))
         joint = [effect(pair, 1 + size + n, pair_p[n]) for n, pair in enumerate(pairs)]
     above = [n for n, one in enumerate(keys) if one.share.above]
-    tried = [[recipe[key] for recipe in recipes] for key in coded.keys]
+    tried = [[recipe.get(key) for recipe in recipes] for key in coded.keys]
     return Importance(
         recipes=len(scores),
         explained=Share(found.explained, float(error[0]), explained_p),

@@ -6,14 +6,23 @@ never sees half a file.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from reports.ledger.folders import is_key, trial_key
-from reports.ledger.json_files import write_json
+from reports.ledger.folders import STUDY, is_key, trial_key
+from reports.ledger.json_files import read_whole, write_json
 from reports.ledger.names import to_write
 from reports.ledger.record import Record, read_record
 from reports.ledger.validity import checked
 from trainables.errors import UserError
+
+
+@dataclass(frozen=True)
+class Places:
+    """A part of `StudyInfo`."""
+
+    places: dict[str, str] = field(default_factory=dict)
 
 
 class Ledger:
@@ -62,7 +71,12 @@ class Ledger:
             raise UserError(f"{path} cannot be read ({error})") from None
         state = status.st_mtime_ns, status.st_size
         known = self._checked.get(path)
-        return known if known is not None and known[0] == state else (state, checked(read_record(path)))
+        return known if known is not None and known[0] == state else (state, checked(read_record(path), self._places))
+
+    def _places(self) -> Mapping[str, str]:
+        """What the files held that the study named (`StudyInfo.places`); nothing where no study says."""
+        study = self.folder.parent / STUDY
+        return read_whole(Places, study, "a study's description").places if study.is_file() else {}
 
     def _paths(self) -> list[Path]:
         if not self.folder.is_dir():

@@ -57,6 +57,8 @@ class StudyInfo:
     """How many a recipe may have where more can change an answer (`--seeds 1:10`)."""
     base: Annotated[dict[str, Any], named_by(keys)] = field(default_factory=dict)
     """The flat base recipe, after the scale and `--set`."""
+    places: dict[str, str] = field(default_factory=dict)
+    """By path what the local files and folders held that its recipes name (`Recipe.places`)."""
     row_hashes: dict[str, Hash | None] = field(default_factory=dict)
     """By the label of every row asked for, its recipe's hash; None where an input that the row needs is missing."""
     missing: dict[str, str] = field(default_factory=dict)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from reports.ledger.json_files import as_recipe
 from reports.ledger.record import Record
 from trainables.errors import UserError
-from trainables.recipe import Recipe, keys
+from trainables.recipe import Recipe
 from trainables.typed_json import LARGEST
 
 ROUNDING = 1e-6
@@ -30,26 +30,24 @@ _KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap")
 """What `data` may describe, each by an object."""
 
 
-def checked(record: Record) -> Record:
-    """The record with a whole recipe: keys that are newer than it at their defaults.
+def checked(record: Record, places: Callable[[], Mapping[str, str]] = dict) -> Record:
+    """The record with a whole recipe: keys that are newer than it at their defaults. `places`: what the files held
+    that the study named, for those that are gone or have changed.
 
     Raises `UserError` with what cannot be right.
     """
-    recipe = _recipe(record)
+    recipe = _recipe(record, places)
     for problem in (*_scores(record), *_counts(record), *_data(record)):
         raise UserError(problem)
     return dataclasses.replace(record, recipe=recipe)
 
 
-def _recipe(record: Record) -> dict[str, Any]:
+def _recipe(record: Record, places: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
     try:
         recipe = Recipe.from_flat(as_recipe(record.recipe))
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
-    lacking = [name for name, key in keys().items() if not key.since and name not in record.recipe]
-    if lacking:
-        raise UserError(f"its recipe lacks {lacking[0]}")
-    if recipe.hash != record.recipe_hash:
+    if record.recipe_hash not in (recipe.hash, recipe.hash_with(places())):
         raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
     if record.protocol != recipe.evaluation.protocol:
         raise UserError(f"its protocol {record.protocol!r} is not its recipe's, {recipe.evaluation.protocol!r}")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from reports.markdown import code, table
+from reports.markdown import DASH, code, table
 from reports.results import Results
+from trainables.recipe import Value, keys
 
 
 def write(results: Results, pictures: Path) -> str:
     """What this study changes of it, then the whole of it."""
-    paper, ours = results.space.base.flat(), {**results.space.base.flat(), **results.info.base}
-    lines = [[f"`{key}`", code(paper[key]), code(ours[key]) if ours[key] != paper[key] else "same"] for key in paper]
+    paper, ours = results.space.base.flat(), results.base.flat()
+    lines = [
+        [f"`{key}`", _said(paper, key), "same" if _said(paper, key) == _said(ours, key) else _said(ours, key)]
+        for key in keys()
+        if key in {**paper, **ours}
+    ]
     head = ["Base recipe", "The paper" if results.has_paper else "The space", "This study"]
     changed = [line for line in lines if line[2] != "same"]
     whole = f"The whole base recipe:\n\n{table(head, lines, left=3)}"
@@ -19,3 +25,7 @@ def write(results: Results, pictures: Path) -> str:
     if not changed:
         return f"{said}It is unchanged in this study.\n\n{whole}"
     return f"{said}This study changes it in:\n\n{table(head, changed, left=3)}\n\n{whole}"
+
+
+def _said(recipe: Mapping[str, Value], key: str) -> str:
+    return code(recipe[key]) if key in recipe else DASH

@@ -179,7 +179,7 @@ def _correlated(items: Sequence[Lying], lines: Sequence[Line]) -> list[tuple[str
 def _varied(items: Sequence[Lying]) -> list[Line]:
     """Keys that vary: a number as it is, of words one line for each of them, 1 where a recipe has it."""
     found: list[Line] = []
-    for key in items[0].recipe:
+    for key in dict.fromkeys(key for item in items for key in item.recipe):
         values = [item.recipe.get(key) for item in items]
         distinct = list(dict.fromkeys(map(str, values)))
         if len(distinct) < 2 or key.startswith("evaluation."):

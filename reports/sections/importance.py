@@ -61,11 +61,11 @@ def _rows_of_the_search(results: Results) -> list[str]:
 
     domains = results.space.domains
     free = {domain.key for domain in domains}
-    base = {**results.space.base.flat(), **results.info.base}
 
     def could(record: Record) -> bool:
         recipe = record.recipe
-        same = all(recipe.get(key) == value for key, value in base.items() if key not in free)
+        whole = results.base.preferring({key: recipe[key] for key in free if key in recipe}).flat()
+        same = all(recipe.get(key) == value for key, value in whole.items() if key not in free)
         return same and all(contains(domain, recipe[domain.key]) for domain in domains if domain.is_asked(recipe))
 
     found = [records[0] for label in results.asked_rows if (records := results.of_row(label))]

@@ -106,7 +106,7 @@ def _trained(results: Results) -> list[str]:
         for record in results.of_row(label)
         if record.recipe["optimisation.epochs"]
     ]
-    encoders = {(str(r.recipe["encoder.name"]), r.recipe["encoder.layers"]) for r in trained}
+    encoders = {(str(r.recipe["encoder.name"]), r.recipe.get("encoder.layers")) for r in trained}
     if len(encoders) != 1:
         return []
     [(name, layers)] = encoders

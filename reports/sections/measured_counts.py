@@ -33,7 +33,7 @@ def _table(results: Results) -> str:
         records, recipe = results.of_row(label), results.recipe(label)
         if results.is_foreign(label) and not records:
             continue
-        capped = OBJECTIVES[str(recipe["objective.name"])].contrasts and recipe["optimisation.epochs"]
+        capped = recipe["optimisation.epochs"] and OBJECTIVES[str(recipe["objective.name"])].contrasts
 
         def mean(name: str, digits: int, records: Sequence[Record] = records) -> str:
             return number(mean_measured(records, name), digits)
@@ -41,9 +41,9 @@ def _table(results: Results) -> str:
         lines.append(
             [
                 text(label),
-                _cap(recipe["objective.positives"]) if capped else DASH,
+                _cap(recipe.get("objective.positives")) if capped else DASH,
                 mean("positives_per_anchor", 2),
-                _cap(recipe["objective.negatives"]) if capped else DASH,
+                _cap(recipe.get("objective.negatives")) if capped else DASH,
                 mean("negatives_per_anchor", 2),
                 mean("anchors", 0),
                 mean("batches_without_anchor", 0),

@@ -91,9 +91,10 @@ def _lines(figure: Figure, scored: list[Scored], path: Path) -> list[str]:
     over, *rest = figure.keys
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
     points: dict[tuple[str, str, float], list[Scored]] = {}
+    scored = [item for item in scored if {*figure.keys} <= item.recipe.keys()]
     for item in sorted(scored, key=lambda item: [_order(item.recipe[key]) for key in (*by_panel, *by_line, over)]):
         recipe = item.recipe
-        named = (name for name, own in figure.points() if all(recipe[key] == own[key] for key in own))
+        named = (name for name, own in figure.points() if all(recipe.get(key) == own[key] for key in own))
         line = next(named, _names(recipe, by_line))
         points.setdefault((_names(recipe, by_panel), line, _number(recipe[over])), []).append(item)
     if not points:
@@ -136,6 +137,7 @@ def _bars(drawn: Sequence[Comparison]) -> str:
 
 def _by_value(key: str, scored: list[Scored]) -> dict[str, list[float]]:
     """Scores by the key's values, numbers in order; an unset value comes last."""
+    scored = [item for item in scored if key in item.recipe]
     ordered = sorted({item.recipe[key] for item in scored}, key=_order)
     return {_value(value): [item.score.mean for item in scored if item.recipe[key] == value] for value in ordered}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -13,11 +13,6 @@ from reports.markdown import DASH, bullets, code, count, number, table, text, ve
 from reports.results import Results
 from reports.sections.data_read import data_section
 from reports.unfinished import extents, total
-from trainables.fidelity import preset, resolve
-from trainables.recipe import Recipe, Value
-
-FEW = 3
-"""So many rows are named, more are counted."""
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -49,37 +44,11 @@ def write(results: Results, pictures: Path) -> str:
         f"Time of the workers, until each one's last trial: {_workers_time(done)}",
         f"Hardware: {'; '.join(map(text, _distinct([info.hardware, *(r.hardware for r in results.records)])))}",
         f"Versions: {', '.join(text(f'{name} {version}') for name, version in sorted(info.versions.items()))}",
-        *_presets(results),
     ]
     said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
     parts = [said, data_section(results)]
     training = _training_time(results)
     return "\n\n".join(part for part in [*parts, training] if part)
-
-
-def _presets(results: Results) -> list[str]:
-    """What `objective.fidelity` sets in the base recipe, and which rows it sets something else in."""
-    base = Recipe.from_flat({**results.space.base.flat(), **results.info.base})
-    said = [f"{_fidelity(base)} sets {_assignments(preset(base))}"]
-    followed = resolve(base).flat()
-    rows: dict[str, list[str]] = {}
-    for label in results.asked_rows:
-        recipe = base.override(results.space.row(label).overrides)
-        other = {key: value for key, value in preset(recipe).items() if value != followed[key]}
-        if other:
-            rows.setdefault(f"{_fidelity(recipe)} sets {_assignments(other)}", []).append(code(label))
-    for sets, labels in rows.items():
-        more = f" and {len(labels) - FEW} more" if len(labels) > FEW else ""
-        said.append(f"{sets} in {', '.join(labels[:FEW])}{more}")
-    return said
-
-
-def _fidelity(recipe: Recipe) -> str:
-    return f"`objective.fidelity={recipe.objective.fidelity}`"
-
-
-def _assignments(values: Mapping[str, Value]) -> str:
-    return ", ".join(code(f"{key}={value}") for key, value in values.items()) or "nothing"
 
 
 def _cost(records: Sequence[Record]) -> str:

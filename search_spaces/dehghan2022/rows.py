@@ -41,7 +41,7 @@ def _finished(name: str | None) -> Overrides:
     return {"optimisation.epochs": 0, "encoder.kind": "pipeline", **model}
 
 
-_WORDS: Overrides = {"optimisation.epochs": 0, "encoder.kind": "word_vectors", "pooling.mode": "mean"}
+_WORDS: Overrides = {"optimisation.epochs": 0, "encoder.kind": "word_vectors"}
 _WHITEN: Overrides = {"pooling.after": "whiten"}
 _SBERT = "sentence-transformers/bert-base-nli-mean-tokens"
 
@@ -144,7 +144,7 @@ def _numbers(positives: int | None, negatives: int | None) -> Overrides:
     return {"objective.positives": positives, "objective.negatives": negatives}
 
 
-_ROWS_LAYOUT: Overrides = {"corpus.layout": "rows", **_numbers(None, None)}
+_ROWS_LAYOUT: Overrides = {"corpus.layout": "rows"}
 OBJECTIVES: dict[str, Overrides] = {
     "untrained": {"optimisation.epochs": 0},
     "cross-entropy": {"objective.name": "ce", **_ROWS_LAYOUT},
@@ -153,10 +153,11 @@ OBJECTIVES: dict[str, Overrides] = {
         "objective.weight": 0.3,
         "objective.temperature": 1.0,
         **_ROWS_LAYOUT,
+        **_numbers(None, None),
     },
     "NT-Xent, P 1": {"objective.name": "ntxent", **_numbers(1, None)},
     "MNRL, P 1, Q 5": {"objective.name": "mnrl", **_numbers(1, 5)},
-    "SimCSE, unsupervised": {"objective.name": "simcse", "corpus.layout": "sentences", **_numbers(None, None)},
+    "SimCSE, unsupervised": {"objective.name": "simcse", "corpus.layout": "sentences"},
     "SimCSE, supervised, P 1, Q 1": {"objective.name": "simcse", **_numbers(1, 1)},
     "SimCSE, supervised, P 1, Q 1, MLM 0.1": {"objective.name": "simcse", "objective.mlm": 0.1, **_numbers(1, 1)},
     "SupCon, P 5": {"objective.name": "supcon", **_numbers(5, None)},

@@ -39,7 +39,7 @@ _RATE = Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid
 _POOL = Domain("pooling.mode", choices=("mean", "cls", "first_last_mean"))
 _FILL = Domain("corpus.augmentation", choices=("none", "deletion"))
 
-_RECIPE = Recipe().override(
+_RECIPE = Recipe().preferring(
     {
         "encoder.name": "bert-base-uncased",
         "encoder.max_length": 150,
@@ -82,7 +82,7 @@ _MAIN = Space(
     name="supmpn_main",
     title="SupMPN and the models it is compared with (Tables 1, 2 and 3)",
     paper='Dehghan and Amasyali 2022, "SupMPN: Supervised Multiple Positives and Negatives Contrastive Learning"',
-    base=_RECIPE.override({"evaluation.heat_map": "topics"}),
+    base=_RECIPE.preferring({"evaluation.heat_map": "topics"}),
     laptop=_LAPTOP,
     rows=MAIN_ROWS,
     domains=(_P, _Q, _TAU, _BATCH, _RATE, _POOL, _FILL),

@@ -108,7 +108,7 @@ STRATEGY = Domain("spans.strategy", choices=("default", "adjacent", "subsuming")
 RATE = Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(2e-5, 5e-5, 1e-4))
 POOL = Domain("pooling.mode", choices=("mean", "cls", "max", "first_last_mean"))
 
-RECIPE = Recipe().override(
+RECIPE = Recipe().preferring(
     {
         "encoder.name": "distilroberta-base",
         "encoder.max_length": 512,

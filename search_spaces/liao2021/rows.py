@@ -34,19 +34,12 @@ def _augment(cap: str) -> Overrides:
         "objective.name": "ce_augment",
         "objective.positives": _CAPS[cap],
         "objective.negatives": _CAPS[cap],
-        "objective.weight": 0.0,
     }
 
 
 _OVERRIDES: dict[str, Overrides] = {
-    GLOVE: {
-        "encoder.kind": "word_vectors",
-        "pooling.mode": "mean",
-        "objective.name": "ce",
-        "objective.weight": 0.0,
-        "optimisation.epochs": 0,
-    },
-    BASELINE: {"objective.name": "ce", "objective.weight": 0.0},
+    GLOVE: {"encoder.kind": "word_vectors", "optimisation.epochs": 0},
+    BASELINE: {"objective.name": "ce"},
     "3p3n-Augment": _augment("3"),
     "allpalln-Augment": _augment("all"),
     "3p3n-lambda0.5-SCL": _scl("3", "3", 0.5),

@@ -18,7 +18,7 @@ BASES: dict[str, str | None] = {
 }
 BASELINE = "BERT-base"
 
-_UNTRAINED: Overrides = {"optimisation.epochs": 0, "encoder.adapter": "none", "head.kind": "none"}
+_UNTRAINED: Overrides = {"optimisation.epochs": 0, "encoder.adapter": "none"}
 _ON_STSB: Overrides = {"corpus.layout": "similar_pairs"}
 
 # Printed names of the rows, and ours.

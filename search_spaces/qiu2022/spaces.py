@@ -17,7 +17,7 @@ _BATCH = Domain("optimisation.batch_size", choices=(64, 128, 256, 512, 1024))
 _POOL = Domain("pooling.mode", choices=("mean", "mean_without_cls", "cls", "max", "first_last_mean"))
 _HEAD = Domain("head.kind", choices=("none", "linear", "mlp"))
 
-_BASE = Recipe().override(
+_BASE = Recipe().preferring(
     {
         "encoder.name": "bert-base-uncased",
         "encoder.adapter": "mlp",
@@ -40,6 +40,7 @@ _BASE = Recipe().override(
 _LAPTOP: Overrides = {
     "encoder.name": SCENES_ENCODER,
     "corpus.nli": SCENES,
+    "corpus.senteval": SCENES,
     "evaluation.senteval": SCENES,
     "evaluation.protocol": "fast",
     "optimisation.batch_size": 128,

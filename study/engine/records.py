@@ -29,7 +29,7 @@ def record_of(
     recipe = trial.recipe
     return Record(
         recipe=recipe.flat(),
-        recipe_hash=recipe.hash,
+        recipe_hash=trial.recipe_hash,
         seed=trial.seed,
         status="pruned" if result.stopped else "finished",
         scores=result.scores,

@@ -35,7 +35,7 @@ def read_ledger(results: Path) -> Recorded:
     kept: list[Record] = []
     records, _ = Ledger(results / LEDGER).sift()
     for record in records:
-        place = point(Recipe().flat() | record.recipe, base, space.domains)
+        place = point(record.recipe, base, space.domains)
         measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()
         inside = place is not None and base.override(place).hash == record.recipe_hash
         if record.status == "finished" and place is not None and inside and measured:

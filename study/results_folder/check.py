@@ -34,12 +34,12 @@ def check_results(plan: Plan) -> None:
             )
         _load_earlier_plugins(plan, before)
         before.check_names(results)
-        known = Recipe.from_flat(before.base).flat()  # a key that the recipe did not have then has its default
-        differing = [key for key, value in plan.base.flat().items() if known[key] != value]
+        known, ours = Recipe.from_flat(before.base).flat(), plan.base.flat()  # what it lacks has its default
+        differing = [key for key in {**ours, **known} if known.get(key) != ours.get(key)]
         if differing:
             key = differing[0]
             raise UserError(
-                f"{results} holds a study whose {key} is {known[key]!r}, not {plan.base.flat()[key]!r}; "
+                f"{results} holds a study whose {key} is {known.get(key)!r}, not {ours.get(key)!r}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
             )
         paused = before.stopping.get("rungs")

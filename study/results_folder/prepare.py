@@ -11,6 +11,7 @@ from pathlib import Path
 from reports.ledger import FAILURES, PLUGINS, STUDY, Ledger, StudyInfo
 from reports.ledger.location import as_user_error
 from reports.ledger.names import to_write
+from study.check import recipes_of
 from study.plan import Plan
 from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
@@ -34,6 +35,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         seeds=list(plan.seeds),
         most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),
+        places={place: digits for recipe in recipes_of(plan) for place, digits in recipe.places.items()},
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
         searched=[domain.key for domain in plan.space.domains],
@@ -72,6 +74,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             stopping=info.stopping or before.stopping,
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
             plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
+            places={**info.places, **before.places},
         )
     try:
         plan.results.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from reports.distributions import distribution, suggest
 from search_spaces.space import Domain
 from study.search.points import applying, in_order, inside, means
 from study.search.warm_start import WarmStart
-from trainables.recipe import Recipe, Value
+from trainables.recipe import Recipe, Value, keys
 
 Rungs = Sequence[tuple[int, Sequence[float]]]
 """The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
@@ -116,7 +116,7 @@ class AskTell:
     ) -> None:
         """Let Optuna learn from a recipe that it has not asked for: the domains' values where they apply (`point`),
         and its goals' values. `attributes` are what people see of the trial."""
-        flat = {**self.flat, **chosen}
+        flat = {**{domain.key: keys()[domain.key].default for domain in self.domains}, **self.flat, **chosen}
         asked = [domain for domain in self.domains if domain.key in chosen or not self.conditional]
         trial = optuna.trial.create_trial(
             params={domain.key: chosen.get(domain.key, inside(domain, flat[domain.key])) for domain in asked},

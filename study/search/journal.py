@@ -16,6 +16,7 @@ from optuna.samplers import BaseSampler
 
 from reports.ledger.names import to_write
 from reports.markdown import count
+from reports.upgrade.recipes import upgraded_recipe
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.cli.terminal import printable
@@ -120,9 +121,8 @@ def name_explored(trial: optuna.Trial, name: str, recipe: Recipe) -> None:
 def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
     """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
     if OLDER in trial.user_attrs:
-        return base.override(trial.user_attrs[OLDER])
-    older = HASH not in trial.user_attrs  # then keys that nothing read were searched, and stand in the recipe
-    chosen = applying(domains, trial.params, base.flat(), with_idle=older)
+        return upgraded_recipe(trial.user_attrs[OLDER])
+    chosen = applying(domains, trial.params, base.flat())
     return base.override(chosen) if NAME in trial.user_attrs else None
 
 

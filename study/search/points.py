@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from reports.distributions import contains
 from search_spaces.space import Domain
-from trainables.idle import deciding, idle
-from trainables.recipe import Recipe, Value
+from trainables.recipe import Recipe, Value, deciding, existing
 
 
-def applying(
-    domains: Sequence[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value], *, with_idle: bool = False
-) -> dict[str, Value]:
-    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold, and,
-    unless `with_idle`, keys that nothing in the recipe reads. `flat` is the base recipe."""
+def applying(domains: Sequence[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
+    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold, and
+    keys that the recipe has not. `flat` is the base recipe."""
     chosen = dict(drawn)
     for domain in in_order(domains):  # one that does not apply decides nothing
         recipe = {**flat, **chosen}
-        if not (domain.holds(recipe) if with_idle else domain.is_asked(recipe)):
+        if not domain.is_asked(recipe):
             chosen.pop(domain.key, None)
     return chosen
 
@@ -48,19 +44,14 @@ def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str,
     return [dict(chosen) for chosen in found]
 
 
-def changes_nothing(
-    key: str, recipes: Sequence[Mapping[str, Value]], base: Mapping[str, Value], searched: Sequence[Domain] | None
-) -> str | None:
-    """Why nothing reads a key, neither in these flat recipes nor in any that a search over the domains may make of the
-    base, in a phrase; None where something may."""
+def reachable(key: str, base: Mapping[str, Value], domains: Sequence[Domain]) -> bool:
+    """Whether a search over the domains may make a recipe of the flat base that has this key."""
     deciders = [
         dataclasses.replace(one, choices=_ends(one), low=None, high=None, log=False, when=None)
-        for one in searched or ()
+        for one in domains
         if one.key in deciding(key)
     ]
-    explored = [] if searched is None else [{**base, **chosen} for chosen in grid(deciders, base)]
-    reasons = [idle(recipe, key) for recipe in (*recipes, *explored)]
-    return ", or ".join(str(reason) for reason, _ in Counter(reasons).most_common()) if all(reasons) else None
+    return any(key in existing({**base, **chosen}) for chosen in grid(deciders, base))
 
 
 def _ends(domain: Domain) -> tuple[Value, ...]:
@@ -70,10 +61,10 @@ def _ends(domain: Domain) -> tuple[Value, ...]:
 def point(recipe: Mapping[str, Value], base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
     """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
     chosen = dict[str, Value]()
-    there = {**base.flat(), **{domain.key: recipe[domain.key] for domain in domains}}
+    there = {**base.flat(), **{domain.key: recipe[domain.key] for domain in domains if domain.key in recipe}}
     for domain in domains:
         if domain.is_asked(there):
-            if not contains(domain, recipe[domain.key]):
+            if domain.key not in recipe or not contains(domain, recipe[domain.key]):
                 return None
             chosen[domain.key] = recipe[domain.key]
     return chosen

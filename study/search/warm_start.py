@@ -137,7 +137,7 @@ def load_source(folder: Path, base: Recipe, space: Space) -> Source:
     records, _ = Ledger(folder / LEDGER).sift()
     found: dict[str, tuple[Chosen, list[list[float]]]] = {}
     for record in records:
-        chosen = point(Recipe().flat() | record.recipe, base, space.domains)
+        chosen = point(record.recipe, base, space.domains)
         values = upward_values(goals, record.scores, record.cost)
         if record.status == "finished" and values is not None and chosen is not None:
             found.setdefault(record.recipe_hash, (chosen, []))[1].append(values)

@@ -134,7 +134,7 @@ class TestTasks:
     ) -> None:
         slept: list[float] = []
         monkeypatch.setattr("benchmarks._simulated_gpu.time.sleep", slept.append)
-        recipe = Recipe().override(
+        recipe = Recipe().preferring(
             {"optimisation.max_steps": 7, "evaluation.tasks": ("STS12",), "evaluation.senteval": SCENES}
         )
         (result,) = simulated([recipe], [1], reporter=Reporter(), hand_over=hand_over, workers=None)

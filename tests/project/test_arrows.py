@@ -18,6 +18,8 @@ SHARED = tuple(
     f"trainables.{name}"
     for name in (
         "recipe",
+        "sections",
+        "fingerprints",
         "errors",
         "keys",
         "registry",
@@ -27,6 +29,7 @@ SHARED = tuple(
         "lines",
         "delimited",
         "to_device",
+        "lazy_torch",
         "typed_json",
     )
 )
@@ -45,7 +48,6 @@ MAY_IMPORT = {
         "trainables.senteval.kinds",
         "trainables.senteval.tasks",
         "trainables.corpora.layouts",
-        "trainables.fidelity",
         "trainables.plugins",
         *SHARED,
     ),
@@ -57,7 +59,6 @@ MAY_IMPORT = {
         "search_spaces",
         "trainables.encoders.model_card",
         "trainables.senteval",
-        "trainables.fidelity",
         *SHARED,
     ),
     "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),
@@ -67,8 +68,6 @@ MAY_IMPORT = {
         "trainables.senteval.tasks",
         "trainables.objectives.OBJECTIVES",
         "trainables.corpora.layouts",
-        "trainables.fidelity",
-        "trainables.idle",
         "trainables.plugins",
         *SHARED,
     ),

@@ -24,20 +24,22 @@ from study.testing.search import SamplerContract, SchedulerContract
 from tests.objective_batches import labelled
 from tests.synthetic_results import make_results
 from trainables import plugins
-from trainables.corpora.layouts import LAYOUTS, SamplerRequest, check_layout, make_sampler
+from trainables.corpora.layouts import LAYOUTS, SamplerRequest, make_sampler
 from trainables.encoders import load_encoder
 from trainables.encoders.contract import TrainableEncoder, trainable
 from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError
-from trainables.objectives import OBJECTIVES, ObjectiveEntry, build_objective
+from trainables.objectives import OBJECTIVES, chosen_objective
+from trainables.objectives.objective import Objective
 from trainables.plugins import load_plugin
-from trainables.recipe import CorpusConfig, EncoderConfig, ObjectiveConfig, Recipe, SpansConfig
+from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval import evaluate
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.encoders import TrainableEncoderContract
-from trainables.testing.objectives import ObjectiveContract
+from trainables.testing.objectives import Built, ObjectiveContract
 from trainables.testing.tasks import TaskContract
+from trainables.trial.build import build_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, str] = dict(
@@ -79,7 +81,7 @@ def test_every_block_is_followed() -> None:
 
 def test_an_objective(plug: Plug) -> None:
     entry = plug("my_objective.py", OBJECTIVES)
-    objective = build_objective(ObjectiveConfig(name=entry.name), 5, "rows")
+    objective = Built(entry(), 5)
     batch = labelled([(0, 1, 0), (0, 2, 2), (3, 4, 0)])
     loss = objective(batch)
     assert loss.counts["anchors"] == 2
@@ -90,16 +92,16 @@ def test_an_objective(plug: Plug) -> None:
     assert gradient[[0, 1, 3, 4]].abs().sum(dim=1).min() > 0
     assert gradient[2].abs().sum() == 0  # contradicted
     with pytest.raises(UserError, match="alignment"):
-        build_objective(ObjectiveConfig(name=entry.name), 5, "spans")
+        chosen_objective(Recipe().override({"objective.name": entry.name, "corpus.layout": "spans"}))
 
 
 def test_a_layout(plug: Plug) -> None:
     entry = plug("my_layout.py", LAYOUTS)
 
     def request(size: int) -> SamplerRequest:
-        return SamplerRequest(CorpusConfig(layout=entry.name), SpansConfig(), size, 1, None, None, Path(), 32)
+        return SamplerRequest(size, 1, None, None, 32)
 
-    sampler, description = make_sampler(entry.name, request(8))
+    sampler, description = make_sampler(entry(), request(8))
     batch = sampler.batch(3)
     assert len(batch.label) == 8
     assert len(batch.sentences) == len(set(batch.sentences))
@@ -108,7 +110,7 @@ def test_a_layout(plug: Plug) -> None:
         assert numbers[1] == numbers[0] + 1
     assert description["layout"] == "next_lines"
     with pytest.raises(UserError, match="the poem"):
-        check_layout(entry.name, request(100))
+        entry().check(request(100))
 
 
 def test_a_pooling(plug: Plug, make_encoder: Any) -> None:
@@ -180,8 +182,8 @@ def test_a_callback(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 class TestObjectiveKeepsTheContract(ObjectiveContract):
     @pytest.fixture
-    def entry(self, plug: Plug) -> ObjectiveEntry:
-        entry: ObjectiveEntry = plug("my_objective.py", OBJECTIVES)
+    def entry(self, plug: Plug) -> type[Objective]:
+        entry: type[Objective] = plug("my_objective.py", OBJECTIVES)
         return entry
 
 
@@ -229,9 +231,13 @@ def test_a_recipe_takes_its_names(plug: Plug) -> None:
     """A plugin's entry is a value of its key at once."""
 
     with pytest.raises(UserError, match="alignment"):
-        Recipe().override({"objective.name": "alignment"})
+        Recipe().preferring({"objective.name": "alignment"})
     plug("my_objective.py", OBJECTIVES)
-    assert Recipe().override({"objective.name": "alignment"}).objective.name == "alignment"
+    plug("my_encoder.py", ENCODERS)
+    recipe = Recipe().override({"objective.name": "alignment", "encoder.kind": "trigrams", "encoder.width": 8})
+    assert (recipe.objective.name, recipe.flat()["objective.power"]) == ("alignment", 2.0)
+    assert recipe.hash != recipe.override({"objective.power": 3.0}).hash
+    assert build_encoder(recipe, 1, None).dim == 8
 
 
 class TestFormatKeepsTheContract(FormatContract):

@@ -145,7 +145,7 @@ def training(copies: int = 1, dropout: bool = True) -> Progress:
     """A short training of the built-in encoder on cross-entropy, all pairs in each of four batches."""
     pairs = [(f"{p} {number}", f"{h} {number}", label) for number in range(copies) for p, h, label in ROWS]
     size = {"optimisation.batch_size": len(pairs), "optimisation.epochs": 4, "optimisation.learning_rate": 1e-3}
-    recipe = Recipe().override({"encoder.name": SCENES_ENCODER, "objective.name": "ce", **size})
+    recipe = Recipe().preferring({"encoder.name": SCENES_ENCODER, "objective.name": "ce", **size})
     encoder = encoder_in("bf16")
     torch.manual_seed(1)
     model = build_model(recipe, encoder)

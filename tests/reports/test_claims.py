@@ -214,7 +214,7 @@ class TestWhatWasTested:
         records = STS.study(1).records
         caps = {"positives_per_anchor": 1.0, "negatives_per_anchor": 60.0}
         first, second = (
-            [dataclasses.replace(r, training=caps) for r in records if r.recipe["objective.weight"] == weight]
+            [dataclasses.replace(r, training=caps) for r in records if r.recipe.get("objective.weight") == weight]
             for weight in (0.3, 1.0)
         )
         assert one_in_effect(Ran(first), Ran(second)) is None

@@ -166,10 +166,9 @@ class TestPage:
         assert set(data["pairs"]) == {"0-1", "0-2", "1-2"}
         assert all(row["figures"] for row in data["rows"])
         assert "objective.name" in data["varied"]
-        assert {**data["base"], **data["rows"][1]["changes"]} == {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in made.results.of_row(HOSTILE[1])[0].recipe.items()
-        }
+        followed = {**data["base"], **data["rows"][1]["changes"]}
+        for key, value in made.results.of_row(HOSTILE[1])[0].recipe.items():
+            assert followed[key] == (list(value) if isinstance(value, tuple) else value)
 
     def test_a_row_that_did_not_run_has_its_recipe(self, made: Document):
         results = made.results

@@ -48,7 +48,7 @@ def study(folder: Path, planted: bool) -> Results:
     ledger = Ledger(folder / LEDGER)
     for record in ledger.read():
         if planted:
-            lies = {**record.geometry, "alignment": float(record.recipe["objective.temperature"])}
+            lies = {**record.geometry, "alignment": float(record.recipe.get("objective.temperature", 1.0))}
             ledger.write(dataclasses.replace(record, geometry=lies))
     return Results.load(folder)
 

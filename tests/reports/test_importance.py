@@ -211,7 +211,8 @@ def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     study(tmp_path, fewer, "contrastive_all", explored=40)
 
     def score(record: Record) -> Record:
-        sts = 60 + 10 * record.recipe["objective.temperature"] + int(record.recipe_hash[:4], 16) * 1e-9  # no copies
+        tau = float(record.recipe.get("objective.temperature", int(record.recipe_hash[4:8], 16) / 2**16))
+        sts = 60 + 10 * tau + int(record.recipe_hash[:4], 16) * 1e-9  # no copies
         return with_goals(record, sts, 70 + 5 * (record.recipe["head.kind"] == "none"))
 
     rewrite(tmp_path, score)

@@ -21,7 +21,7 @@ from study.replay.__main__ import main as replay
 from study.run import main as study
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.errors import answer_user_errors
-from trainables.recipe import Recipe, keys
+from trainables.recipe import Recipe
 
 SPACE, ROWS, SEEDS = "scl_lambda", 3, (0, 1)
 AGAIN = ("--space", SPACE, "--scale", "laptop", "--dry-run", "--results")
@@ -44,7 +44,7 @@ STUDY_FIELDS = {
     "row_hashes": "object", "missing": "object", "searched": "list", "goals": "list", "limits": "object",
     "limited": "object", "explored": "list", "versions": "object", "hardware": "text", "data": "object",
     "notes": "list", "commands": "list", "created_at": "text", "across": "list", "stopping": "object",
-    "status_counts": "object",
+    "status_counts": "object", "places": "object",
 }  # fmt: skip
 RECORD_FIELDS = {
     "recipe": "object", "recipe_hash": "text", "seed": "whole number", "status": "text", "scores": "object",
@@ -68,6 +68,7 @@ EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
     ("limits", {"seconds": "3"}), ("limits", {"seconds": -3}), ("limits", {"seconds": math.nan}),
     ("limited", {"limit": "seconds"}), ("limited", {"limit": "x", "number": 1, "spent": 1, "left_out": 1}),
     ("explored", ["zz"]), ("versions", {"ray": 2}), ("stopping", {"rungs": 8}), ("status_counts", {"finished": "3"}),
+    ("places", {"a": 3}),
     ("base", {"objective.colour": "red"}), ("base", {"objective.temperature": "warm"}),
     ("base", {"objective.temperature": None}), ("base", {"evaluation.tasks": None}),
 )  # fmt: skip
@@ -218,7 +219,7 @@ def test_wrong_records_are_set_aside_named_and_run_again(folder: Path, capsys: p
         path = ledger.path(first.recipe_hash, seed)
         path.write_bytes(content)
         wrong[path.name] = what
-    for number, key in enumerate(("recipe", "recipe_hash", "seed", *(n for n, k in keys().items() if not k.since))):
+    for number, key in enumerate(("recipe_hash", "seed")):
         seed = 1000 + number
         less = json.loads(json.dumps(whole)) | {"seed": seed}
         (less if key in less else less["recipe"]).pop(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from reports.results import Results
 from reports.testing import make_study
 from search_spaces.goals import SELECTION
 from tests.synthetic_results import PLOTS, undraw
+from tests.upgraded import upgrade
 from trainables.errors import UserError
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.protocol import PROTOCOLS
@@ -132,9 +134,9 @@ class TestCheck:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem
 
-    def test_accuracies_over_folds_of_a_real_study(self) -> None:
+    def test_accuracies_over_folds_of_a_real_study(self, tmp_path: Path) -> None:
         """SentEval's folds are not of one size, so a mean over items would not do."""
-        read = Results.load(EXAMPLE)
+        read = Results.load(upgrade(Path(shutil.copytree(EXAMPLE, tmp_path / "example"))))
         assert list(checking._scores(read)) == []
         kept = [answers for record in read.records if (answers := read.predictions.of_task(record, "CR"))]
         both = [
@@ -347,7 +349,7 @@ class TestExport:
         (entry,) = head["model-index"]
         values = {found["dataset"]["name"]: found["metrics"][0]["value"] for found in entry["results"]}
         assert values["MR"] == round(best.scores["MR"]["test_accuracy"], 2)
-        assert "| objective.temperature |" in card  # the recipe
+        assert "| encoder.name |" in card  # the recipe
         assert f"seed {best.seed}" in card
         assert re.search(r"\| MR +\| `test_accuracy` +\| +[\d.]+ \| +[\d.]+ to [\d.]+ \|", card)
         assert re.search(r"\| STS Avg\. +\| +2 \| .* \[[-+][\d.]+, [-+][\d.]+\] \|", card)

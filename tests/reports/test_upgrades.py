@@ -24,6 +24,7 @@ from tests.archive import unpack
 from tests.archive.versions import EXPLORED, HERE, STUDY
 from tests.study.search.test_search import finish, run_all, searcher_of
 from tests.synthetic_results import PLOTS, undraw
+from tests.upgraded import upgrade
 from trainables.errors import UserError
 
 VERSIONS = sorted(file.name.removesuffix(".tar.xz") for file in HERE.glob("*.tar.xz"))
@@ -53,7 +54,7 @@ def told_to_optuna(results: Path) -> list[tuple[dict[str, Any], float | None]]:
 @pytest.fixture(params=VERSIONS)
 def results(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     unpack(HERE / f"{request.param}.tar.xz", tmp_path / "results")
-    return tmp_path / "results"
+    return upgrade(tmp_path / "results")
 
 
 def test_every_version_that_the_changelog_names_has_a_folder():

@@ -59,7 +59,7 @@ def test_the_base_is_the_papers_recipe() -> None:
     base = MAIN.base
     assert (base.encoder.name, base.encoder.adapter) == ("bert-base-uncased", "mlp")
     assert (base.pooling.mode, base.head.kind, base.head.dim) == ("mean", "linear", None)
-    assert (base.objective.name, base.objective.temperature) == ("ntxent", 0.1)
+    assert (base.objective.name, base.flat()["objective.temperature"]) == ("ntxent", 0.1)
     optimisation = base.optimisation
     assert (optimisation.batch_size, optimisation.epochs, optimisation.warmup) == (512, 2000, 0.005)
     assert (optimisation.learning_rate, optimisation.weight_decay, optimisation.schedule) == (0.5, 1e-4, "cosine")

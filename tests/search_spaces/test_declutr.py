@@ -10,6 +10,7 @@ import pytest
 
 from search_spaces import Row, Space, spaces
 from search_spaces.averages import AVERAGES
+from trainables.corpora.spans import SpanOptions
 from trainables.senteval.tasks import GROUPS
 
 SPACES = {name: space for name, space in spaces().items() if name.startswith("declutr_")}
@@ -166,10 +167,10 @@ def test_the_base_is_the_papers_recipe():
     for space in SPACES.values():
         base = space.base
         assert (base.encoder.name, base.encoder.max_length, base.pooling.mode) == ("distilroberta-base", 512, "mean")
-        assert (base.corpus.layout, base.corpus.documents) == ("spans", "Skylion007/openwebtext")
-        spans = base.spans
+        assert (base.corpus.layout, base.flat()["corpus.documents"]) == ("spans", "Skylion007/openwebtext")
+        spans = base.part(SpanOptions)
         assert (spans.anchors, spans.positives, spans.shortest, spans.longest) == (2, 2, 32, 512)
-        assert (base.objective.name, base.objective.temperature, base.objective.mlm) == ("ntxent", 0.05, 1.0)
+        assert (base.objective.name, base.flat()["objective.temperature"], base.objective.mlm) == ("ntxent", 0.05, 1.0)
         optimisation = base.optimisation
         assert (optimisation.learning_rate, optimisation.weight_decay, optimisation.clip_norm) == (5e-5, 0.1, 1.0)
         assert (optimisation.schedule, optimisation.warmup) == ("linear", 0.1)
@@ -181,8 +182,8 @@ def test_laptop_documents_are_long_enough():
     """The scenes' documents have 190 words or more."""
     for space in SPACES.values():
         for row in space.rows:
-            spans = space.base.override({**space.laptop, **row.overrides}).spans
-            assert 2 * spans.anchors * spans.longest <= 190
+            spans = space.base.preferring({**space.laptop, **row.overrides}).flat()
+            assert 2 * int(spans.get("spans.anchors", 0)) * int(spans.get("spans.longest", 0)) <= 190
 
 
 def test_tables_s3_and_s4_have_all_28_tasks():
@@ -226,12 +227,12 @@ class TestGrids:
         for row in space.rows:
             recipe, said = space.base.override(row.overrides), 0
             for pattern, value in (
-                (r"A=(\d)", recipe.spans.anchors),
-                (r"P=(\d)", recipe.spans.positives),
-                (r"tau=([\de-]+)", recipe.objective.temperature),
-                (r"queue=(\d+)", recipe.objective.bank),
+                (r"A=(\d)", recipe.flat().get("spans.anchors")),
+                (r"P=(\d)", recipe.flat().get("spans.positives")),
+                (r"tau=([\de-]+)", recipe.flat().get("objective.temperature")),
+                (r"queue=(\d+)", recipe.flat().get("objective.bank")),
                 (r"linear (\d+)", recipe.head.dim),
-                (r" (\d+)%", round(100 * recipe.corpus.share)),
+                (r" (\d+)%", round(100 * recipe.flat().get("corpus.share", 1.0))),
             ):
                 found = re.search(pattern, row.label)
                 assert found is None or float(found[1]) == value

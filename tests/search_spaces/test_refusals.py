@@ -44,7 +44,7 @@ def _figure(**changes: object) -> Figure:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: Domain("objective.weight"), "either choices or both low and high"),
+        (lambda: Domain("encoder.name"), "either choices or both low and high"),
         (lambda: Domain("objective.weight", low=1, high=0), "needs low < high"),
         (lambda: Domain("objective.weight", low=0, high=1, log=True), "needs a low above 0"),
         (lambda: Row("x", {}, needs="checkpoint"), "must override encoder.kind or encoder.name"),
@@ -90,7 +90,7 @@ MINUS = {"1": {"b": 1.0}}
             {"rows": (Row("x", {"evaluation.tasks": ("TRECC",)}),)},
             ", row 'x': 'TRECC' is no SentEval task; did you mean 'TREC'",
         ),
-        ({"base": Recipe().override({"evaluation.tasks": ("transfr",)})}, ", base: 'transfr' is no SentEval task"),
+        ({"base": Recipe().preferring({"evaluation.tasks": ("transfr",)})}, ", base: 'transfr' is no SentEval task"),
         # Goals, averages, the baseline.
         ({"goals": ("sts", "transfr")}, ": no goal is called 'transfr'; did you mean 'transfer'?"),
         ({"goals": ("sts", "speed")}, ": no goal is called 'speed'; did you mean 'seconds'?"),

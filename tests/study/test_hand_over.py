@@ -37,7 +37,7 @@ Path(sys.argv[2]).write_bytes(pickle.dumps(score(pickle.loads(Path(sys.argv[1]).
 
 @pytest.fixture
 def recipe() -> Recipe:
-    return Recipe().override(
+    return Recipe().preferring(
         {
             "encoder.name": "scenes-small",
             "corpus.nli": "scenes",

@@ -53,8 +53,8 @@ def test_auto_takes_the_papers_scale_where_there_is_a_gpu_and_says_why() -> None
     here, there = plan_of(), plan_of(gpus=8)
     assert (here.scale, here.reason) == ("laptop", "auto: the cluster has no GPU")
     assert (there.scale, there.reason) == ("paper", "auto: the cluster has 8 GPUs")
-    assert here.base.corpus.nli == "scenes"
-    assert there.base.corpus.nli == "stanfordnlp/snli"
+    assert here.base.flat()["corpus.nli"] == "scenes"
+    assert there.base.flat()["corpus.nli"] == "stanfordnlp/snli"
     assert there.base.encoder.name == "google/bert_uncased_L-8_H-512_A-8"
 
 
@@ -75,15 +75,15 @@ def test_set_reaches_every_recipe_and_paths_become_absolute(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     plan = plan_of("--scale", "laptop", "--nli", "mine.jsonl", "--set", "optimisation.max_steps=7")
     assert all(r.optimisation.max_steps == 7 for r in plan.rows.values() if r is not None)
-    assert plan.base.corpus.nli == str(tmp_path / "mine.jsonl")
+    assert plan.base.flat()["corpus.nli"] == str(tmp_path / "mine.jsonl")
 
 
 def test_own_columns_and_labels_have_options_of_their_own() -> None:
     columns, labels = "premise=text_a,hypothesis=text_b,label=y", "entailment=yes,neutral=maybe,contradiction=no"
     options = ("--columns", columns, "--labels", labels)
-    corpus = plan_of(*options).base.corpus
-    assert (corpus.columns, corpus.labels) == (columns, labels)
-    assert plan_of(*options, "--set", "corpus.labels=none").base.corpus.labels is None  # the last word
+    corpus = plan_of(*options).base.flat()
+    assert (corpus["corpus.columns"], corpus["corpus.labels"]) == (columns, labels)
+    assert plan_of(*options, "--set", "corpus.labels=none").base.flat()["corpus.labels"] is None  # the last word
 
 
 @pytest.mark.parametrize("name", ["mine.py", "mine.py:mine", "a.pyfolder/mine.py", "a.pyfolder/mine.py:mine"])
@@ -357,7 +357,6 @@ def test_bad_input_of_documents(tmp_path: Path) -> None:
         (("--nli", "{without}"), "holds no pair labelled contradiction"),
         (("--set", "corpus.augmentation=synonyms"), "fetch wordnet"),
         (("--set", "objective.bank=8"), "objective.bank=8 is smaller than one batch, which has 32 anchors"),
-        (("--set", "corpus.layout=pairs"), "set objective.positives=1"),
     ],
 )
 def test_bad_input_of_grouped_corpora(models: str, tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:

@@ -34,16 +34,20 @@ from trainables.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = """
-import dataclasses
 from trainables.objectives import OBJECTIVES
 
-OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="{name}"))
+
+class Mine(OBJECTIVES["scl"]):
+    name = "{name}"
+
+
+OBJECTIVES.add(Mine)
 """
 SPACE = """
 from search_spaces import Row, Space
 from trainables.recipe import Recipe
 LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
-SPACE = Space("mine", "Mine", "nobody", Recipe().override({"objective.name": "first"}), LAPTOP, rows=(Row("a", {}),))
+SPACE = Space("mine", "Mine", "nobody", Recipe().preferring({"objective.name": "first"}), LAPTOP, rows=(Row("a", {}),))
 """
 
 
@@ -94,7 +98,7 @@ def test_plugins_that_cannot_go_together_are_refused_before_a_trial_runs(folder:
     prepare_results(plan_of(folder, "first.py"), "hardware")
     (folder / "results" / "plugins" / "first.py").write_text((folder / "first.py").read_text() + "X = 1\n")
     (folder / "renamed.py").write_text((folder / "first.py").read_text())
-    with pytest.raises(UserError, match=r"first\.py, line 6: the name .* is taken"):
+    with pytest.raises(UserError, match=r"first\.py, line 10: the name .* is taken"):
         check_results(plan_of(folder, "renamed.py"))
 
 

@@ -1,6 +1,6 @@
 """How missing positives are made of entailments (SupMPN, Table A1): one row a way.
 
-    change = make_change(config, seed, texts)     # texts: all that may be changed
+    change = Synonyms().change(seed, texts)     # texts: all that may be changed
     change("a man plays a guitar", random.Random(1))
 
 The paper deletes 10 % of each entailment's words, or replaces 20 % of them by synonyms from WordNet, or paraphrases
@@ -16,11 +16,11 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from trainables.corpora.paraphrase import check_paraphraser, paraphrase
 from trainables.errors import UserError
-from trainables.recipe import CorpusConfig
+from trainables.keys import Options, key
 from trainables.registry import Registry
 
 Change = Callable[[str, random.Random], "str | None"]
@@ -46,24 +46,22 @@ _WORD = re.compile(r"(\W*)([^\W\d_]+)(\W*)")
 
 
 @dataclass(frozen=True)
-class Augmentation:
-    """A way of changing texts; an entry of `AUGMENTATIONS`."""
+class Augmentation(Options):
+    """A way of changing texts; an entry of `AUGMENTATIONS`. Its fields are its keys. This one changes nothing."""
 
-    name: str
-    make: Callable[[CorpusConfig, int, Sequence[str]], Change | None]
-    """From the corpus's configuration, the seed and all texts that may be changed; None changes nothing."""
-    check: Callable[[CorpusConfig], None]
-    """Raise `UserError`, quickly, where `make` would."""
+    section = "corpus"
+
+    name: ClassVar[str] = "none"
+
+    def change(self, seed: int, texts: Sequence[str]) -> Change | None:
+        """From the seed and all texts that may be changed; None for plain copies."""
+        return None
+
+    def check(self) -> None:
+        """Raise `UserError`, quickly, where `change` would."""
 
 
-def make_change(config: CorpusConfig, seed: int, texts: Sequence[str]) -> Change | None:
-    """What `corpus.augmentation` asks for; None for plain copies."""
-    return AUGMENTATIONS[config.augmentation].make(config, seed, texts)
-
-
-def check_augmentation(config: CorpusConfig) -> None:
-    """Refuse what is missing: WordNet, or the paraphraser."""
-    AUGMENTATIONS[config.augmentation].check(config)
+NONE = Augmentation()
 
 
 def delete_words(text: str, draws: random.Random) -> str | None:
@@ -128,26 +126,47 @@ def _share(share: float, words: int) -> int:
     return max(1, int(share * words))
 
 
-def _paraphrases(config: CorpusConfig, seed: int, texts: Sequence[str]) -> Change:
+@dataclass(frozen=True)
+class Deletion(Augmentation):
+    """A tenth of the words is deleted."""
+
+    name = "deletion"
+
+    def change(self, seed: int, texts: Sequence[str]) -> Change:
+        return delete_words
+
+
+@dataclass(frozen=True)
+class Synonyms(Augmentation):
+    """A fifth of the words is replaced, by WordNet."""
+
+    name = "synonyms"
+
+    def change(self, seed: int, texts: Sequence[str]) -> Change:
+        return synonym_replacer(wordnet_synonyms())
+
+    def check(self) -> None:
+        wordnet_synonyms()
+
+
+@dataclass(frozen=True)
+class Paraphrase(Augmentation):
     """Half of the texts, drawn once, paraphrased at once; the others are not changed."""
-    check_paraphraser(config)
-    draws = random.Random(seed)
-    chosen = [text for text in texts if draws.random() < PARAPHRASED]
-    table = dict(zip(chosen, paraphrase(chosen, str(config.paraphraser)), strict=True))
-    return lambda text, _: table.get(text) or None
+
+    name = "paraphrase"
+
+    paraphraser: str | None = key(None, "Hub id or folder of a sequence-to-sequence model.", place=True)
+
+    def change(self, seed: int, texts: Sequence[str]) -> Change:
+        self.check()
+        draws = random.Random(seed)
+        chosen = [text for text in texts if draws.random() < PARAPHRASED]
+        table = dict(zip(chosen, paraphrase(chosen, str(self.paraphraser)), strict=True))
+        return lambda text, _: table.get(text) or None
+
+    def check(self) -> None:
+        check_paraphraser(self.paraphraser)
 
 
-AUGMENTATIONS = Registry(
-    "augmentation",
-    Augmentation("none", lambda config, seed, texts: None, lambda config: None),
-    Augmentation("deletion", lambda config, seed, texts: delete_words, lambda config: None),
-    Augmentation(
-        "synonyms", lambda config, seed, texts: synonym_replacer(wordnet_synonyms()), lambda config: _check_wordnet()
-    ),
-    Augmentation("paraphrase", _paraphrases, check_paraphraser),
-)
+AUGMENTATIONS: Registry[type[Augmentation]] = Registry("augmentation", Augmentation, Deletion, Synonyms, Paraphrase)
 """The values of `corpus.augmentation`."""
-
-
-def _check_wordnet() -> None:
-    wordnet_synonyms()

@@ -23,7 +23,6 @@ from trainables.corpora.cache import default_cache
 from trainables.corpora.hub import reachable
 from trainables.errors import UserError
 from trainables.files import expanded
-from trainables.recipe import CorpusConfig
 
 BATCH = 64
 LONGEST = 128
@@ -87,19 +86,18 @@ def _generate(texts: Sequence[str], name: str) -> Iterator[dict[str, str]]:
         yield {text: new.strip() for text, new in zip(chosen, done, strict=True)}
 
 
-def check_paraphraser(config: CorpusConfig) -> None:
-    """Refuse a recipe that names no sequence-to-sequence model, or one that cannot be had."""
-    if config.paraphraser is None:
+def check_paraphraser(name: str | None) -> None:
+    """Refuse none, what is no sequence-to-sequence model, and one that cannot be had."""
+    if name is None:
         raise UserError(
             "corpus.augmentation=paraphrase needs corpus.paraphraser: the hub id or folder of a sequence-to-sequence "
             "model"
         )
-    _, found = _configuration(config.paraphraser)
+    _, found = _configuration(name)
     if not found.get("is_encoder_decoder"):
         kind = found.get("model_type", "of unknown type")
         raise UserError(
-            f"corpus.paraphraser {config.paraphraser!r} is no sequence-to-sequence model ({kind}); give one like T5, "
-            "BART or Pegasus"
+            f"corpus.paraphraser {name!r} is no sequence-to-sequence model ({kind}); give one like T5, BART or Pegasus"
         )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
+from trainables.corpora.augment import NONE, Augmentation
 from trainables.errors import UserError
-from trainables.recipe import CorpusConfig, SpansConfig
 
 
 class SpanEncoder(Protocol):
@@ -32,10 +31,8 @@ class SpanEncoder(Protocol):
 
 @dataclass(frozen=True)
 class SamplerRequest:
-    """The sections of a recipe that a corpus needs, and what follows from its other sections."""
+    """What a layout needs to know of a recipe beside its own keys."""
 
-    corpus: CorpusConfig
-    spans: SpansConfig
     batch_size: int
     """Of the global batch, in what the layout counts."""
     seed: int
@@ -43,12 +40,12 @@ class SamplerRequest:
     """P, the positives that each anchor of the layout `groups` gets; None takes all of its own."""
     negatives: int | None
     """Q, the hard negatives likewise."""
-    senteval: Path
-    """SentEval's folder."""
     max_length: int
     """Tokens that the encoder takes, as the recipe says."""
     encoder: SpanEncoder | None = None
     """The encoder that will be trained, for layouts that draw tokens; None for others, and in a check."""
+    augmentation: Augmentation = NONE
+    """How the layout `groups` makes missing positives."""
 
 
 def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:

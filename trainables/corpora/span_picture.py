@@ -17,12 +17,11 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from trainables.corpora.documents import texts
-from trainables.corpora.spans import sample_spans, shortest_document
+from trainables.corpora.spans import SpanOptions, sample_spans, shortest_document
 from trainables.errors import UserError
-from trainables.recipe import SpansConfig
 
 FORMATS = (".png", ".svg", ".pdf")
-SPANS = SpansConfig(anchors=2, positives=2, shortest=16, longest=80)
+SPANS = SpanOptions(anchors=2, positives=2, shortest=16, longest=80)
 """Short enough for a document that fits on a page."""
 LONGEST_DOCUMENT = 500
 """A longer document is cut to so many words."""
@@ -55,7 +54,7 @@ def draw(source: str, out: Path, *, strategy: str = "default", seed: int = 0) ->
     lines = _wrap(words)
     lanes = 1 + max(positive.lane for positive in positives)
     pitch = _LINE + lanes * _LANE
-    strategies = get_args(get_type_hints(SpansConfig)["strategy"])
+    strategies = get_args(get_type_hints(SpanOptions)["strategy"])
     legend = 12.0 * (len(anchors) * (1 + spans.positives))
     body = 62.0 + _STRIP * len(strategies)
 
@@ -94,7 +93,7 @@ def _words(source: str, shortest: int) -> list[str]:
     )
 
 
-def _spans(n: int, spans: SpansConfig, seed: int) -> tuple[list[_Span], list[_Span]]:
+def _spans(n: int, spans: SpanOptions, seed: int) -> tuple[list[_Span], list[_Span]]:
     """Anchors in the order of the text, and their positives, each on a lane that is free."""
     drawn = sample_spans(np.array([n]), np.array([0]), spans, seed, 0)
     anchors: list[_Span] = []

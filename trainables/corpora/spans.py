@@ -1,8 +1,7 @@
 """Anchor and positive spans of documents (Giorgi et al. 2020, DeCLUTR, section 3.1.1), and batches of them.
 
-    sampler = SpanSampler(documents, SpansConfig(), batch_size=16, seed=0, wrap=encoder.wrap)
+    sampler = SpanSampler(documents, SpanOptions(), batch_size=16, seed=0, wrap=encoder.wrap)
     sampler.batch(0)            # 16 documents: 32 anchors, 64 positives
-    sampler, description = make_span_sampler(request)
 
 What the paper states, with l_min and l_max the shortest and longest span and n the document's tokens:
 
@@ -26,18 +25,20 @@ beside it are not drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.documents import Documents, check_batch, check_documents, load_documents
+from trainables.corpora.layout import Layout
 from trainables.corpora.request import SamplerRequest
 from trainables.errors import UserError
+from trainables.keys import Options, Value, at_least, between, key
 from trainables.labels import ENTAILMENT
-from trainables.recipe import SpansConfig
+from trainables.sections import LIMIT
 
 ANCHOR_BETA = (4, 2)
 POSITIVE_BETA = (2, 4)
@@ -65,44 +66,106 @@ class Spans:
     """(documents, anchors, positives) int64."""
 
 
-def make_span_sampler(request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-    """The batches of the layout `spans`, and what their documents are, ready for JSON.
+@dataclass(frozen=True)
+class SpanOptions(Options):
+    """How spans are drawn from documents (DeCLUTR, section 3.1)."""
+
+    section = "spans"
+
+    anchors: int = key(2, "A: anchor spans of a document.", at_least(1), label="A (anchors a document)", search=(1, 2))
+    positives: int = key(
+        2,
+        "P: positive spans of an anchor; their mean is its one positive.",
+        at_least(1),
+        label="P (positives an anchor)",
+        search=(1, 2, 4),
+    )
+    shortest: int = key(32, "l_min, in tokens.", at_least(1))
+    longest: int = key(512, "l_max, in tokens.", at_least(2))
+    document: int | None = key(
+        None,
+        "Documents with fewer tokens are dropped; none keeps all that have room for their spans, 2 A l_max tokens.",
+        at_least(1),
+    )
+    strategy: Literal["default", "adjacent", "subsuming"] = key(
+        "default",
+        "Where a positive may lie: overlapping, beside or within its anchor; only beside; only within.",
+        label="sampling strategy",
+        search=("default", "adjacent", "subsuming"),
+    )
+    places: Literal["apart", "blocks"] = key(
+        "apart",
+        "Where anchors lie: apart, anywhere at least l_max tokens from each other; blocks, each within a block of "
+        "l_max tokens, as in DeCLUTR's released code.",
+    )
+
+
+RELEASED: Mapping[str, Value] = {"spans.places": "blocks", "objective.workers": "mean"}
+"""What DeCLUTR's released code does."""
+
+
+@dataclass(frozen=True)
+class SpansOfDocuments(SpanOptions, Layout):
+    """Spans of documents (DeCLUTR).
 
     A span that leaves no room for the special tokens in the encoder's input loses its last tokens; see `check_spans`.
-    Raises `UserError` where the documents do not fill a batch.
     """
-    encoder, corpus, shortest = request.encoder, request.corpus, shortest_document(request.spans)
-    assert encoder is not None, "spans are drawn from an encoder's tokens"
-    check_spans(request.spans, encoder.max_length)
-    room = encoder.max_length - encoder.specials
-    documents = load_documents(corpus.documents, encoder.tokenizer, shortest, limit=corpus.limit, share=corpus.share)
-    check_batch(corpus.documents, len(documents), request.batch_size)
-    sampler = SpanSampler(
-        documents,
-        request.spans,
-        batch_size=request.batch_size,
-        seed=request.seed,
-        wrap=lambda ids: encoder.wrap(ids[:room]),
+
+    section = "corpus"
+
+    name = "spans"
+    reads = "corpus.documents"
+    tokens = True
+    has_sentences = False
+    hard_negatives = False
+    released = RELEASED
+
+    documents: str = key(
+        "Skylion007/openwebtext", "Hub id, folder, text or JSONL file of documents, or scenes.", place=True
     )
-    return sampler, {
-        "source": documents.source,
-        "documents": len(documents),
-        "read": documents.read,
-        "too_short": documents.too_short,
-        "shortest": shortest,
-        "tokens": int(documents.lengths.sum()),
-        "fingerprint": documents.fingerprint,
-    }
+    limit: int | None = LIMIT()
+    share: float = key(
+        1.0,
+        "Use this share of the documents, drawn once, the same for every seed.",
+        between(0.0, 1.0),
+        label="share of the documents",
+    )
+
+    @property
+    def anchors_each(self) -> int:
+        return self.anchors
+
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        encoder, shortest = request.encoder, shortest_document(self)
+        assert encoder is not None, "spans are drawn from an encoder's tokens"
+        check_spans(self, encoder.max_length)
+        room = encoder.max_length - encoder.specials
+        documents = load_documents(self.documents, encoder.tokenizer, shortest, limit=self.limit, share=self.share)
+        check_batch(self.documents, len(documents), request.batch_size)
+        sampler = SpanSampler(
+            documents,
+            self,
+            batch_size=request.batch_size,
+            seed=request.seed,
+            wrap=lambda ids: encoder.wrap(ids[:room]),
+        )
+        return sampler, {
+            "source": documents.source,
+            "documents": len(documents),
+            "read": documents.read,
+            "too_short": documents.too_short,
+            "shortest": shortest,
+            "tokens": int(documents.lengths.sum()),
+            "fingerprint": documents.fingerprint,
+        }
+
+    def check(self, request: SamplerRequest) -> None:
+        """Refuse spans that cannot be drawn, and documents that cannot be read or are surely too short or too few."""
+        check_spans(self, request.max_length)
+        check_documents(self.documents, shortest_document(self), request.batch_size, self.share)
 
 
-def check_span_sampler(request: SamplerRequest) -> None:
-    """Refuse spans that cannot be drawn, and documents that cannot be read or are surely too short or too few."""
-    check_spans(request.spans, request.max_length)
-    corpus = request.corpus
-    check_documents(corpus.documents, shortest_document(request.spans), request.batch_size, corpus.share)
-
-
-def check_spans(spans: SpansConfig, max_length: int) -> None:
+def check_spans(spans: SpanOptions, max_length: int) -> None:
     """Refuse spans that cannot be drawn, or that an encoder of `max_length` tokens would cut.
 
     The paper's l_max of 512 is the encoder's whole input, special tokens included, so l_max may be as large as
@@ -120,7 +183,7 @@ def check_spans(spans: SpansConfig, max_length: int) -> None:
         )
 
 
-def shortest_document(spans: SpansConfig) -> int:
+def shortest_document(spans: SpanOptions) -> int:
     """Tokens that a document must have: 2 A l_max, as in the paper (2048 for A = 2, l_max = 512), or more if asked for.
 
     With one anchor, `adjacent` and l_min over half of l_max that leaves no room beside the anchor, so it is more.
@@ -140,7 +203,7 @@ class SpanSampler:
     def __init__(
         self,
         documents: Documents,
-        spans: SpansConfig,
+        spans: SpanOptions,
         *,
         batch_size: int,
         seed: int,
@@ -191,7 +254,7 @@ class SpanSampler:
         return order
 
 
-def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpansConfig, seed: int, epoch: int) -> Spans:
+def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpanOptions, seed: int, epoch: int) -> Spans:
     """Spans of documents with so many tokens, (documents,) each at least `shortest_document(spans)`.
 
     `numbers` (documents,) name the documents: equal number, seed and epoch give equal spans, whatever stands beside.
@@ -223,7 +286,7 @@ def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpansConfig, s
     return Spans(start, length, _pick(where, first, last), positive)
 
 
-def _uniforms(numbers: np.ndarray, spans: SpansConfig, seed: int, epoch: int) -> np.ndarray:
+def _uniforms(numbers: np.ndarray, spans: SpanOptions, seed: int, epoch: int) -> np.ndarray:
     """(documents, anchors, draws) in [0, 1): a stream of its own for each seed, epoch and document."""
     shape = (spans.anchors, _UNIFORMS + 2 + spans.positives * (_UNIFORMS + 1))
     return np.stack(

@@ -9,16 +9,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from trainables.corpora import scenes
 from trainables.corpora.batch import Sampler
+from trainables.corpora.layout import Layout
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, shown
+from trainables.keys import key
+from trainables.sections import LIMIT, SCENES
 
 ABOVE = 4.0
 """Pairs with a higher score are similar (Qiu 2022, section 4.1)."""
 SCALE = (0, 5)
 SPLITS = ("train", "dev", "test")
+STSB = "downstream/STS/STSBenchmark"
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class SimilarPairs:
 
 def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
     """Read `SENTEVAL/downstream/STS/STSBenchmark`; `limit` keeps the first so many similar pairs."""
-    folder = senteval / "downstream" / "STS" / "STSBenchmark"
+    folder = senteval / STSB
     first: list[str] = []
     second: list[str] = []
     splits = dict.fromkeys(SPLITS, 0)
@@ -45,7 +50,7 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
         file = folder / f"sts-{split}.csv"
         if not file.is_file():
             raise UserError(
-                f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give evaluation.senteval a "
+                f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give corpus.senteval a "
                 "folder that has it"
             )
         for number, line in numbered_lines(file):
@@ -76,47 +81,61 @@ def _score(found: str, where: str) -> float:
     return score
 
 
-def make_similar(request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-    """The batches of the layout `similar_pairs`, and what their corpus is, ready for JSON."""
-    pairs = _load(request)
-    sampler = PairSampler(pairs.first, pairs.second, request.batch_size, request.seed)
-    return sampler, {
-        "source": f"STSBenchmark in {request.senteval}",
-        "pairs": len(pairs),
-        "fingerprint": pairs.fingerprint,
-        "splits": pairs.splits,
-        "note": _note(pairs),
-        **sampler.counts,
-    }
+@dataclass(frozen=True)
+class SimilarPairsOfSTSB(Layout):
+    """Pairs of the STS Benchmark that score above 4, each a positive pair (CLSR)."""
 
+    name = "similar_pairs"
+    reads = "corpus.senteval"
+    positives_at_most = 1
+    hard_negatives = False
+    stacks = True
 
-def check_similar(request: SamplerRequest) -> None:
-    """Refuse what `make_similar` would."""
-    _load(request)
+    senteval: str = key(
+        "senteval",
+        "Folder in SentEval's layout, or scenes, whose STSBenchmark is trained on.",
+        place=True,
+        holds=STSB,
+        label="SentEval's folder for training",
+    )
+    limit: int | None = LIMIT()
 
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        pairs = self._batches(request)
+        sampler = PairSampler(pairs.first, pairs.second, request.batch_size, request.seed)
+        return sampler, {
+            "source": f"STSBenchmark in {self._folder}",
+            "pairs": len(pairs),
+            "fingerprint": pairs.fingerprint,
+            "splits": pairs.splits,
+            "note": _note(pairs),
+            **sampler.counts,
+        }
 
-def sentences(request: SamplerRequest) -> Iterator[str]:
-    """All sentences in corpus order, repeated ones too."""
-    pairs = load_similar(request.senteval, request.corpus.limit)
-    return chain.from_iterable(zip(pairs.first, pairs.second, strict=True))
+    def check(self, request: SamplerRequest) -> None:
+        self._batches(request)
 
+    def sentences(self, request: SamplerRequest) -> Iterator[str]:
+        pairs = load_similar(self._folder, self.limit)
+        return chain.from_iterable(zip(pairs.first, pairs.second, strict=True))
 
-def check_source(request: SamplerRequest) -> None:
-    """Refuse files that `sentences` could not read."""
-    load_similar(request.senteval, request.corpus.limit)
+    def check_sentences(self, request: SamplerRequest) -> None:
+        load_similar(self._folder, self.limit)
 
+    def remarks(self, request: SamplerRequest) -> list[str]:
+        """That pairs are trained on which evaluation scores."""
+        return [f"corpus.layout={self.name}: {_note(load_similar(self._folder, self.limit))}"]
 
-def remarks(request: SamplerRequest) -> list[str]:
-    """That pairs are trained on which evaluation scores."""
-    return [f"corpus.layout={request.corpus.layout}: {_note(load_similar(request.senteval, request.corpus.limit))}"]
+    @property
+    def _folder(self) -> Path:
+        return scenes.ensure() / "senteval" if self.senteval == SCENES else Path(self.senteval)
+
+    def _batches(self, request: SamplerRequest) -> SimilarPairs:
+        pairs = load_similar(self._folder, self.limit)
+        has = f"{len(pairs)} pairs of STSBenchmark scored above {ABOVE:g}"
+        check_batch_size(request.batch_size, len(pairs), str(self._folder), has)
+        return pairs
 
 
 def _note(pairs: SimilarPairs) -> str:
     return f"{pairs.splits['dev']} dev and {pairs.splits['test']} test pairs of STSBenchmark are among them"
-
-
-def _load(request: SamplerRequest) -> SimilarPairs:
-    pairs = load_similar(request.senteval, request.corpus.limit)
-    has = f"{len(pairs)} pairs of STSBenchmark scored above {ABOVE:g}"
-    check_batch_size(request.batch_size, len(pairs), str(request.senteval), has)
-    return pairs

@@ -9,6 +9,7 @@ from __future__ import annotations
 from trainables.encoders.check import available, check_encoder, check_trainable, finished_kind
 from trainables.encoders.contract import BaseEncoder, Encoder, TokenEncoder, TrainableEncoder, on_tokens, trainable
 from trainables.encoders.kinds import ENCODERS, EncoderKind, EncoderRequest, Precision
+from trainables.keys import Options
 from trainables.recipe import EncoderConfig, PoolingConfig
 from trainables.registry import load
 
@@ -39,13 +40,16 @@ def load_encoder(
     masked_lm: bool = False,
     training_precision: Precision = "auto",
     evaluation_precision: Precision = "fp32",
+    options: Options | None = None,
 ) -> BaseEncoder:
     """The encoder that a recipe names, on `device` (None: a GPU where there is one).
 
     With `pooling=None` a sentence-transformers model keeps its own pipeline and any other transformer
     takes the mean. With `masked_lm=True` an encoder with tokens gets a head for masked language modelling,
-    `encoder.mlm_head`. Raises `UserError` where the encoder cannot be had.
+    `encoder.mlm_head`. `options` are the keys of a kind that has some of its own. Raises `UserError` where the encoder
+    cannot be had.
     """
-    request = EncoderRequest(config, pooling, device, masked_lm, training_precision, evaluation_precision)
+    precisions = training_precision, evaluation_precision
+    request = EncoderRequest(config, pooling, device, masked_lm, *precisions, options)
     encoder: BaseEncoder = load(ENCODERS[config.kind].loader)(request)
     return encoder

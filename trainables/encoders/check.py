@@ -18,8 +18,6 @@ from trainables.registry import load
 
 def check_encoder(config: EncoderConfig) -> None:
     """Refuse, quickly and before anything runs, an encoder that is not there."""
-    if not ENCODERS[config.kind].layers:
-        _check_left_alone(config)
     missing = _missing(config)
     if missing:
         raise UserError("; ".join(missing))
@@ -43,8 +41,7 @@ def finished_kind(name: str) -> str | None:
 
 
 def check_trainable(recipe: Recipe) -> None:
-    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks. The recipe must be resolved
-    (`trainables.fidelity.resolve`)."""
+    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks."""
     kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
     _check_padding(recipe)
     _check_pooling(recipe)
@@ -52,7 +49,6 @@ def check_trainable(recipe: Recipe) -> None:
         _check_lora(encoder)
     if not recipe.optimisation.epochs or (not recipe.trains and kind.untrained == "evaluate"):
         return
-    _check_bank(recipe)
     if not recipe.trains:
         trainable = choices(repr(other.name) for other in ENCODERS.values() if other.trainable)
         adapter = "train an adapter on it (encoder.adapter 'mlp'), " if kind.adapter else ""
@@ -125,20 +121,6 @@ def _missing(config: EncoderConfig) -> Missing | None:
     return missing
 
 
-def _check_left_alone(config: EncoderConfig) -> None:
-    """Settings of a transformer that another kind would not follow."""
-    if config.layers is not None:
-        raise UserError(
-            f"encoder.layers is {config.layers}, but a {config.kind} keeps all its layers; leave it at none"
-        )
-    for name in ("query_prompt", "document_prompt", "dtype"):
-        wanted = keys()[f"encoder.{name}"].default
-        if getattr(config, name) != wanted:
-            raise UserError(
-                f"encoder.{name} is for transformers, not for a {config.kind}; leave it at {wanted or 'none'}"
-            )
-
-
 def _check_pooling(recipe: Recipe) -> None:
     """Refuse a pooling that needs [CLS] for a folder whose family has none."""
     if not ENCODERS[recipe.encoder.kind].pools or not POOLINGS[recipe.pooling.mode].needs_cls:
@@ -164,34 +146,10 @@ def _check_prompts(recipe: Recipe) -> None:
 
 
 def _check_padding(recipe: Recipe) -> None:
-    if recipe.pooling.padding != "count" or not recipe.trains:
-        return
-    fitting = [pooling.name for pooling in POOLINGS.values() if pooling.padded is not None]
-    if recipe.pooling.mode not in fitting:
-        raise UserError(
-            f"pooling.padding 'count' is for pooling.mode {choices(map(repr, fitting))}; "
-            f"pooling.mode is {recipe.pooling.mode!r}"
-        )
-    if not ENCODERS[recipe.encoder.kind].pools:
-        raise UserError(
-            f"pooling.padding 'count' is for encoders whose token states are pooled here, and encoder.kind "
-            f"{recipe.encoder.kind!r} has a pooling of its own; set pooling.padding to 'ignore'"
-        )
-    if recipe.encoder.adapter == "mlp":
+    if recipe.pooling.padding == "count" and recipe.encoder.adapter == "mlp":
         raise UserError(
             "pooling.padding 'count' shrinks the embeddings that are trained, and encoder.adapter 'mlp' freezes them; "
             "set pooling.padding to 'ignore', or encoder.adapter to 'none' or 'lora'"
-        )
-
-
-def _check_bank(recipe: Recipe) -> None:
-    key = _entry(recipe, "corpus.layout").anchors_key
-    per_unit: Any = recipe.flat()[key] if key else 1
-    anchors = recipe.optimisation.batch_size * per_unit
-    if 0 < recipe.objective.bank < anchors:
-        raise UserError(
-            f"objective.bank={recipe.objective.bank} is smaller than one batch, which has {anchors} anchors; "
-            "take a larger bank, or 0 for none"
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from trainables.keys import Options
 from trainables.recipe import EncoderConfig, PoolingConfig
 from trainables.registry import Registry
 
@@ -31,6 +32,8 @@ class EncoderRequest:
     """In which `embed` computes; auto is bf16 on a GPU that has it, else fp32."""
     evaluation_precision: Precision = "fp32"
     """In which `encode` computes."""
+    options: Options | None = None
+    """The keys of its kind, where it has some."""
 
 
 Missing = tuple[str, str]
@@ -52,13 +55,15 @@ class EncoderKind:
     pools: bool
     """Whether `pooling.mode` decides how token states become a vector; if not, it has a pooling of its own."""
     layers: bool
-    """Whether a transformer's settings may be given: `encoder.layers`, `encoder.dtype` and the prompts."""
+    """Whether it follows a transformer's settings: `encoder.layers`, `encoder.dtype` and the prompts."""
     tokens: bool = False
     """Whether it is a `TokenEncoder`, so that spans and masked language modelling are possible."""
     adapter: bool = True
     """Whether an adapter (`encoder.adapter=mlp`) may be put on top of it."""
     lora: bool = False
     """Whether it is a `TransformerEncoder`, into whose linear layers `encoder.adapter=lora` can be put."""
+    options: type[Options] | None = None
+    """Keys of its own, which a loader finds in `EncoderRequest.options`."""
     untrained: Literal["evaluate", "refuse"] = "refuse"
     """What a recipe with epochs means for one that is not trainable: it is evaluated as it is, or refused."""
     finished: Callable[[str], bool] | str | None = None
@@ -86,7 +91,7 @@ ENCODERS = Registry(
         f"{_PRESENCE}:missing_word_vectors",
         trainable=False,
         pools=False,
-        layers=True,  # it follows none, but a study that sets encoder.layers may have a row of word vectors
+        layers=False,
         untrained="evaluate",
         finished=f"{_PRESENCE}:is_word_vectors",
     ),

@@ -40,15 +40,14 @@ def model_card(
 ) -> str:
     """Markdown with YAML on top, as the hub reads it.
 
-    `recipe` is `Recipe.flat()` of the resolved recipe, so that the card says what `objective.fidelity` sets. `scores`
-    has the numbers of each SentEval task, in percent, `data` the trial's description of its data, `training` what was
-    measured.
+    `recipe` is `Recipe.flat()`. `scores` has the numbers of each SentEval task, in percent, `data` the trial's
+    description of its data, `training` what was measured.
     """
     encoder = str(recipe["encoder.name"])
     lines = [
         *_front_matter(encoder),
         "",
-        f"# Sentence embeddings: {_inline(recipe['objective.name'])} on {_inline(Path(encoder).name)}",
+        f"# Sentence embeddings: {_inline(recipe.get('objective.name', 'untrained'))} on {_inline(Path(encoder).name)}",
         "",
         "A sentence-transformers model. It needs sentence-transformers 6 or later, and no code of its own.",
         "",

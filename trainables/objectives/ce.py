@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trainables.objectives.liao_pairs import OUTSIDE
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
-from trainables.objectives.pair_classifier import PairClassifier
-from trainables.recipe import ObjectiveConfig
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
+@dataclass(frozen=True)
 class CrossEntropy(Objective):
     """Liao 2021, eq. 1: the mean over the batch's pairs of the softmax cross-entropy."""
 
-    def __init__(self, config: ObjectiveConfig, dim: int) -> None:
-        super().__init__(config, dim)
-        self.classifier = PairClassifier(dim)
+    name = "ce"
+    layouts = ("rows", "groups")
+    contrasts = False
+    released = OUTSIDE
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
-        pairs = len(batch.label)
-        mine = batch.share(pairs)
-        u, v = batch.embeddings[batch.premise[mine]], batch.embeddings[batch.hypothesis[mine]]
-        return Loss(self.classifier(u, v, batch.label[mine]) / pairs)
+    def module(self, dim: int) -> nn.Module:
+        from trainables.objectives.pair_classifier import PairClassifier
+
+        return PairClassifier(dim)
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        return classified(batch, own)
+
+
+def classified(batch: EmbeddedBatch, classifier: Any) -> Loss:
+    """The mean of a pair classifier's cross-entropy: this worker's part."""
+    pairs = len(batch.label)
+    mine = batch.share(pairs)
+    u, v = batch.embeddings[batch.premise[mine]], batch.embeddings[batch.hypothesis[mine]]
+    return Loss(classifier(u, v, batch.label[mine]) / pairs)

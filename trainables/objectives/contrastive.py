@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from trainables.lazy_torch import torch
 from trainables.objectives.groups import Groups
 from trainables.objectives.kernel import contrastive, in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
+from trainables.objectives.options import Softmax
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Comparison:
     ones: Tensor | None = None  # (anchors,) further terms of exp(0) in the denominators
 
 
-class Contrastive(Objective):
+@dataclass(frozen=True)
+class Contrastive(Softmax, Objective):
     """The mean, over the anchors that have a positive, of the kernel's loss. A loss is its `compare`.
 
     Similarity is the cosine of projected embeddings (the dot product where `cosine` is False); `temperature` is
@@ -41,13 +44,16 @@ class Contrastive(Objective):
     authors' code, which knows no texts. A second view of the anchor that serves as its positive is a positive.
     """
 
-    cosine = True
+    cosine: ClassVar[bool] = True
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         """Anchors, candidates and masks."""
         raise NotImplementedError
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
+    def memory(self) -> tuple[int, int]:
+        return self.bank, self.bank_warmup
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         comparison = self.compare(batch)
         candidates, positives, shared = comparison.candidates, comparison.positives, comparison.shared
         if batch.bank is not None:
@@ -66,7 +72,7 @@ class Contrastive(Objective):
         )  # (anchors of this worker,)
         counts = counts_of(positives, shared & ~positives)
         contrasted = None
-        if self.config.bank:
+        if self.bank:
             used = (comparison.positives | comparison.shared).any(dim=0)  # by some anchor; neutral rows are not
             contrasted = (comparison.candidates[used].detach(), comparison.text[used])
         return Loss(losses.sum() / counts["anchors"].clamp(min=1), counts, contrasted)
@@ -76,10 +82,10 @@ class Contrastive(Objective):
     ) -> Tensor:  # (anchors,)
         """The kernel's loss of each anchor."""
         if self.cosine:
-            anchors, candidates = F.normalize(anchors, dim=1), F.normalize(candidates, dim=1)
+            anchors, candidates = (torch.nn.functional.normalize(those, dim=1) for those in (anchors, candidates))
 
         def losses(part: slice) -> Tensor:
-            scores = anchors[part] @ candidates.T / self.config.temperature
+            scores = anchors[part] @ candidates.T / self.temperature
             return contrastive(scores, positives[part], shared[part], None if ones is None else ones[part])
 
         return in_parts(losses, len(anchors), len(candidates))

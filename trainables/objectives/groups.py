@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from trainables.labels import CONTRADICTION, ENTAILMENT
+from trainables.lazy_torch import torch
 from trainables.objectives.objective import EmbeddedBatch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

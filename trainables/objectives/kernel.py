@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.utils.checkpoint import checkpoint
+from trainables.lazy_torch import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 NUMBERS_AT_ONCE = 2**24
 """A loss works on so many of its numbers, those of an anchor and a candidate, at a time."""
@@ -43,6 +46,8 @@ def in_parts(of: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
     if rows <= together:
         return of(slice(0, rows))
     parts = [slice(start, min(start + together, rows)) for start in range(0, rows, together)]
+    from torch.utils.checkpoint import checkpoint
+
     return torch.cat([checkpoint(of, part, use_reentrant=False, preserve_rng_state=False) for part in parts])
 
 

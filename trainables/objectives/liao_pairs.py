@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
+from trainables.keys import Value, key
 from trainables.labels import ENTAILMENT
+from trainables.lazy_torch import torch
 from trainables.objectives.kernel import draw
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.recipe import ObjectiveConfig
+from trainables.objectives.options import KEEPS, Texts
+from trainables.sections import NEGATIVES, POSITIVES
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+OUTSIDE: Mapping[str, Value] = {"pooling.padding": "count", "optimisation.schedule": "constant"}
+"""What Liao's released code does beside the loss."""
+RELEASED: Mapping[str, Value] = {**KEEPS, "objective.anchors": "rows", **OUTSIDE}
+"""What it does with both."""
+
+
+@dataclass(frozen=True)
+class LiaoPairs(Texts):
+    """The keys that say which pairs are contrasted."""
+
+    positives: int | None = POSITIVES()
+    negatives: int | None = NEGATIVES(when=("anchors", "premises".__eq__))
+    anchors: Literal["premises", "rows"] = key(
+        "premises",
+        "premises: each premise with a positive is an anchor once; rows: each entailed row is, its own hypothesis is "
+        "among its positives, and all negatives are taken, as in the released code.",
+    )
 
 
 @dataclass(frozen=True)
@@ -22,7 +46,7 @@ class Contrast:
     negatives: Tensor  # (anchors, pairs), boolean
 
 
-def choose_contrast(batch: EmbeddedBatch, config: ObjectiveConfig) -> Contrast:
+def choose_contrast(batch: EmbeddedBatch, config: LiaoPairs) -> Contrast:
     """Section 3 of the paper, "Anchor, Positive and Negative Sentence".
 
     `anchors="premises"`: each premise with a positive in the batch is an anchor once. "rows": each entailed row is,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from dataclasses import dataclass
+
+from trainables.objectives.objective import Objective
 
 
+@dataclass(frozen=True)
 class MaskedLanguage(Objective):
-    """DeCLUTR, Figure 3, "MLM": no contrast at all. It gives 0; the model adds `objective.mlm` times its MLM loss."""
+    """DeCLUTR, Figure 3, "MLM": no contrast at all. The model adds `objective.mlm` times its MLM loss."""
 
-    needs_embeddings = False
-
-    def forward(self, batch: EmbeddedBatch) -> Loss:
-        return Loss(batch.embeddings.new_zeros(()))
+    name = "mlm"
+    layouts = ("sentences", "spans")
+    mlm_only = True
+    contrasts = False

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import torch
+from dataclasses import dataclass
+from typing import ClassVar
 
+from trainables.lazy_torch import torch
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
+from trainables.objectives.options import KEEPS
 
 
+@dataclass(frozen=True)
 class MNRL(Contrastive):
     """SupMPN, eq. 6 (Henderson 2017): the mean over the anchors i of
 
@@ -18,12 +22,17 @@ class MNRL(Contrastive):
     one positive of group j and j-k its k-th hard negative. A sentence that stands in two groups counts twice.
     """
 
+    name = "mnrl"
+    layouts: ClassVar[tuple[str, ...]] = ("groups", "pairs", "similar_pairs", "sentences")
+    most_positives: ClassVar[int | None] = 1
+    released = KEEPS
+
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
         shared = (groups.entailed & ~own) | groups.contradicted
-        if self.config.false_negatives == "mask":
+        if self.false_negatives == "mask":
             shared = shared & ~groups.agree(batch.text[batch.hypothesis])
         return Comparison(
             batch.projected[groups.anchor],
@@ -36,6 +45,7 @@ class MNRL(Contrastive):
         )
 
 
+@dataclass(frozen=True)
 class SimCSE(MNRL):
     """SimCSE (Gao 2021), in whose setup SupMPN is trained: eq. 6 of SupMPN with at most one hard negative.
 
@@ -43,3 +53,7 @@ class SimCSE(MNRL):
     there is no hard negative. Supervised (layout `groups`): an entailment and a contradiction of the anchor.
     tau (`temperature`) is 0.05. With MLM: `objective.mlm`, 0.1 in SimCSE.
     """
+
+    name = "simcse"
+    layouts = ("groups", "sentences")
+    most_negatives = 1

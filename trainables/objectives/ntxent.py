@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import torch
+from dataclasses import dataclass
 
+from trainables.lazy_torch import torch
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
+from trainables.objectives.options import KEEPS
 
 
+@dataclass(frozen=True)
 class NTXent(Contrastive):
     """CLSR, eq. 1; DeCLUTR, eq. 1 and 2; SimCLR. Over G groups, 2G vectors: the anchors and their positives.
 
@@ -20,6 +23,12 @@ class NTXent(Contrastive):
 
     As a false negative, a mean of several positives has the text of each of them; in a memory bank, its anchor's.
     """
+
+    name = "ntxent"
+    layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans")
+    most_negatives = 0
+    stacks = True
+    released = KEEPS
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         groups = Groups.of_batch(batch)
@@ -39,7 +48,7 @@ class NTXent(Contrastive):
         paired = (sizes > 0)[owner]
         positives = (owner == owner.unsqueeze(1)) & ~itself & paired
         shared = (paired & ~itself).clone()
-        if self.config.false_negatives == "mask":
+        if self.false_negatives == "mask":
             agreed = groups.agree(text)  # (groups, groups)
             found = groups.agree(batch.text[item]).int()
             means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, found) > 0

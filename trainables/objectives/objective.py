@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from trainables.corpora.batch import Pairs
-from trainables.recipe import ObjectiveConfig
+from trainables.keys import Options, Value
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+else:
+    Tensor = TypeVar("Tensor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,21 +68,44 @@ def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, Tensor]:
     }
 
 
-class Objective(nn.Module):
-    """A loss over an `EmbeddedBatch`; it may own parameters that are dropped at test time.
+@dataclass(frozen=True)
+class Objective(Options):
+    """A loss over an `EmbeddedBatch`; an entry of `OBJECTIVES`. Its fields are its keys.
 
-    `config` is resolved (`resolve_objective`). `dim` is the size of a sentence embedding; that of a projected one may
-    differ.
+    Importing it is light: PyTorch comes from `trainables.lazy_torch`.
     """
 
-    needs_embeddings = True
-    """False where there is no loss but that of masked language modelling: then nothing is encoded for it, and `forward`
-    is never called. Its entry has `mlm_only`."""
+    section = "objective"
 
-    def __init__(self, config: ObjectiveConfig, dim: int) -> None:
-        super().__init__()
-        self.config = config
+    name: ClassVar[str]
+    layouts: ClassVar[tuple[str, ...]]
+    """The layouts of a corpus (`corpus.layout`) that it can learn from; a layout may name further objectives."""
+    most_positives: ClassVar[int | None] = None
+    """Most positives of an anchor; None takes any number."""
+    most_negatives: ClassVar[int | None] = None
+    """Most hard negatives of an anchor; None takes any number, 0 none."""
+    mlm_only: ClassVar[bool] = False
+    """Whether it has no loss of its own: then nothing is encoded for it, `loss` is never called, and `objective.mlm`
+    must be above 0."""
+    contrasts: ClassVar[bool] = True
+    """Whether it compares anchors with candidates, which a report counts."""
+    stacks: ClassVar[bool] = False
+    """Whether many trials with it can train as a population: `training/population_training.py` knows NT-Xent alone."""
+    released: ClassVar[Mapping[str, Value]] = {}
+    """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
-        """This worker's part of the loss."""
+    def module(self, dim: int) -> nn.Module | None:
+        """What it trains of its own, for sentence embeddings of size `dim`; it is dropped at test time."""
+        return None
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        """This worker's part of the loss. `own`: the module."""
         raise NotImplementedError
+
+    def memory(self) -> tuple[int, int]:
+        """The size of a memory bank, 0 for none, and its warm-up in steps. With one a `Loss` has `contrasted`."""
+        return 0, 0
+
+    def drawing_none(self) -> Objective:
+        """The same for a layout that has made exactly P positives and Q negatives: none are left to be drawn."""
+        return self

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from trainables.objectives.ce import CrossEntropy
+from trainables.keys import Range, between, key
+from trainables.lazy_torch import torch
+from trainables.objectives.ce import classified
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
-from trainables.objectives.liao_pairs import choose_contrast
-from trainables.objectives.objective import EmbeddedBatch, Loss
-from trainables.recipe import ObjectiveConfig
+from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.to_device import to_device
 
+if TYPE_CHECKING:
+    from torch import nn
 
-class SCL(Contrastive):
+
+@dataclass(frozen=True)
+class SCL(LiaoPairs, Contrastive):
     """Liao 2021, eq. 3: (1 - lambda) L_CE + lambda L_SCL.
 
     L_SCL (eq. 2) is the mean over the anchors, here the premises that have a positive in the batch, of
@@ -28,15 +33,31 @@ class SCL(Contrastive):
     A batch without an anchor has no contrastive term.
     """
 
+    name = "scl"
+    layouts = ("rows", "groups")
+    released = RELEASED
     cosine = False
 
-    def __init__(self, config: ObjectiveConfig, dim: int) -> None:
-        super().__init__(config, dim)
+    weight: float = key(
+        0.5,
+        "lambda in Liao 2021, eq. 3: (1 - weight) CE + weight SCL.",
+        between(0.0, 1.0),
+        alias="lambda",
+        label="lambda (weight of the contrastive loss)",
+        search=Range(0.0, 1.0),
+    )
+
+    def module(self, dim: int) -> nn.Module | None:
+        from trainables.objectives.pair_classifier import PairClassifier
+
         # With lambda 1 the classifier is not used, and its parameters would only slow the exchange of gradients.
-        self.cross_entropy = CrossEntropy(config, dim) if config.weight < 1 else None
+        return PairClassifier(dim) if self.weight < 1 else None
+
+    def drawing_none(self) -> Objective:
+        return dataclasses.replace(self, positives=None, negatives=None)
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:
-        contrast = choose_contrast(batch, self.config)
+        contrast = choose_contrast(batch, self)
         device = batch.projected.device
         anchors, positives, negatives = (
             to_device(t, device) for t in (contrast.anchors, contrast.positives, contrast.negatives)
@@ -52,9 +73,9 @@ class SCL(Contrastive):
             torch.searchsorted(premises.anchor, anchors),
         )
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
-        contrastive = super().forward(batch)
-        value = self.config.weight * contrastive.value
-        if self.cross_entropy is not None:
-            value = value + (1 - self.config.weight) * self.cross_entropy(batch).value
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        contrastive = super().loss(batch)
+        value = self.weight * contrastive.value
+        if own is not None:
+            value = value + (1 - self.weight) * classified(batch, own).value
         return dataclasses.replace(contrastive, value=value)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import torch
+from dataclasses import dataclass
 
+from trainables.lazy_torch import torch
 from trainables.objectives.contrastive import Comparison, Contrastive
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
+from trainables.objectives.options import KEEPS
 
 
+@dataclass(frozen=True)
 class SupCon(Contrastive):
     """SupMPN, eq. 5: the mean over the anchors i, and over the P positives p of an anchor, of
 
@@ -21,12 +24,17 @@ class SupCon(Contrastive):
     contrasted with all other samples, so that here positives would be anchors too, and anchors candidates.
     """
 
+    name = "supcon"
+    layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans")
+    most_negatives = 0
+    released = KEEPS
+
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
         shared = groups.entailed.expand_as(own)
-        if self.config.false_negatives == "mask":
+        if self.false_negatives == "mask":
             shared = positives | (shared & ~groups.agree(batch.text[batch.hypothesis]))
         return Comparison(
             batch.projected[groups.anchor],

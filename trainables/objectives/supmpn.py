@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
+from trainables.keys import Value, key
 from trainables.objectives.contrastive import Comparison
 from trainables.objectives.mnrl import MNRL
 from trainables.objectives.objective import EmbeddedBatch
+from trainables.objectives.options import KEEPS
+
+RELEASED: Mapping[str, Value] = {**KEEPS, "objective.own_positives": "score_zero"}
 
 
+@dataclass(frozen=True)
 class SupMPN(MNRL):
     """SupMPN, eq. 7: the mean over the anchors i, and over the P positives p of an anchor, of
 
@@ -22,9 +30,20 @@ class SupMPN(MNRL):
     exp(0) = 1 to the denominator.
     """
 
+    name = "supmpn"
+    layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans")
+    most_positives = None
+    released = RELEASED
+
+    own_positives: Literal["leave_out", "score_zero"] = key(
+        "leave_out",
+        "Whether an anchor's other positives are left out of the denominator, or each adds exp(0) = 1 to it, as in the "
+        "released code.",
+    )
+
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         comparison = super().compare(batch)
-        if self.config.own_positives == "leave_out":
+        if self.own_positives == "leave_out":
             return comparison
         left_out = (comparison.positives.sum(dim=1) - 1).clamp(min=0)
         return dataclasses.replace(comparison, ones=left_out)

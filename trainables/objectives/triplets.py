@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
+from trainables.lazy_torch import torch
 from trainables.objectives.groups import Groups
 from trainables.objectives.kernel import in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
+from trainables.objectives.options import KEEPS, Margin
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-class Triplet(Objective):
+@dataclass(frozen=True)
+class Triplet(Margin, Objective):
     """SupMPN, eq. 1: the mean, over an anchor's pairs of a positive p and a hard negative n of its own, of
 
         max( D(x, p) - D(x, n) + m, 0 ),
@@ -22,11 +25,15 @@ class Triplet(Objective):
     With `false_negatives="mask"` a hard negative whose text is the anchor's or a positive's makes no triplet.
     """
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
+    name = "triplet"
+    layouts = ("groups",)
+    released = KEEPS
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives, negatives = own & groups.entailed, own & groups.contradicted
-        if self.config.false_negatives == "mask":
+        if self.false_negatives == "mask":
             negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
         mine = batch.share(len(own))
@@ -35,13 +42,14 @@ class Triplet(Objective):
 
         def summed(part: slice) -> Tensor:  # (1,)
             masks = positives[mine][part], negatives[mine][part]
-            return _hinges(distances.expand(own.shape)[mine][part], *masks, self.config.margin).sum().unsqueeze(0)
+            return _hinges(distances.expand(own.shape)[mine][part], *masks, self.margin).sum().unsqueeze(0)
 
         hinges = in_parts(summed, mine.stop - mine.start, _each(positives) * own.shape[1])
         return Loss(hinges.sum() / triplets, counts_of(positives, negatives))
 
 
-class BatchAll(Objective):
+@dataclass(frozen=True)
+class BatchAll(Margin, Objective):
     """SupMPN, eq. 2 (Hermans 2017): over every triplet of the batch, [ D(a, p) - D(a, n) + m ]+.
 
     A class is a group, its members the anchor and its positives; a is a member, p another of its class, n a
@@ -53,8 +61,12 @@ class BatchAll(Objective):
     With `false_negatives="mask"` an n whose text is that of a member of a's class makes no triplet.
     """
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
-        classes = Classes.of(batch, self.config.false_negatives == "mask")
+    name = "batch_all"
+    layouts = ("groups", "pairs", "similar_pairs")
+    released = KEEPS
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        classes = Classes.of(batch, self.false_negatives == "mask")
         mine = batch.share(len(classes.members))
         hinges, violating = self._summed(batch, classes, mine)
         with torch.no_grad():  # the violations of the whole batch are the divisor of every worker's part
@@ -69,14 +81,15 @@ class BatchAll(Objective):
         def summed(part: slice) -> Tensor:  # (1, 2)
             some = slice(members.start + part.start, members.start + part.stop)
             masks = classes.positives[some], classes.negatives[some]
-            hinges = _hinges(classes.distances(batch, some), *masks, self.config.margin)
+            hinges = _hinges(classes.distances(batch, some), *masks, self.margin)
             return torch.stack([hinges.sum().double(), (hinges > 0).sum().double()]).unsqueeze(0)
 
         width = _each(classes.positives) * len(classes.candidates)
         return in_parts(summed, members.stop - members.start, width).sum(dim=0)
 
 
-class BatchHard(Objective):
+@dataclass(frozen=True)
+class BatchHard(Margin, Objective):
     """SupMPN, eq. 3 (Hermans 2017): the mean over the members a that have a positive and a negative of
 
         [ max over p of D(a, p) - min over n of D(a, n) + m ]+,
@@ -84,8 +97,12 @@ class BatchHard(Objective):
     members, p, n, D, m and false negatives as in `BatchAll`; eq. 3 is the sum.
     """
 
-    def forward(self, batch: EmbeddedBatch) -> Loss:
-        classes = Classes.of(batch, self.config.false_negatives == "mask")
+    name = "batch_hard"
+    layouts = ("groups", "pairs", "similar_pairs")
+    released = KEEPS
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        classes = Classes.of(batch, self.false_negatives == "mask")
         complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
         mine = batch.share(len(classes.members))
 
@@ -95,7 +112,7 @@ class BatchHard(Objective):
             positives, negatives = (mask[some][complete[some]] for mask in (classes.positives, classes.negatives))
             farthest = distances.masked_fill(~positives, -torch.inf).max(dim=1).values
             nearest = distances.masked_fill(~negatives, torch.inf).min(dim=1).values
-            return (farthest - nearest + self.config.margin).relu()
+            return (farthest - nearest + self.margin).relu()
 
         losses = in_parts(hardest, mine.stop - mine.start, len(classes.candidates))
         return Loss(losses.sum() / complete.sum().clamp(min=1), counts_of(classes.positives, classes.negatives))
@@ -130,33 +147,9 @@ class Classes:
 
     def distances(self, batch: EmbeddedBatch, part: slice) -> Tensor:  # (members of the part, candidates)
         """From some members to all candidates."""
+        from trainables.objectives.distance import distance
+
         return distance(batch.projected[self.members[part]], batch.projected[self.candidates])
-
-
-def distance(a: Tensor, b: Tensor) -> Tensor:  # (n, dim), (m, dim) -> (n, m)
-    """Euclidean; exact between near points, and with gradient 0 where two points are one (a text and its copy)."""
-    found: Tensor = _Distance.apply(a, b)
-    return found
-
-
-class _Distance(torch.autograd.Function):
-    """`torch.cdist` whose gradient is two matrix products: torch's own makes a buffer of (n, m, dim) on a GPU."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        distances = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
-        ctx.save_for_backward(a, b, distances)
-        return distances
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        a, b, distances = ctx.saved_tensors
-        weights = (gradient / distances).masked_fill(distances == 0, 0.0)  # of each difference a - b
-        centre = b.mean(dim=0) if len(b) else 0.0  # what all points have in common would cost digits below
-        a, b = a - centre, b - centre
-        of_a = weights.sum(dim=1, keepdim=True) * a - weights @ b
-        of_b = weights.sum(dim=0).unsqueeze(1) * b - weights.T @ a
-        return of_a, of_b
 
 
 def _each(positives: Tensor) -> int:

@@ -2,12 +2,16 @@
 
 class TestMine(LayoutContract):
     @pytest.fixture
-    def entry(self) -> Layout:
+    def entry(self) -> type[Layout]:
         return LAYOUTS["mine"]
 
     @pytest.fixture
+    def layout(self) -> Layout:
+        return LAYOUTS["mine"](...)    # one of which batches can be made
+
+    @pytest.fixture
     def request_for_it(self) -> SamplerRequest:
-        return SamplerRequest(...)    # one of which it can make batches
+        return SamplerRequest(...)
 """
 
 from __future__ import annotations
@@ -22,8 +26,6 @@ from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import (
     Layout,
     SamplerRequest,
-    check_layout,
-    layout_remarks,
     make_sampler,
     training_sentences,
 )
@@ -33,54 +35,53 @@ from trainables.recipe import Recipe, keys
 
 
 class LayoutContract:
-    """Give it the fixtures `entry` and `request_for_it`."""
+    """Give it the fixtures `entry`, `layout` and `request_for_it`."""
 
-    def test_batches_are_well_formed(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        sampler, _ = make_sampler(entry.name, request_for_it)
+    def test_batches_are_well_formed(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        sampler, _ = make_sampler(layout, request_for_it)
         assert sampler.steps_per_epoch >= 1
         for step in range(min(sampler.steps_per_epoch + 1, 20)):
-            check_batch(sampler.batch(step), entry)
+            check_batch(sampler.batch(step), type(layout))
 
-    def test_a_batch_depends_on_request_and_step_alone(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        one, other = (make_sampler(entry.name, request_for_it)[0] for _ in range(2))
+    def test_a_batch_depends_on_request_and_step_alone(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        one, other = (make_sampler(layout, request_for_it)[0] for _ in range(2))
         steps = range(min(2 * one.steps_per_epoch, 20))
         forwards = [one.batch(step) for step in steps]
         backwards = [other.batch(step) for step in reversed(steps)]
         assert all(equal(a, b) for a, b in zip(forwards, reversed(backwards), strict=True))
 
-    def test_the_description_is_ready_for_the_record(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        _, description = make_sampler(entry.name, request_for_it)
-        assert next(iter(description.items())) == ("layout", entry.name)
+    def test_the_description_is_ready_for_the_record(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        _, description = make_sampler(layout, request_for_it)
+        assert next(iter(description.items())) == ("layout", layout.name)
         assert json.loads(json.dumps(description)) == description
 
-    def test_the_check_refuses_what_cannot_be_made(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        check_layout(entry.name, dataclasses.replace(request_for_it, encoder=None))
+    def test_the_check_refuses_what_cannot_be_made(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        layout.check(dataclasses.replace(request_for_it, encoder=None))
         too_large = dataclasses.replace(request_for_it, batch_size=10**9)
-        for ask in (make_sampler, check_layout):
+        for ask in (layout.make, layout.check):
             with pytest.raises(UserError, match="batch_size") as caught:
-                ask(entry.name, too_large)
+                ask(too_large)
             assert "\n" not in str(caught.value)
 
-    def test_what_released_sets_and_keys_it_names_are_keys(self, entry: Layout) -> None:
-        Recipe().override(entry.released)
-        named = {entry.reads, entry.anchors_key, entry.positives_key} - {None}
-        assert named <= set(keys())
+    def test_what_released_sets_and_what_it_reads_are_keys(self, entry: type[Layout]) -> None:
+        Recipe().preferring(entry.released)
+        assert entry.reads in keys()
 
-    def test_remarks_are_single_sentences(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        said = layout_remarks(entry.name, dataclasses.replace(request_for_it, encoder=None))
+    def test_remarks_are_single_sentences(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        said = layout.remarks(dataclasses.replace(request_for_it, encoder=None))
         assert all(remark.strip() and "\n" not in remark for remark in said)
 
-    def test_sentences_are_told_once_and_in_order(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        if entry.sentences is None:
-            with pytest.raises(UserError, match=entry.name):
-                training_sentences(entry.name, request_for_it, 3)
+    def test_sentences_are_told_once_and_in_order(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        if not layout.has_sentences:
+            with pytest.raises(UserError, match=layout.name):
+                training_sentences(layout, request_for_it, 3)
             return
-        told = training_sentences(entry.name, request_for_it, 1000)
+        told = training_sentences(layout, request_for_it, 1000)
         assert len(set(told)) == len(told) > 0
-        assert training_sentences(entry.name, request_for_it, 2) == told[:2]
+        assert training_sentences(layout, request_for_it, 2) == told[:2]
 
 
-def check_batch(batch: Batch, entry: Layout) -> None:
+def check_batch(batch: Batch, entry: type[Layout]) -> None:
     """Assert that a batch is what training expects, and what its layout says of itself."""
     rows = len(batch.label)
     assert rows > 0
@@ -93,9 +94,9 @@ def check_batch(batch: Batch, entry: Layout) -> None:
     for group in np.unique(batch.group).tolist():
         mine = batch.group == group
         assert len(set(batch.premise[mine].tolist())) == 1, "the rows of a group belong to one anchor"
-        if entry.positives is not None:
-            assert (batch.label[mine] == ENTAILMENT).sum() <= entry.positives
-    if not entry.negatives:
+        if entry.positives_at_most is not None:
+            assert (batch.label[mine] == ENTAILMENT).sum() <= entry.positives_at_most
+    if not entry.hard_negatives:
         assert (batch.label != CONTRADICTION).all()
     if entry.stacks:
         assert (batch.label == ENTAILMENT).all()

@@ -2,25 +2,24 @@
 
 class TestMine(ObjectiveContract):
     @pytest.fixture
-    def entry(self) -> ObjectiveEntry:
+    def entry(self) -> type[Objective]:
         return OBJECTIVES["mine"]
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trainables.corpora.layouts import LAYOUTS
+from trainables.keys import keys_of
 from trainables.labels import CONTRADICTION, ENTAILMENT
-from trainables.objectives import OBJECTIVES, ObjectiveEntry, build_objective, fits, resolve_objective
+from trainables.objectives import OBJECTIVES, fits
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
-from trainables.recipe import ObjectiveConfig, Recipe
-from trainables.registry import load
+from trainables.recipe import Recipe, keys
 
 GROUPS, DIM, BANK = 6, 8, 4
 
@@ -29,46 +28,48 @@ class ObjectiveContract:
     """Of an entry of `OBJECTIVES`, which the fixture `entry` must give."""
 
     @pytest.fixture
-    def entry(self) -> ObjectiveEntry:
+    def entry(self) -> type[Objective]:
         raise NotImplementedError("give a fixture `entry`")
 
-    def test_a_layout_fits_it_and_it_can_be_built(self, entry: ObjectiveEntry) -> None:
+    def test_a_layout_fits_it_and_a_recipe_has_its_keys(self, entry: type[Objective]) -> None:
         assert OBJECTIVES[entry.name] is entry
-        objective = built(entry)
-        assert isinstance(objective, Objective)
-        assert objective.needs_embeddings != entry.mlm_only
+        layouts = [layout.name for layout in LAYOUTS.values() if fits(entry, layout)]
+        recipe = Recipe().override({"objective.name": entry.name, "corpus.layout": layouts[0]})
+        assert recipe.part(Objective) == entry()
+        always = {item.name for item in keys_of(entry).values() if item.when is None}
+        assert always <= recipe.flat().keys() <= keys().keys()
 
-    def test_what_released_sets_are_values_of_keys(self, entry: ObjectiveEntry) -> None:
-        Recipe().override(entry.released)
+    def test_what_released_sets_are_values_of_keys(self, entry: type[Objective]) -> None:
+        Recipe().preferring(entry.released)
 
-    def test_its_loss_is_one_finite_number_with_gradient(self, entry: ObjectiveEntry) -> None:
-        objective, batch = built(entry), batch_for(entry)
+    def test_its_loss_is_one_finite_number_with_gradient(self, entry: type[Objective]) -> None:
+        if entry.mlm_only:
+            return
+        objective, batch = Built(entry()), batch_for(entry)
         loss = objective(batch)
         assert loss.value.shape == ()
         assert bool(torch.isfinite(loss.value))
-        if objective.needs_embeddings:
-            loss.value.backward()
-            found = [tensor.grad for tensor in (batch.embeddings, batch.projected) if tensor.grad is not None]
-            assert found, "no gradient reaches the embeddings"
-            assert all(bool(torch.isfinite(gradient).all()) for gradient in found)
-
-    def test_it_reads_no_other_keys_than_it_says(self, entry: ObjectiveEntry) -> None:
-        if entry.keys is None:
-            return
-        assert keys_read(entry, batch_for(entry)) <= {*entry.keys}
+        loss.value.backward()
+        found = [tensor.grad for tensor in (batch.embeddings, batch.projected) if tensor.grad is not None]
+        assert found, "no gradient reaches the embeddings"
+        assert all(bool(torch.isfinite(gradient).all()) for gradient in found)
 
     @pytest.mark.parametrize("workers", [2, 3])
-    def test_the_parts_of_several_workers_add_up_to_the_loss_of_one(self, entry: ObjectiveEntry, workers: int) -> None:
-        objective = built(entry)
+    def test_the_parts_of_several_workers_add_up_to_the_loss_of_one(self, entry: type[Objective], workers: int) -> None:
+        if entry.mlm_only:
+            return
+        objective = Built(entry())
         whole: Loss = objective(batch_for(entry))
         parts = [objective(batch_for(entry, rank, workers)) for rank in range(workers)]
         torch.testing.assert_close(torch.stack([part.value for part in parts]).sum(), whole.value)
         assert all(part.counts == whole.counts for part in parts), "counts are of the whole batch"
 
-    def test_a_memory_bank_is_filled_and_used(self, entry: ObjectiveEntry) -> None:
-        if not entry.bank:
+    def test_a_memory_bank_is_filled_and_used(self, entry: type[Objective]) -> None:
+        if "bank" not in keys_of(entry):
             return
-        objective, batch = built(entry, bank=BANK), batch_for(entry)
+        with_memory = entry(**{"bank": BANK})
+        assert with_memory.memory() == (BANK, 0)
+        objective, batch = Built(with_memory), batch_for(entry)
         kept = objective(batch).contrasted
         assert kept is not None
         vectors, texts = kept
@@ -79,36 +80,21 @@ class ObjectiveContract:
         assert objective(with_bank).value > objective(batch_for(entry)).value, "further negatives raise the loss"
 
 
-class Watched:
-    """A section of a recipe that remembers which of its keys were read."""
+class Built(nn.Module):
+    """An objective with what it trains of its own, for embeddings of size `dim`; what is drawn comes from one seed."""
 
-    def __init__(self, section: str, config: Any) -> None:
-        self._section, self._config, self.read = section, config, set[str]()
+    def __init__(self, objective: Objective, dim: int = DIM) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.objective, self.own = objective, objective.module(dim)
 
-    def __getattr__(self, name: str) -> Any:
-        self.read.add(f"{self._section}.{name}")
-        return getattr(self._config, name)
-
-
-def keys_read(entry: ObjectiveEntry, batch: EmbeddedBatch) -> set[str]:
-    """Keys of the section `objective` that an objective reads, to be built and on a batch."""
-    watched = Watched("objective", resolve_objective(ObjectiveConfig(name=entry.name)))
-    objective = load(entry.build)(watched, batch.embeddings.shape[1]).to(batch.embeddings.dtype)
-    if objective.needs_embeddings:
-        objective(batch)
-    return watched.read
+    def forward(self, batch: EmbeddedBatch) -> Loss:
+        return self.objective.loss(batch, self.own)
 
 
-def built(entry: ObjectiveEntry, bank: int = 0) -> Objective:
-    """The objective on the first layout that fits; whatever it draws comes from one seed."""
-    layout = next(layout.name for layout in LAYOUTS.values() if fits(entry, layout))
-    torch.manual_seed(1)
-    return build_objective(ObjectiveConfig(entry.name, mlm=float(entry.mlm_only), bank=bank), DIM, layout)
-
-
-def batch_for(entry: ObjectiveEntry, rank: int = 0, workers: int = 1) -> EmbeddedBatch:
+def batch_for(entry: type[Objective], rank: int = 0, workers: int = 1) -> EmbeddedBatch:
     """Groups of an anchor, a positive and, if the objective takes some, a hard negative; every text is another."""
-    labels = [ENTAILMENT] if entry.negatives == 0 else [ENTAILMENT, CONTRADICTION]
+    labels = [ENTAILMENT] if entry.most_negatives == 0 else [ENTAILMENT, CONTRADICTION]
     rows = len(labels) * GROUPS
     group = torch.arange(GROUPS).repeat_interleave(len(labels))
     return EmbeddedBatch(

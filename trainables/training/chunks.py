@@ -124,7 +124,7 @@ class Chunks:
     def _cached(self, batch: TokenizedBatch, generator: torch.Generator, most: int | None) -> Loss:
         """With the gradient cache, in passes of at most `most` tokens (None: the encoder's own)."""
         model, encoder = self.model, self.model.encoder
-        own = batch.own(self.workers) if model.objective.needs_embeddings else []
+        own = batch.own(self.workers) if not model.objective.mlm_only else []
         passes = encoder.passes([len(ids) for ids in own], most) if own else []
         streams, embedded = [], [torch.zeros(0, encoder.dim, device=encoder.device)]
         with torch.no_grad():
@@ -133,7 +133,7 @@ class Chunks:
                 embedded.append(encoder.embed([own[i] for i in one]))
         local = torch.cat(embedded).requires_grad_()  # pass by pass
         loss = Loss(local.new_zeros(()))
-        if model.objective.needs_embeddings:
+        if not model.objective.mlm_only:
             order = torch.tensor([i for one in passes for i in one], dtype=torch.long).argsort()
             loss = model.contrast(local[to_device(order, local.device)], batch, self.workers, generator)
             self.gradients.add(loss.value)

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from trainables.corpora.batch import Batch, Pairs
 from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
 from trainables.encoders.projection_heads import build_projection, projected_size
-from trainables.objectives import build_objective
-from trainables.objectives.objective import EmbeddedBatch, Loss
-from trainables.recipe import HeadConfig, ObjectiveConfig
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from trainables.recipe import HeadConfig
 from trainables.to_device import to_device
 from trainables.training.distributed import Workers
 from trainables.training.query_document import tokenize
@@ -76,28 +75,31 @@ class StudyModel(nn.Module):
         self,
         encoder: TrainableEncoder,
         head: HeadConfig,
-        objective: ObjectiveConfig,
-        layout: str,
+        objective: Objective,
         *,
+        mlm: float = 0.0,
+        mean_over_workers: bool = False,
         count_padding: bool = False,
     ) -> None:
-        """`objective` is resolved. `count_padding`: a mean is divided by the padded length, as in Liao's released code
-        (`pooling.padding`)."""
+        """`mlm` is the weight of masked language modelling; `mean_over_workers` and `count_padding` are what
+        `objective.workers` and `pooling.padding` ask for."""
         super().__init__()
         self.encoder = encoder
         self.head = build_projection(head, encoder.dim)
-        self.objective = build_objective(objective, encoder.dim, layout)
+        self.objective = objective
+        self.own = objective.module(encoder.dim)
         width = projected_size(head, encoder.dim)
-        self.bank = MemoryBank(objective.bank, width, objective.bank_warmup) if objective.bank else None
-        self.mlm_weight = objective.mlm
+        size, warmup = objective.memory()
+        self.bank = MemoryBank(size, width, warmup) if size else None
+        self.mlm_weight = mlm
         self.count_padding = count_padding
-        self.mean_over_workers = objective.workers == "mean"
+        self.mean_over_workers = mean_over_workers
         self.to(encoder.device)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""
         loss = None
-        if self.objective.needs_embeddings:
+        if not self.objective.mlm_only:
             own = batch.own(workers)
             # A worker without a sentence still takes part in the exchange, backwards too.
             nothing = torch.zeros(0, self.encoder.dim, device=self.encoder.device, requires_grad=True)
@@ -123,7 +125,7 @@ class StudyModel(nn.Module):
         if self.count_padding:
             embeddings = embeddings * to_device(_padding_share(batch).to(embeddings.dtype), device)
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
-        loss = self.objective(
+        loss = self.objective.loss(
             EmbeddedBatch(
                 embeddings=embeddings,
                 projected=self.head(embeddings),
@@ -137,12 +139,13 @@ class StudyModel(nn.Module):
                 bank_text=bank_text,
                 rank=workers.rank,
                 workers=workers.count,
-            )
+            ),
+            self.own,
         )
         if self.mean_over_workers:
             loss = dataclasses.replace(loss, value=loss.value / workers.count)
         if self.bank is not None:
-            assert loss.contrasted is not None, "an objective whose entry has bank=True gives `Loss.contrasted`"
+            assert loss.contrasted is not None, "an objective with a memory gives `Loss.contrasted`"
             vectors, texts = loss.contrasted
             self.bank.add(vectors, texts, generator)
         return loss

@@ -29,7 +29,8 @@ from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
-from trainables.recipe import ObjectiveConfig, OptimisationConfig
+from trainables.objectives.ntxent import NTXent
+from trainables.recipe import OptimisationConfig
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable
 from trainables.training.loop import MOMENTUM, Interrupted, learning_rate, total_steps
 from trainables.training.model import StudyModel
@@ -49,8 +50,6 @@ class Member:
 
     model: StudyModel
     optimisation: OptimisationConfig
-    objective: ObjectiveConfig
-    """Resolved: what `objective.fidelity` sets is written out."""
     sampler: Sampler
     """Members with the same object share their batches, and of one store their base embeddings."""
     seed: int = 0
@@ -59,6 +58,12 @@ class Member:
     """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
     diverged: str | None = None
     """Why the member's training ended early, if it did, in the words of `TrainingDivergedError`."""
+
+    @property
+    def objective(self) -> NTXent:
+        objective = self.model.objective
+        assert isinstance(objective, NTXent), "an objective with `stacks` is NT-Xent"
+        return objective
 
     @property
     def encoder(self) -> AdaptedEncoder:

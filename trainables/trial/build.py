@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,15 @@ from typing import Any
 import torch
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layouts import LAYOUTS, make_sampler, training_sentences
-from trainables.encoders import load_encoder
+from trainables.corpora.layouts import Layout, make_sampler, training_sentences
+from trainables.encoders import ENCODERS, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
+from trainables.objectives import chosen_objective
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
 from trainables.trial.data_requests import sampler_request
@@ -53,14 +53,14 @@ def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> BaseEncoder
 def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
     """The encoder without an adapter; the next random number is the seed's first, whatever loading drew."""
     torch.manual_seed(seed)
-    # Padding counts in what was trained with it; an encoder that is evaluated as it is keeps its own embeddings.
-    pooling = recipe.pooling if recipe.trains else dataclasses.replace(recipe.pooling, padding="ignore")
+    own = ENCODERS[recipe.encoder.kind].options
     encoder = load_encoder(
         recipe.encoder,
-        pooling,
+        recipe.pooling,
         masked_lm=recipe.objective.mlm > 0 and recipe.trains,
         training_precision=recipe.optimisation.precision,
         evaluation_precision=recipe.evaluation.precision,
+        options=recipe.part(own) if own else None,
     )
     torch.manual_seed(seed)
     return encoder
@@ -69,9 +69,9 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
 def build_training(recipe: Recipe, seed: int, encoder: Encoder) -> Training:
     """Sampler and model around an encoder; `UserError` where it cannot be trained."""
     learner = trainable(encoder)
-    layout = LAYOUTS[recipe.corpus.layout]
+    layout = recipe.part(Layout)
     request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
-    sampler, description = make_sampler(layout.name, request)
+    sampler, description = make_sampler(layout, request)
     return Training(build_model(recipe, learner), sampler, description)
 
 
@@ -80,8 +80,9 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
     return StudyModel(
         encoder,
         recipe.head,
-        recipe.objective,
-        recipe.corpus.layout,
+        chosen_objective(recipe),
+        mlm=recipe.objective.mlm,
+        mean_over_workers=recipe.objective.workers == "mean",
         count_padding=recipe.pooling.padding == "count",
     )
 
@@ -110,5 +111,5 @@ def postprocessed(recipe: Recipe, encoder: Encoder) -> Encoder:
     """With what `pooling.after` does to finished embeddings, fitted on the training sentences."""
     if recipe.pooling.after == "none":
         return encoder
-    sentences = training_sentences(recipe.corpus.layout, sampler_request(recipe, seed=0), ENOUGH_SENTENCES)
+    sentences = training_sentences(recipe.part(Layout), sampler_request(recipe, seed=0), ENOUGH_SENTENCES)
     return Postprocessed(encoder, sentences, recipe.pooling.after)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from trainables.corpora.layouts import LAYOUTS, check_layout, check_sentences, layout_remarks, make_sampler
+from trainables.corpora.layouts import Layout, check_sentences, make_sampler
 from trainables.corpora.nli import stamps
 from trainables.encoders.check import check_encoder, check_trainable
 from trainables.encoders.own_modules import left_out
 from trainables.errors import UserError
-from trainables.fidelity import resolve
-from trainables.objectives import check_objective
+from trainables.objectives import check_bank, check_objective
 from trainables.recipe import SCENES, EvaluationConfig, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
@@ -27,9 +26,10 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
     """
     for encoder in sorted({recipe.encoder for recipe in recipes}, key=lambda config: config.name):
         check_encoder(encoder)
-    followed = [resolve(recipe) for recipe in recipes]
-    for recipe in followed:
-        check_objective(recipe.objective, recipe.corpus.layout)
+    for recipe in recipes:
+        if recipe.trains:
+            check_objective(recipe)
+            check_bank(recipe)
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
             check_development(
@@ -43,14 +43,14 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
             check_data(senteval_folder(evaluation), names)
         if evaluation.heat_map != "none":
             sentences(evaluation.heat_map)
-    for recipe in followed:
+    for recipe in recipes:
         if not recipe.trains and recipe.pooling.after == "none":
             continue  # it reads no corpus
         request = sampler_request(recipe, seed=0)
         if recipe.pooling.after != "none":
-            check_sentences(recipe.corpus.layout, request)
+            check_sentences(recipe.part(Layout), request)
         if recipe.trains:
-            check_layout(recipe.corpus.layout, request)
+            recipe.part(Layout).check(request)
 
 
 def check_development(evaluation: EvaluationConfig, measure: Measure, judged: str, otherwise: str) -> None:
@@ -80,10 +80,11 @@ def check_development(evaluation: EvaluationConfig, measure: Measure, judged: st
 def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
     """Whether a training comes to its first rung before its last step, and how many steps it has. None where that is
     known only to a worker: a corpus that is still to be fetched, spans of tokens, and rungs after so many tokens."""
-    layout, corpus = LAYOUTS[recipe.corpus.layout], recipe.corpus
-    if layout.tokens or rungs.unit == "tokens" or (layout.reads == "corpus.nli" and stamps(corpus.nli) is None):
+    layout = recipe.part(Layout)
+    fetched = layout.reads == "corpus.nli" and stamps(str(recipe.flat()["corpus.nli"])) is None
+    if layout.tokens or rungs.unit == "tokens" or fetched:
         return None
-    sampler, _ = make_sampler(layout.name, sampler_request(resolve(recipe), seed=0))
+    sampler, _ = make_sampler(layout, sampler_request(recipe, seed=0))
     steps = recipe.optimisation.steps(sampler.steps_per_epoch)
     reached = rungs.in_steps(sampler.steps_per_epoch).reached(steps - 1, steps, tokens=0)
     return reached > 0, steps
@@ -93,11 +94,7 @@ def remarks(recipes: Sequence[Recipe]) -> list[str]:
     """Sentences that a person should read about encoders and training data before a study; for recipes that were
     checked."""
     encoders = (_of_encoder(recipe) for recipe in recipes)
-    said = (
-        layout_remarks(recipe.corpus.layout, sampler_request(resolve(recipe), seed=0))
-        for recipe in recipes
-        if recipe.trains
-    )
+    said = (recipe.part(Layout).remarks(sampler_request(recipe, seed=0)) for recipe in recipes if recipe.trains)
     return list(dict.fromkeys(chain.from_iterable([*encoders, *said])))
 
 

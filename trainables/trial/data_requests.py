@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainables.corpora import scenes
+from trainables.corpora.augment import NONE, Augmentation
 from trainables.corpora.layouts import SamplerRequest, SpanEncoder
 from trainables.objectives import group_shape
 from trainables.recipe import SCENES, EvaluationConfig, Recipe
@@ -17,15 +18,13 @@ def senteval_folder(config: EvaluationConfig) -> Path:
 
 def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:
     """What a layout is asked for. `encoder` is for layouts that draw tokens; a check needs none."""
-    positives, negatives = group_shape(recipe.objective)
+    positives, negatives = group_shape(recipe)
     return SamplerRequest(
-        corpus=recipe.corpus,
-        spans=recipe.spans,
         batch_size=recipe.optimisation.batch_size,
         seed=seed,
         positives=positives,
         negatives=negatives,
-        senteval=senteval_folder(recipe.evaluation),
         max_length=recipe.encoder.max_length,
         encoder=encoder,
+        augmentation=recipe.part(Augmentation) if recipe.has(Augmentation) else NONE,
     )

@@ -14,12 +14,11 @@ from typing import Any
 import torch
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layouts import LAYOUTS, make_sampler
+from trainables.corpora.layouts import Layout, make_sampler
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import on_tokens
 from trainables.encoders.lora import LoraEncoder
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.recipe import PoolingConfig, Recipe
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
@@ -88,7 +87,7 @@ def run_population(
             yield TrialResult(stopped, training=training, cost=clock.cost(workers), data=data)
             continue
         yield embed_and_score(
-            resolve(recipes[number]),
+            recipes[number],
             seeds[number],
             member.model.encoder,
             evaluator,
@@ -110,16 +109,17 @@ def build_members(
     firsts: dict[PoolingConfig, AdaptedEncoder | LoraEncoder] = {}  # by pooling, the first over a base
     samplers: dict[int, tuple[Sampler, dict[str, Any]]] = {}
     members, descriptions = [], []
-    for recipe, seed in zip(map(resolve, recipes), seeds, strict=True):
+    for recipe, seed in zip(recipes, seeds, strict=True):
         first = firsts.get(recipe.pooling)
         encoder = build_encoder(recipe, seed, shared) if first is None else _beside(first, recipe, seed)
         assert isinstance(encoder, AdaptedEncoder | LoraEncoder), "only recipes with an adapter have a population_key"
         firsts.setdefault(recipe.pooling, encoder)
         if seed not in samplers:
-            tokens = on_tokens(encoder) if LAYOUTS[recipe.corpus.layout].tokens else None
-            samplers[seed] = make_sampler(recipe.corpus.layout, sampler_request(recipe, seed, tokens))
+            layout = recipe.part(Layout)
+            tokens = on_tokens(encoder) if layout.tokens else None
+            samplers[seed] = make_sampler(layout, sampler_request(recipe, seed, tokens))
         sampler, description = samplers[seed]
-        members.append(Member(build_model(recipe, encoder), recipe.optimisation, recipe.objective, sampler, seed))
+        members.append(Member(build_model(recipe, encoder), recipe.optimisation, sampler, seed))
         descriptions.append(description)
     return members, descriptions
 

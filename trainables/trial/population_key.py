@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 
-from trainables.corpora.layouts import LAYOUTS
+from trainables.corpora.layout import Layout
 from trainables.encoders.projection import PROJECTIONS
-from trainables.objectives import OBJECTIVES
+from trainables.objectives.objective import Objective
 from trainables.recipe import Recipe, keys
 
 
@@ -18,11 +18,11 @@ def population_key(recipe: Recipe) -> str | None:
     a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated. Those that
     take turns also share the pooling. A trial that keeps other weights than the last trains alone.
     """
-    objective = recipe.objective
-    parts = OBJECTIVES[objective.name], LAYOUTS[recipe.corpus.layout], PROJECTIONS[recipe.head.kind]
-    stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts) and not objective.bank
+    objective = recipe.part(Objective)
+    parts = objective, recipe.part(Layout), PROJECTIONS[recipe.head.kind]
+    stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts) and not objective.memory()[0]
     # A head for masked language modelling belongs to the base, and so to one trial.
-    masked = objective.mlm or parts[0].mlm_only
+    masked = recipe.objective.mlm or objective.mlm_only
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last"
     if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None

@@ -45,7 +45,7 @@ class Unscored:
     """
 
     recipe: Mapping[str, Value]
-    """`Recipe.flat()` of the resolved recipe."""
+    """`Recipe.flat()`."""
     seed: int
     embeddings: Embeddings
     predictions: dict[str, np.ndarray]

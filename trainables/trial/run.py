@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
@@ -95,7 +94,6 @@ def run_trial(
     """
     import_late()
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
-    recipe = resolve(recipe)
     base = build_encoder(recipe, seed, shared)
     evaluator = Evaluator(recipe.evaluation, workers)
     evaluator.before_training(base)

@@ -48,7 +48,7 @@ def embed_and_score(
 ) -> TrialResult | Unscored:
     """Embed all that is scored, and score it unless it is handed over; empty on all workers but the first.
 
-    `recipe` is the resolved one. `model` is the folder that the encoder was saved to: it gets a README with recipe and
+    `model` is the folder that the encoder was saved to: it gets a README with recipe and
     scores, unless they are handed over.
     """
     cosines = evaluator.cosines(encoder)

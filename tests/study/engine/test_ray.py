@@ -70,7 +70,7 @@ from search_spaces import Domain, Row, Space
 from trainables.recipe import Recipe
 LAPTOP = {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
 SPACE = Space(
-    "mine", "Mine", "nobody", Recipe().override({"objective.name": "mine", "optimisation.learning_rate": 5e-4}),
+    "mine", "Mine", "nobody", Recipe().preferring({"objective.name": "mine", "optimisation.learning_rate": 5e-4}),
     {**LAPTOP, "evaluation.protocol": "fast"},
     rows=(Row("odd", {"objective.name": "odd"}), Row("good", {})),
     domains=(Domain("objective.temperature", low=0.1, high=2.0),),
@@ -78,15 +78,22 @@ SPACE = Space(
 )
 """
 PLUGIN = """
-import dataclasses
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
 
-def odd(config, dim):
-    raise UserError("nothing can be learnt from this one")
 
-OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="mine"))
-OBJECTIVES.add(dataclasses.replace(OBJECTIVES["scl"], name="odd", build=odd))
+class Mine(OBJECTIVES["scl"]):
+    name = "mine"
+
+
+class Odd(OBJECTIVES["scl"]):
+    name = "odd"
+
+    def module(self, dim):
+        raise UserError("nothing can be learnt from this one")
+
+
+OBJECTIVES.add(Mine, Odd)
 """
 
 

@@ -346,7 +346,7 @@ class TestStudy:
             config = searcher.suggest(f"t{number}")
             if not isinstance(config, dict):
                 break
-            tau = float(config["trials"][0].recipe.flat()["objective.temperature"])
+            tau = float(config["trials"][0].recipe.flat().get("objective.temperature", 1.0))
             finish(searcher, ledger, config, 50 + 10 * tau, cost={"seconds": 100 * tau})
         assert searcher.remaining == 0
 
@@ -358,7 +358,7 @@ class TestStudy:
         for _ in range(40):
             number, recipe = ask_tell.ask()
             assert ask_tell.begin(number, recipe, [0])
-            ask_tell.tell(recipe.hash, 0, [100 * recipe.objective.temperature])
+            ask_tell.tell(recipe.hash, 0, [100 * recipe.flat()["objective.temperature"]])
         late = [float(trial.params["objective.temperature"]) for trial in study.trials[20:]]
         assert sum(late) / len(late) < 0.5
         assert memory_study(SAMPLERS["random"].build(0)).direction.name == "MAXIMIZE"

@@ -356,7 +356,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
 
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
-    run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task.recipe.flat()["objective.weight"] - 0.42))
+    run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task.recipe.flat().get("objective.weight", 0.0) - 0.42))
     assert searcher.ask_tell is not None
     assert searcher.ask_tell.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
     assert searcher.ask_tell.study.direction == optuna.study.StudyDirection.MAXIMIZE

@@ -146,7 +146,7 @@ SCORES = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 
 
 def write(folder: Path, seeds: int, **overrides: Value) -> Recipe:
     """A recipe that is finished in that study."""
-    recipe = Recipe().override({key.replace("__", "."): value for key, value in overrides.items()})
+    recipe = Recipe().preferring({key.replace("__", "."): value for key, value in overrides.items()})
     for seed in range(seeds):
         Ledger(folder / LEDGER).write(Record(recipe.flat(), recipe.hash, seed, scores=SCORES))
     return recipe
@@ -160,7 +160,7 @@ def elsewhere(tmp_path: Path) -> Path:
     StudyInfo("scl_ablation").save(folder)
     write(folder, 2, encoder__layers=3, objective__temperature=0.2)
     write(folder, 1, objective__temperature=77.0)  # outside the domain
-    stopped = Recipe().override({"objective.temperature": 0.3})
+    stopped = Recipe().preferring({"objective.temperature": 0.3})
     Ledger(folder / LEDGER).write(Record(stopped.flat(), stopped.hash, 0, "pruned"))
     return folder
 

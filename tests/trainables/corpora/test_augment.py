@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests import tiny_wordnet
 from tests.conftest import pairs_of
 from trainables.corpora import augment, paraphrase
-from trainables.corpora.augment import AUGMENTATIONS, check_augmentation, delete_words, make_change, synonym_replacer
+from trainables.corpora.augment import AUGMENTATIONS, delete_words, synonym_replacer
 from trainables.corpora.samplers import GroupSampler
 from trainables.errors import UserError
-from trainables.recipe import CorpusConfig, keys
+from trainables.recipe import keys
 
 WORDS = st.lists(
     st.sampled_from(["dog", "Dog", "dogs,", "big", "guitar", "in", "men", "quickly.", "xyzzy", "42", "--"]),
@@ -97,7 +97,7 @@ def test_wordnet_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     augment.wordnet_synonyms.cache_clear()
     with pytest.raises(UserError, match=r"; run python -m trainables\.corpora fetch wordnet$"):
-        check_augmentation(CorpusConfig(augmentation="synonyms"))
+        augment.Synonyms().check()
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +125,8 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
     paraphraser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "alone"))
-    config = CorpusConfig(augmentation="paraphrase", paraphraser=paraphraser)
-    check_augmentation(config)
+    config = augment.Paraphrase(paraphraser)
+    config.check()
     texts = ["a man plays", "a dog barks", "a person moves", "a man"]
     monkeypatch.setattr(paraphrase, "LONGEST", 12)
     alone = [augment.paraphrase([text], paraphraser)[0] for text in texts]
@@ -138,13 +138,13 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
     asked: list[list[str]] = []
     monkeypatch.setattr(augment, "paraphrase", lambda some, name: asked.append(list(some)) or [t.upper() for t in some])
     many = [f"text {i}" for i in range(400)]
-    change = make_change(config, 3, many)
+    change = config.change(3, many)
     assert change is not None
     drawn = [text for text in many if change(text, random.Random()) == text.upper()]
     assert asked == [drawn]
     assert 150 < len(drawn) < 250
     assert all(change(text, random.Random()) is None for text in set(many) - set(drawn))
-    assert [make_change(config, seed, many) and asked[-1] == drawn for seed in (3, 4)] == [True, False]
+    assert [config.change(seed, many) and asked[-1] == drawn for seed in (3, 4)] == [True, False]
 
 
 def test_paraphrases_are_kept(paraphraser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -199,7 +199,7 @@ def test_no_paraphraser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: 
         (tmp_path / file).write_text(text)
     place = str(tmp_path) if name == "here" else name
     with pytest.raises(UserError, match=sentence):
-        check_augmentation(CorpusConfig(augmentation="paraphrase", paraphraser=place))
+        augment.Paraphrase(place).check()
 
 
 ROWS = [("p one two", "e one two three", 0), ("p one two", "f one two three", 0), ("q one two", "c one two", 2)]
@@ -256,4 +256,4 @@ def test_anchors_lose_words_of_their_own():
 
 def test_every_augmentation_of_the_recipe_has_a_row():
     assert keys()["corpus.augmentation"].names is AUGMENTATIONS
-    assert make_change(CorpusConfig(), 1, ["a"]) is None
+    assert augment.NONE.change(1, ["a"]) is None

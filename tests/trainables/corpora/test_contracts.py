@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from search_spaces import Domain
 from tests.conftest import WordEncoder
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest
 from trainables.errors import UserError
+from trainables.keys import keys_of
 from trainables.plugins import load_plugin
-from trainables.recipe import CorpusConfig, Recipe, SpansConfig
+from trainables.recipe import Recipe, parse_assignment
 from trainables.testing.layouts import LayoutContract
 
 PLUGIN = '''
 """A layout of neighbours: each line of a text file with the next one as its positive."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ import numpy as np
 from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import LAYOUTS, Layout
 from trainables.corpora.request import check_batch_size
+from trainables.keys import at_least, key
 from trainables.labels import ENTAILMENT
 
 
@@ -42,23 +45,32 @@ class NeighbourSampler:
         return Batch(sentences=sentences, premise=rows, hypothesis=rows + 1, label=label, group=rows)
 
 
-def lines(request):
-    return Path(request.corpus.documents).read_text().splitlines()
+@dataclass(frozen=True)
+class Neighbours(Layout):
+    """A line and the next one."""
+
+    name = "neighbours"
+    reads = "corpus.poem"
+    positives_at_most = 1
+    hard_negatives = False
+    objectives = ("ntxent", "mnrl")
+
+    poem: str = key("poem.txt", "A text file.", place=True)
+    skip: int = key(0, "Leave out the first so many lines.", at_least(0), search=(0, 1))
+
+    def sentences(self, request):
+        return Path(self.poem).read_text().splitlines()[self.skip :]
+
+    def check(self, request):
+        found = len(self.sentences(request)) - 1
+        check_batch_size(request.batch_size, found, self.poem, f"{found} neighbours")
+
+    def make(self, request):
+        self.check(request)
+        return NeighbourSampler(self.sentences(request), request.batch_size), {"source": self.poem}
 
 
-def check(request):
-    found = len(lines(request)) - 1
-    check_batch_size(request.batch_size, found, request.corpus.documents, f"{found} neighbours")
-
-
-def make(request):
-    check(request)
-    return NeighbourSampler(lines(request), request.batch_size), {"source": request.corpus.documents}
-
-
-LAYOUTS.add(
-    Layout("neighbours", make, check, lines, check, positives=1, negatives=False, objectives=("ntxent", "mnrl"))
-)
+LAYOUTS.add(Neighbours)
 '''
 
 
@@ -72,8 +84,8 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def request_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: Layout) -> SamplerRequest:
-    """Of a folder that has a small corpus for every layout."""
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: type[Layout]) -> Layout:
+    """Over a folder that has a small corpus for every layout."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     rows = [
         {"premise": f"premise {i}", "hypothesis": f"hypothesis {i} {label}", "label": label}
@@ -87,22 +99,26 @@ def request_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: Layou
     for split in ("train", "dev", "test"):
         scored = (f"g\tf\ty\t{i}\t4.5\t{split} {i}\tthe {split} {i}\n" for i in range(3))
         (folder / f"sts-{split}.csv").write_text("".join(scored))
-    return SamplerRequest(
-        CorpusConfig(nli=str(tmp_path / "pairs.jsonl"), documents=str(tmp_path / "docs.txt"), layout=entry.name),
-        SpansConfig(shortest=2, longest=8),
-        batch_size=2,
-        seed=1,
-        positives=2 if entry.exact else None,
-        negatives=3 if entry.exact else None,
-        senteval=tmp_path,
-        max_length=64,
-        encoder=WordEncoder(max_length=64),
-    )
+    given = {
+        "nli": str(tmp_path / "pairs.jsonl"),
+        "documents": str(tmp_path / "docs.txt"),
+        "poem": str(tmp_path / "docs.txt"),
+        "senteval": str(tmp_path),
+        "shortest": 2,
+        "longest": 8,
+    }
+    return entry(**{name: given[name] for name in keys_of(entry) if name in given})
+
+
+@pytest.fixture
+def request_for_it(entry: type[Layout]) -> SamplerRequest:
+    most = (2, 3) if entry.exact else (None, None)
+    return SamplerRequest(2, 1, *most, max_length=64, encoder=WordEncoder(max_length=64))
 
 
 class TestLayouts(LayoutContract):
     @pytest.fixture(params=[*LAYOUTS, "neighbours"])
-    def entry(self, request: pytest.FixtureRequest) -> Layout:
+    def entry(self, request: pytest.FixtureRequest) -> type[Layout]:
         return LAYOUTS[request.param]
 
 
@@ -110,28 +126,35 @@ class TestFailures:
     """The contract can fail."""
 
     @pytest.fixture
-    def entry(self) -> Layout:
+    def entry(self) -> type[Layout]:
         return LAYOUTS["neighbours"]
 
-    def test_of_a_batch(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        LAYOUTS.add(dataclasses.replace(LAYOUTS["rows"], name="liar", negatives=False))
-        try:
-            with pytest.raises(AssertionError):
-                LayoutContract().test_batches_are_well_formed(LAYOUTS["liar"], request_for_it)
-        finally:
-            LAYOUTS.remove("liar")
+    def test_of_a_batch(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        class Liar(LAYOUTS["rows"]):  # type: ignore[misc]
+            hard_negatives = False
 
-    def test_of_a_check(self, entry: Layout, request_for_it: SamplerRequest) -> None:
-        LAYOUTS.add(dataclasses.replace(entry, name="careless", check=lambda request: None))
-        try:
-            with pytest.raises(pytest.fail.Exception):
-                LayoutContract().test_the_check_refuses_what_cannot_be_made(LAYOUTS["careless"], request_for_it)
-        finally:
-            LAYOUTS.remove("careless")
+        source = str(Path(vars(layout)["poem"]).with_name("pairs.jsonl"))
+        with pytest.raises(AssertionError):
+            LayoutContract().test_batches_are_well_formed(Liar(nli=source), request_for_it)
+
+    def test_of_a_check(self, layout: Layout, request_for_it: SamplerRequest) -> None:
+        class Careless(type(layout)):  # type: ignore[misc]
+            def check(self, request: SamplerRequest) -> None:
+                pass
+
+        with pytest.raises(pytest.fail.Exception):
+            LayoutContract().test_the_check_refuses_what_cannot_be_made(Careless(**vars(layout)), request_for_it)
 
 
-def test_a_recipe_can_name_it() -> None:
-    recipe = Recipe().override({"corpus.layout": "neighbours"})
+def test_a_recipe_has_its_keys(tmp_path: Path) -> None:
+    recipe = Recipe().override({"corpus.layout": "neighbours", "corpus.skip": 1})
+    assert recipe.flat().items() >= {"corpus.skip": 1, "corpus.poem": "poem.txt"}.items()
+    assert "corpus.nli" not in recipe.flat()
     assert Recipe.from_flat(recipe.flat()) == recipe
+    assert recipe.hash != Recipe().override({"corpus.layout": "neighbours"}).hash
+    assert parse_assignment("corpus.skip=2") == ("corpus.skip", 2)
+    assert Domain("corpus.skip").choices == (0, 1)
+    with pytest.raises(UserError, match=r"corpus\.layout=rows has no corpus\.skip; leave it out"):
+        Recipe().override({"corpus.skip": 1})
     with pytest.raises(UserError, match="the name 'neighbours' is taken by another layout"):
         LAYOUTS.add(LAYOUTS["neighbours"])

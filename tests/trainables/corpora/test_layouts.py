@@ -17,8 +17,8 @@ from tests.conftest import WordEncoder, pairs_of
 from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import (
     LAYOUTS,
+    Layout,
     SamplerRequest,
-    check_layout,
     check_sentences,
     make_sampler,
     training_sentences,
@@ -285,9 +285,10 @@ def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Re
     for split, lines in STS.items():
         text = "".join(f"main\tfile\t2012\t0001\t{line}\n" for line in lines)
         (place / f"sts-{split}.csv").write_text(text)
-    return Recipe().override(
+    return Recipe().preferring(
         {
             "corpus.nli": str(folder / "pairs.jsonl"),
+            "corpus.senteval": str(folder / "senteval"),
             "evaluation.senteval": str(folder / "senteval"),
             "evaluation.tasks": ("STSBenchmark",),
             "optimisation.batch_size": 2,
@@ -300,18 +301,15 @@ def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Re
 
 
 def load(recipe: Recipe, positives: int | None = None, negatives: int | None = None) -> tuple[Any, dict[str, Any]]:
-    return make_sampler(recipe.corpus.layout, request_of(recipe, positives, negatives))
+    return make_sampler(recipe.part(Layout), request_of(recipe, positives, negatives))
 
 
 def request_of(recipe: Recipe, positives: int | None = None, negatives: int | None = None) -> SamplerRequest:
     return SamplerRequest(
-        recipe.corpus,
-        recipe.spans,
         recipe.optimisation.batch_size,
         seed=1,
         positives=positives,
         negatives=negatives,
-        senteval=Path(recipe.evaluation.senteval),
         max_length=recipe.encoder.max_length,
         encoder=ENCODER,
     )
@@ -333,14 +331,14 @@ def test_every_layout_by_its_name(recipe: Recipe, layout: str):
     assert next(iter(description.items())) == ("layout", layout)
     assert json.loads(json.dumps(description)) == description
     assert len(description["fingerprint"]) == 12
-    check_layout(layout, request_of(recipe))
+    recipe.part(Layout).check(request_of(recipe))
     assert equal(sampler.batch(1 % sampler.steps_per_epoch), load(recipe)[0].batch(1 % sampler.steps_per_epoch))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_batch_larger_than_the_corpus(recipe: Recipe, layout: str):
     recipe = recipe.override({"corpus.layout": layout, "optimisation.batch_size": UNITS[layout] + 1})
-    for ask in (load, lambda recipe: check_layout(layout, request_of(recipe))):
+    for ask in (load, lambda recipe: recipe.part(Layout).check(request_of(recipe))):
         with pytest.raises(
             UserError, match=rf"batch_size={UNITS[layout] + 1} is more than .* has: (at most )?{UNITS[layout]} "
         ):
@@ -351,7 +349,7 @@ def test_with_p_a_premise_with_contradictions_alone_is_an_anchor(recipe: Recipe)
     _, description = load(recipe.override({"corpus.layout": "groups"}), 2, 2)
     names = ("anchors", "filled_positives", "filled_negatives", "premises_without_pairs", "premises_without_entailment")
     assert [description[name] for name in names] == [3, 3, 4, 1, 0]
-    assert description["premises"] == {recipe.corpus.nli: [[0, 0, 1], [0, 1, 1], [1, 1, 1], [2, 0, 1]]}
+    assert description["premises"] == {recipe.flat()["corpus.nli"]: [[0, 0, 1], [0, 1, 1], [1, 1, 1], [2, 0, 1]]}
     _, description = load(recipe.override({"corpus.layout": "groups"}))
     assert [description[name] for name in names] == [2, 0, 0, 1, 1]
 
@@ -418,12 +416,19 @@ def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: 
 
 
 def test_training_sentences(recipe: Recipe):
-    told = training_sentences("rows", request_of(recipe), 100)
+    told = training_sentences(recipe.override({"corpus.layout": "rows"}).part(Layout), request_of(recipe), 100)
     assert told[:4] == ["a man runs", "a person moves", "a man sleeps", "a man is late"]
-    assert len(told) == len(set(told)) == census(load_nli(recipe.corpus.nli)).sentences
-    assert training_sentences("groups", request_of(recipe), 3) == told[:3]
-    assert training_sentences("similar_pairs", request_of(recipe), 3) == ["one", "the one", "two"]
-    refused = lambda request: training_sentences("spans", request, 3), lambda request: check_sentences("spans", request)
+    assert len(told) == len(set(told)) == census(load_nli(recipe.flat()["corpus.nli"])).sentences
+    assert (
+        training_sentences(recipe.override({"corpus.layout": "groups"}).part(Layout), request_of(recipe), 3) == told[:3]
+    )
+    assert training_sentences(
+        recipe.override({"corpus.layout": "similar_pairs"}).part(Layout), request_of(recipe), 3
+    ) == ["one", "the one", "two"]
+    refused = (
+        lambda request: training_sentences(LAYOUTS["spans"](), request, 3),
+        lambda request: check_sentences(LAYOUTS["spans"](), request),
+    )
     for ask in refused:
         with pytest.raises(UserError, match=r"is fitted on sentences, and corpus.layout=spans holds none"):
             ask(request_of(recipe))
@@ -461,7 +466,7 @@ def test_real_groups():
 
 @pytest.mark.skipif(not (SHARED / "senteval").is_dir(), reason="needs ../shared/data/senteval")
 def test_real_similar_pairs():
-    recipe = Recipe().override({"corpus.layout": "similar_pairs", "evaluation.senteval": str(SHARED / "senteval")})
+    recipe = Recipe().preferring({"corpus.layout": "similar_pairs", "corpus.senteval": str(SHARED / "senteval")})
     _, description = load(recipe)
     # Qiu 2022 counts 1,406 of 8,628 pairs; the published files hold these.
     assert (description["pairs"], description["splits"]) == (1491, {"train": 1052, "dev": 208, "test": 231})

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import trainables.lines
-from trainables.corpora.layouts import SamplerRequest, check_layout, layout_remarks, make_sampler
+from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
 from trainables.errors import UserError
 from trainables.labels import LABELS
 from trainables.lines import bounded_lines
-from trainables.recipe import CorpusConfig, Recipe, SpansConfig
+from trainables.recipe import Recipe
 
 ROWS = [
     {"premise": "a man, a dog", "hypothesis": 'he says "no"', "label": "entailment"},
@@ -134,22 +134,24 @@ class TestLabels:
     @pytest.mark.parametrize("form", ["a.parquet", "a.jsonl", "a.csv", "folder"])
     def test_numbers_without_names_are_said_to_be_read_as_ours(self, tmp_path: Path, form: str):
         FORMS[form](tmp_path / form, [row | {"label": LABELS.index(row["label"])} for row in ROWS])
-        _, description = make_sampler("rows", request(str(tmp_path / form), batch_size=2))
+        _, description = make_sampler(layout("rows", tmp_path / form), request())
         assert description["labels"] == "numbers read as 0 entailment, 1 neutral, 2 contradiction"
-        said = layout_remarks("rows", request(str(tmp_path / form), batch_size=2))
+        said = layout("rows", tmp_path / form).remarks(request())
         assert said == [f"corpus.nli={str(tmp_path / form)!r}: {description['labels']}"]
         FORMS[form](tmp_path / f"named_{form}", ROWS)
-        _, description = make_sampler("rows", request(str(tmp_path / f"named_{form}"), batch_size=2))
+        _, description = make_sampler(layout("rows", tmp_path / f"named_{form}"), request())
         assert "labels" not in description
-        assert layout_remarks("rows", request(str(tmp_path / f"named_{form}"), batch_size=2)) == []
+        assert layout("rows", tmp_path / f"named_{form}").remarks(request()) == []
 
     def test_the_console_says_it_too(self, tmp_path: Path):
         from trainables.trial import remarks
 
         FORMS["a.csv"](tmp_path / "a.csv", [row | {"label": LABELS.index(row["label"])} for row in ROWS])
-        recipe = Recipe().override({"corpus.nli": str(tmp_path / "a.csv")})
+        recipe = Recipe().preferring({"corpus.nli": str(tmp_path / "a.csv")})
         said = remarks([recipe, recipe.override({"objective.temperature": 0.1})])
-        assert said == [f"corpus.nli={recipe.corpus.nli!r}: numbers read as 0 entailment, 1 neutral, 2 contradiction"]
+        assert said == [
+            f"corpus.nli={recipe.flat()['corpus.nli']!r}: numbers read as 0 entailment, 1 neutral, 2 contradiction"
+        ]
 
     def test_other_names_by_a_key(self, tmp_path: Path):
         named = dict(zip(LABELS, ("Yes", "maybe", 0), strict=True))
@@ -195,12 +197,12 @@ class TestColumns:
         FORMS[form](tmp_path / form, LACKING)
         pairs = load_nli(str(tmp_path / form))
         assert pairs.labels.tolist().count(2) == 9
-        asked = request(str(tmp_path / form))
-        said = layout_remarks("groups", asked)
-        assert said[-1] == f"corpus.nli={asked.corpus.nli!r}: 'negative' is missing in 1 of its rows"
-        assert make_sampler("groups", asked)[1]["missing"] == {"negative": 1}
+        source = tmp_path / form
+        said = layout("groups", source).remarks(request())
+        assert said[-1] == f"corpus.nli={str(source)!r}: 'negative' is missing in 1 of its rows"
+        assert make_sampler(layout("groups", source), request())[1]["missing"] == {"negative": 1}
         FORMS[form](tmp_path / form, LACKING[1:])
-        assert not any("missing" in one for one in layout_remarks("groups", asked))
+        assert not any("missing" in one for one in layout("groups", source).remarks(request()))
 
     def test_two_of_one_name_in_parquet(self, tmp_path: Path):
         import pyarrow
@@ -264,10 +266,12 @@ TRIPLETS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def request(source: str, *, batch_size: int = 2, columns: str | None = None, **more: Any) -> SamplerRequest:
-    settings = {"seed": 1, "positives": None, "negatives": None, "senteval": Path(), "max_length": 128, **more}
-    corpus = CorpusConfig(nli=source, columns=columns)
-    return SamplerRequest(corpus, SpansConfig(), batch_size, **settings)
+def layout(name: str, source: Path, columns: str | None = None) -> Layout:
+    return LAYOUTS[name](**{"nli": str(source), "columns": columns})
+
+
+def request(**more: Any) -> SamplerRequest:
+    return SamplerRequest(2, **{"seed": 1, "positives": None, "negatives": None, "max_length": 128, **more})
 
 
 class TestTriplets:
@@ -292,9 +296,9 @@ class TestTriplets:
 
     def test_they_feed_groups_and_pairs(self, tmp_path: Path):
         FORMS["a.jsonl"](tmp_path / "a.jsonl", TRIPLETS["lists"])
-        asked = request(str(tmp_path / "a.jsonl"))
-        check_layout("groups", asked)
-        sampler, description = make_sampler("groups", asked)
+        source = tmp_path / "a.jsonl"
+        layout("groups", source).check(request())
+        sampler, description = make_sampler(layout("groups", source), request())
         batch = sampler.batch(0)
         found: dict[str, tuple[list[str], list[str]]] = {}
         for premise, hypothesis, label in zip(batch.premise, batch.hypothesis, batch.label, strict=True):
@@ -302,28 +306,29 @@ class TestTriplets:
             sides[int(label) // 2].append(batch.sentences[hypothesis])
         assert found == {anchor: (POSITIVES[anchor], NEGATIVES[anchor]) for anchor in POSITIVES}
         assert description["labels"].startswith("anchors with positives read as entailment")
-        check_layout("pairs", asked)
-        assert make_sampler("pairs", asked)[1]["anchors"] == 3
+        layout("pairs", source).check(request())
+        assert make_sampler(layout("pairs", source), request())[1]["anchors"] == 3
 
     def test_pairs_without_negatives(self, tmp_path: Path):
         records = [{"question": "q1", "answer": "a1"}, {"question": "q2", "answer": "a2"}]
         FORMS["a.csv"](tmp_path / "a.csv", records)
-        asked = request(str(tmp_path / "a.csv"), columns="anchor=question,positive=answer")
-        check_layout("pairs", asked)
-        assert make_sampler("pairs", asked)[0].batch(0).label.tolist() == [0, 0]
+        pairs, groups = (layout(name, tmp_path / "a.csv", "anchor=question,positive=answer") for name in PAIRED)
+        pairs.check(request())
+        assert make_sampler(pairs, request())[0].batch(0).label.tolist() == [0, 0]
         with pytest.raises(UserError, match="holds no pair labelled contradiction"):
-            check_layout("groups", request(str(tmp_path / "a.csv"), columns=asked.corpus.columns, negatives=1))
+            groups.check(request(negatives=1))
 
-    @pytest.mark.parametrize("ask", [check_layout, make_sampler])
-    def test_a_layout_that_needs_three_labels_refuses_them(self, tmp_path: Path, ask: Callable[..., object]):
+    @pytest.mark.parametrize("ask", ["check", "make"])
+    def test_a_layout_that_needs_three_labels_refuses_them(self, tmp_path: Path, ask: str):
         FORMS["a.jsonl"](tmp_path / "a.jsonl", TRIPLETS["triplets"])
         with pytest.raises(
             UserError, match=r"a.jsonl' holds triplets .* takes pairs of all three labels; set"
         ) as caught:
-            ask("rows", request(str(tmp_path / "a.jsonl")))
+            getattr(layout("rows", tmp_path / "a.jsonl"), ask)(request())
         assert "\n" not in str(caught.value)
 
 
+PAIRED = ("pairs", "groups")
 BROKEN: dict[str, tuple[str | bytes, str]] = {
     "array.json": ('[{"premise": "a"}, {}]', "array.json, row 1: column 'hypothesis' is missing"),
     "number.json": ('[{"premise": "a", "hypothesis": "b", "label": 0}, 3]', "row 2: not a JSON object but int"),

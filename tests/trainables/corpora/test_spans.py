@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,15 +18,16 @@ from tests.conftest import lend_scenes
 from trainables.corpora.documents import Documents
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.spans import (
+    SpanOptions,
     Spans,
     SpanSampler,
+    SpansOfDocuments,
     check_spans,
-    make_span_sampler,
     sample_spans,
     shortest_document,
 )
 from trainables.errors import UserError
-from trainables.recipe import Recipe, SpansConfig
+from trainables.recipe import Recipe
 
 STRATEGIES = ("default", "adjacent", "subsuming")
 PAPER = {"shortest": 32, "longest": 512}
@@ -35,9 +35,9 @@ CLS, SEP = 1, 2
 
 
 @st.composite
-def configurations(draw: st.DrawFn) -> SpansConfig:
+def configurations(draw: st.DrawFn) -> SpanOptions:
     longest = draw(st.integers(2, 60))
-    return SpansConfig(
+    return SpanOptions(
         anchors=draw(st.integers(1, 6)),
         positives=draw(st.integers(1, 5)),
         shortest=draw(st.integers(1, longest)),
@@ -47,7 +47,7 @@ def configurations(draw: st.DrawFn) -> SpansConfig:
     )
 
 
-def lengths_for(spans: SpansConfig, extra: list[int]) -> np.ndarray:
+def lengths_for(spans: SpanOptions, extra: list[int]) -> np.ndarray:
     return np.array([shortest_document(spans) + more for more in extra], dtype=np.int64)
 
 
@@ -106,7 +106,7 @@ def test_a_documents_spans_depend_on_seed_epoch_and_document_only(spans, seed, e
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_another_seed_epoch_or_document_has_other_spans(strategy, places):
     """Here by the paper's figures: short spans of few words are often equal by chance."""
-    config = SpansConfig(**PAPER, anchors=2, positives=2, strategy=strategy, places=places)
+    config = SpanOptions(**PAPER, anchors=2, positives=2, strategy=strategy, places=places)
 
     def draw(number: int = 9, seed: int = 5, epoch: int = 1) -> Spans:
         return sample_spans(np.array([4096]), np.array([number]), config, seed, epoch)
@@ -122,7 +122,7 @@ MANY = 20_000
 
 
 def draws(n: int, **config: Any) -> Spans:
-    return sample_spans(np.full(MANY, n), np.arange(MANY), SpansConfig(**PAPER | config), 3, 0)
+    return sample_spans(np.full(MANY, n), np.arange(MANY), SpanOptions(**PAPER | config), 3, 0)
 
 
 def fits(sample: np.ndarray, expected: np.ndarray) -> bool:
@@ -194,7 +194,7 @@ def test_starts_and_overlaps_follow_the_papers_formulas(strategy, n):
 
 def test_anchors_that_are_apart_are_all_equally_likely():
     # Lengths are all 2 here, so every pair of starts at least 2 + 2 apart must come equally often.
-    spans = SpansConfig(anchors=2, positives=1, shortest=2, longest=2)
+    spans = SpanOptions(anchors=2, positives=1, shortest=2, longest=2)
     n = 11
     drawn = sample_spans(np.full(MANY, n), np.arange(MANY), spans, 0, 0).anchor_start
     possible = {(a, b) for a in range(n - 1) for b in range(n - 1) if abs(a - b) >= 4}
@@ -209,7 +209,7 @@ def test_three_anchors_follow_draws_that_reject_what_is_too_close():
     lengths = (rng.beta(4, 2, (4000, 3)) * (high - low) + low).astype(int)
     kept = [rejected_until_apart(rng, row, n, high) for row in lengths.tolist()]
     expected = np.array(kept)
-    spans = SpansConfig(anchors=3, positives=1, shortest=low, longest=high)
+    spans = SpanOptions(anchors=3, positives=1, shortest=low, longest=high)
     drawn = sample_spans(np.full(MANY, n), np.arange(MANY), spans, 0, 0).anchor_start
     for sample, other in ((drawn[:, 0], expected[:, 0]), (drawn.min(axis=1), expected.min(axis=1))):
         assert stats.ks_2samp(sample, other).pvalue > 1e-3
@@ -236,7 +236,7 @@ def test_anchors_in_blocks_lie_within_blocks():
 
 def test_every_start_that_the_paper_allows_occurs_with_both_ends():
     # Anchors and positives of 3 tokens in 20: seven starts around each anchor that has room, four fewer at an edge.
-    spans = SpansConfig(anchors=1, positives=1, shortest=3, longest=3)
+    spans = SpanOptions(anchors=1, positives=1, shortest=3, longest=3)
     drawn = sample_spans(np.full(MANY, 20), np.arange(MANY), spans, 0, 0)
     start, offset = drawn.anchor_start.ravel(), (drawn.positive_start[..., 0] - drawn.anchor_start).ravel()
     counts = np.bincount(start)
@@ -246,7 +246,7 @@ def test_every_start_that_the_paper_allows_occurs_with_both_ends():
         values, counts = np.unique(offset[start == at], return_counts=True)
         assert values.tolist() == list(allowed), at
         assert stats.chisquare(counts).pvalue > 1e-3
-    within = sample_spans(np.full(MANY, 20), np.arange(MANY), SpansConfig(1, 1, 2, 5, strategy="subsuming"), 0, 0)
+    within = sample_spans(np.full(MANY, 20), np.arange(MANY), SpanOptions(1, 1, 2, 5, strategy="subsuming"), 0, 0)
     free = within.anchor_length[..., None] - within.positive_length
     shift = within.positive_start - within.anchor_start[..., None]
     for room in (1, 2):
@@ -274,7 +274,7 @@ def synthetic(lengths: list[int]) -> Documents:
 
 
 def sampler(lengths: list[int], batch_size: int = 4, seed: int = 0, **config: Any) -> SpanSampler:
-    spans = SpansConfig(**{"anchors": 2, "positives": 3, "shortest": 4, "longest": 16} | config)
+    spans = SpanOptions(**{"anchors": 2, "positives": 3, "shortest": 4, "longest": 16} | config)
     return SpanSampler(synthetic(lengths), spans, batch_size=batch_size, seed=seed, wrap=lambda span: [CLS, *span, SEP])
 
 
@@ -344,12 +344,12 @@ def test_documents_that_fill_no_batch_wait():
 def test_another_process_draws_the_same():
     program = (
         "import numpy as np; from trainables.corpora.spans import sample_spans;"
-        "from trainables.recipe import SpansConfig;"
-        "d = sample_spans(np.array([2100, 5000]), np.array([7, 1]), SpansConfig(), 5, 2);"
+        "from trainables.corpora.spans import SpanOptions;"
+        "d = sample_spans(np.array([2100, 5000]), np.array([7, 1]), SpanOptions(), 5, 2);"
         "print(d.anchor_start.tolist(), d.positive_start.tolist())"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    drawn = sample_spans(np.array([2100, 5000]), np.array([7, 1]), SpansConfig(), 5, 2)
+    drawn = sample_spans(np.array([2100, 5000]), np.array([7, 1]), SpanOptions(), 5, 2)
     assert answer.strip() == f"{drawn.anchor_start.tolist()} {drawn.positive_start.tolist()}"
     # And so it stays: finished trials were trained on these.
     assert drawn.anchor_start.tolist() == [[1640, 732], [2560, 4484]]
@@ -381,14 +381,15 @@ def cache(tmp_path_factory):
         yield
 
 
-def request_of(recipe: Recipe, encoder: Any) -> SamplerRequest:
+def made_of(recipe: Recipe, encoder: Any) -> Any:
     size = recipe.optimisation.batch_size
-    return SamplerRequest(recipe.corpus, recipe.spans, size, 1, None, None, Path(), recipe.encoder.max_length, encoder)
+    request = SamplerRequest(size, 1, None, None, recipe.encoder.max_length, encoder)
+    return recipe.part(SpansOfDocuments).make(request)
 
 
 def test_a_request_becomes_a_sampler_and_a_description(encoder):
-    recipe = Recipe().override(SCENES)
-    made, description = make_span_sampler(request_of(recipe, encoder))
+    recipe = Recipe().preferring(SCENES)
+    made, description = made_of(recipe, encoder)
     assert description["source"] == "scenes"
     assert description["documents"] + description["too_short"] == description["read"] == 200
     assert description["shortest"] == 2 * 2 * 48
@@ -396,14 +397,14 @@ def test_a_request_becomes_a_sampler_and_a_description(encoder):
     tokens = made.batch(0).tokens
     assert len(tokens) == 8 * 2 * 3
     assert all(item[0] == encoder.tokenizer.cls_token_id and len(item) <= 128 for item in tokens)
-    half, _ = make_span_sampler(request_of(recipe.override({"corpus.share": 0.5}), encoder))
+    half, _ = made_of(recipe.override({"corpus.share": 0.5}), encoder)
     assert half.steps_per_epoch == round(description["documents"] / 2) // 8
     assert encoder.specials == 2
     brimful = recipe.override({"spans.longest": 128, "spans.shortest": 127, "spans.anchors": 1})
-    cut, _ = make_span_sampler(request_of(brimful, encoder))
+    cut, _ = made_of(brimful, encoder)
     assert {len(item) for item in cut.batch(0).tokens} == {128}  # of 127 + 2
     blocks = recipe.override({"spans.places": "blocks"})
-    assert make_span_sampler(request_of(blocks, encoder))[0].batch(0).tokens != tokens
+    assert made_of(blocks, encoder)[0].batch(0).tokens != tokens
 
 
 @pytest.mark.parametrize(
@@ -417,15 +418,15 @@ def test_a_request_becomes_a_sampler_and_a_description(encoder):
 )
 def test_what_cannot_be_drawn_is_one_sentence(change, says, encoder):
     with pytest.raises(UserError, match=says):
-        make_span_sampler(request_of(Recipe().override(SCENES | change), encoder))
+        made_of(Recipe().preferring(SCENES | change), encoder)
 
 
 def test_the_papers_setting_is_allowed():
-    check_spans(SpansConfig(), 512)
-    assert shortest_document(SpansConfig()) == 2048
-    assert shortest_document(SpansConfig(anchors=1, document=2048)) == 2048
-    assert shortest_document(SpansConfig(document=100)) == 2048
-    assert shortest_document(SpansConfig(anchors=1, shortest=400, strategy="adjacent")) == 512 + 800
+    check_spans(SpanOptions(), 512)
+    assert shortest_document(SpanOptions()) == 2048
+    assert shortest_document(SpanOptions(anchors=1, document=2048)) == 2048
+    assert shortest_document(SpanOptions(document=100)) == 2048
+    assert shortest_document(SpanOptions(anchors=1, shortest=400, strategy="adjacent")) == 512 + 800
 
 
 # ---- the picture

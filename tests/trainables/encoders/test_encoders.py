@@ -95,7 +95,7 @@ class TestEveryPooling:
         wanted = encoder.encode(SENTENCES)
         back = load_encoder(config, PoolingConfig(mode), device="cpu")  # type: ignore[arg-type]
         np.testing.assert_allclose(back.encode(SENTENCES), wanted, atol=1e-6)
-        recipe = Recipe().override({"encoder.name": str(folder), "pooling.mode": mode})
+        recipe = Recipe().preferring({"encoder.name": str(folder), "pooling.mode": mode})
         assert left_out(recipe) == []
         assert left_out(recipe.override({"encoder.kind": "pipeline", "pooling.mode": "mean"})) == []
         own = load_encoder(config, device="cpu")

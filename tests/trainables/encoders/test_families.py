@@ -102,7 +102,7 @@ class TestEveryFamily:
             )
             with pytest.raises(UserError) as late:
                 load(folders[family], mode)
-            recipe = Recipe().override({"encoder.name": str(folders[family]), "pooling.mode": mode})
+            recipe = Recipe().preferring({"encoder.name": str(folders[family]), "pooling.mode": mode})
             with pytest.raises(UserError) as early:
                 check_trainable(recipe)
             assert str(late.value) == str(early.value) == sentence
@@ -305,7 +305,7 @@ def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
 
     scenes.write(tmp_path / "corpus", size=0.1)
     data, tasks = tmp_path / "corpus" / "senteval", ("STSBenchmark",)
-    recipe = Recipe().override(
+    recipe = Recipe().preferring(
         {
             "encoder.name": str(write_model("modernbert", tmp_path / "hub")),
             "encoder.query_prompt": "the dog ",

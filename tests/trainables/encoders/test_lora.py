@@ -23,7 +23,6 @@ from trainables.encoders.lora_targets import BUILT_IN
 from trainables.encoders.pretrained import load_transformer
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
 from trainables.training.checkpoint import TENSORS
 from trainables.training.chunks import Chunks
@@ -37,7 +36,7 @@ from trainables.trial.build import base_fingerprint, build_encoder, build_traini
 from trainables.trial.population import build_members, run_population
 from trainables.trial.run import run_trial
 
-RECIPE = Recipe().override(
+RECIPE = Recipe().preferring(
     {
         "encoder.name": "scenes-small",
         "encoder.adapter": "lora",
@@ -146,7 +145,7 @@ class TestEncoder:
         found = []
         for chunk in (None, 64):
             encoder = moved(make())
-            training = build_training(resolve(RECIPE), 1, encoder)
+            training = build_training(RECIPE, 1, encoder)
             model, batch = training.model.eval(), TokenizedBatch.of(training.sampler.batch(0), encoder)
             with GradientSum(model.parameters(), Workers()) as gradients:
                 Chunks(model, chunk, 16, Workers(), gradients).step(batch, 3)
@@ -244,7 +243,7 @@ class TestTrial:
         assert {name.partition(".")[2].partition(".")[0] for name in names if name.startswith("model.")} == {
             "encoder",
             "head",
-            "objective",
+            "own",
         }
         assert len([name for name in names if name.startswith("model.encoder.")]) == 2 * LAYERS
         assert not [name for name in names if "base_layer" in name or "embeddings" in name]

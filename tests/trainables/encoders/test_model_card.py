@@ -26,7 +26,7 @@ DATA = {
 
 class TestModelCard:
     def test_it_says_recipe_scores_data_and_use(self):
-        recipe = Recipe().override({"objective.temperature": 0.05})
+        recipe = Recipe().preferring({"objective.temperature": 0.05})
         text = model_card(recipe.flat(), 3, SCORES, DATA, {"steps": 90, "loss": 0.8})
         assert "SentenceTransformer(" in text
         assert "| STS12 | 3108 | spearman\\_all 61.23 |" in text
@@ -49,7 +49,9 @@ class TestModelCard:
             assert not line.startswith("|") or line.endswith("|")
 
     def test_it_tells_nothing_of_the_machine(self):
-        recipe = Recipe().override({"evaluation.senteval": "/home/me/my data", "corpus.nli": "/home/me/a.csv,own/name"})
+        recipe = Recipe().preferring(
+            {"evaluation.senteval": "/home/me/my data", "corpus.nli": "/home/me/a.csv,own/name"}
+        )
         data = {"corpus": {"source": "STSBenchmark in /home/me/my data", "note": "premises / hypotheses, and/or both"}}
         text = model_card(recipe.flat(), 1, {"MR": {"reason": "no file /home/me/MR/rt-polarity.pos"}}, data)
         assert "/home" not in text
@@ -71,7 +73,7 @@ class TestModelCard:
     def test_its_head_is_yaml(self, name: str, base: str | None):
         import yaml
 
-        text = model_card(Recipe().override({"encoder.name": name}).flat(), 1, SCORES, DATA)
+        text = model_card(Recipe().preferring({"encoder.name": name}).flat(), 1, SCORES, DATA)
         head = yaml.safe_load(text.split("---")[1])
         assert head["library_name"] == "sentence-transformers"
         assert head.get("base_model") == base

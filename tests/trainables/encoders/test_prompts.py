@@ -11,7 +11,7 @@ import torch
 
 from tests.conftest import SENTENCES
 from trainables.corpora.batch import Batch
-from trainables.encoders import check_encoder, check_trainable, load_encoder
+from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
@@ -110,7 +110,7 @@ def test_every_objective_trains_with_two_prompts(tiny_pairs: Any):
         if "rows" not in entry.layouts or entry.mlm_only:
             continue
         encoder = load(QUERY, DOCUMENT)
-        model = build_model(Recipe().override({"objective.name": name}), encoder)
+        model = build_model(Recipe().preferring({"objective.name": name}), encoder)
         sentences = list(dict.fromkeys([*tiny_pairs.premises, *tiny_pairs.hypotheses]))
         number = {text: i for i, text in enumerate(sentences)}
         premise = np.array([number[text] for text in tiny_pairs.premises])
@@ -137,7 +137,7 @@ def test_every_objective_trains_with_two_prompts(tiny_pairs: Any):
     ],
 )
 def test_refused_together(overrides: dict[str, Any], sentence: str):
-    recipe = Recipe().override({"encoder.name": SCENES_ENCODER, **overrides})
+    recipe = Recipe().preferring({"encoder.name": SCENES_ENCODER, **overrides})
     with pytest.raises(UserError, match=sentence) as caught:
         check_trainable(recipe)
     assert "\n" not in str(caught.value)
@@ -145,5 +145,5 @@ def test_refused_together(overrides: dict[str, Any], sentence: str):
 
 @pytest.mark.parametrize(("key", "value"), [("query_prompt", "q: "), ("document_prompt", "d: "), ("dtype", "bf16")])
 def test_a_pipeline_has_its_own(key: str, value: Any):
-    with pytest.raises(UserError, match=rf"encoder\.{key} is for transformers, not for a pipeline; leave it at"):
-        check_encoder(EncoderConfig("pipeline", "somewhere", **{key: value}))
+    with pytest.raises(UserError, match=rf"encoder\.{key} changes nothing where encoder\.kind is pipeline"):
+        Recipe().override({"encoder.kind": "pipeline", f"encoder.{key}": value})

@@ -21,34 +21,33 @@ from tests.objective_batches import (
     gradients,
     grouped,
     in_precision,
-    labelled,
-    random_rows,
+    options,
     with_bank,
 )
-from trainables.objectives import OBJECTIVES, resolve_objective
+from trainables.objectives import OBJECTIVES
+from trainables.objectives.contrastive import Contrastive
+from trainables.objectives.distance import distance
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.objectives.triplets import distance
-from trainables.recipe import ObjectiveConfig
 
 NAMES = [name for name in GROUP_ORACLES if name != "mlm"]
-WITH_BANK = [name for name in NAMES if OBJECTIVES[name].bank]
+WITH_BANK = [name for name in NAMES if issubclass(OBJECTIVES[name], Contrastive)]
 MARGINS = [name for name in NAMES if name not in WITH_BANK]
 
 
-def config_of(name: str, fidelity: Any = "paper", **changes: Any) -> ObjectiveConfig:
+def config_of(name: str, fidelity: Any = "paper", **changes: Any) -> Any:
     """A temperature and a margin at which embeddings of size 5 lie on both sides."""
-    numbers = {"temperature": 0.3, "margin": 0.7, "fidelity": fidelity, **changes}
-    return resolve_objective(ObjectiveConfig(name, **numbers))
+    return options(name, fidelity, **{"temperature": 0.3, "margin": 0.7, **changes})
 
 
 def batch_for(name: str, seed: int, **shape: Any) -> EmbeddedBatch:
     """Random groups with as much as the formula takes."""
     kind = OBJECTIVES[name]
-    shape = {"positives": kind.positives or 3, "negatives": 3 if kind.negatives is None else kind.negatives, **shape}
+    negatives = 3 if kind.most_negatives is None else kind.most_negatives
+    shape = {"positives": kind.most_positives or 3, "negatives": negatives, **shape}
     return grouped(seed, **shape)
 
 
-def compare(batch: EmbeddedBatch, config: ObjectiveConfig) -> None:
+def compare(batch: EmbeddedBatch, config: Any) -> None:
     objective = build(config)
     ours, theirs = objective(batch).value, GROUP_ORACLES[config.name](batch, config)
     torch.testing.assert_close(ours, theirs, **EXACT)
@@ -94,7 +93,7 @@ class TestAgainstLoops:
 
     def test_a_positive_twice_and_a_text_under_both_labels(self, name: str, fidelity: Any):
         rows = [(0, 0, 1, 0), (0, 0, 1, 2), (0, 0, 0, 2), (1, 2, 3, 0), (1, 2, 1, 2)]
-        if OBJECTIVES[name].positives is None:
+        if OBJECTIVES[name].most_positives is None:
             rows.append((0, 0, 1, 0))
         compare(embedded([1, 2, 3, 4], rows), config_of(name, fidelity))
 
@@ -222,7 +221,7 @@ def contrasted_by_hand(name: str, batch: EmbeddedBatch) -> list[list[float]]:
         if name == "ntxent":
             vectors += [batch.projected[group.anchor], sum(positives) / len(positives)] if positives else []
         else:
-            hard = group.negatives if OBJECTIVES[name].negatives != 0 else []
+            hard = group.negatives if OBJECTIVES[name].most_negatives != 0 else []
             vectors += [*positives, *(batch.projected[i] for i in hard)]
     return [vector.tolist() for vector in vectors]
 
@@ -230,9 +229,7 @@ def contrasted_by_hand(name: str, batch: EmbeddedBatch) -> list[list[float]]:
 class TestTheComparisonCanFail:
     """A wrong number, a lost false negative, bank entry, positive or negative makes it fail."""
 
-    def differ(
-        self, batch: EmbeddedBatch, config: ObjectiveConfig, other: EmbeddedBatch, wrong: ObjectiveConfig
-    ) -> None:
+    def differ(self, batch: EmbeddedBatch, config: Any, other: EmbeddedBatch, wrong: Any) -> None:
         ours, theirs = build(config)(batch).value, GROUP_ORACLES[config.name](other, wrong)
         assert abs(ours - theirs) > 1e-6
 
@@ -245,7 +242,7 @@ class TestTheComparisonCanFail:
     @pytest.mark.parametrize("name", NAMES)
     def test_false_negatives(self, name: str):
         rows = [(0, 0, 1, 0), (0, 0, 2, 0), (0, 0, 2, 2), (0, 0, 6, 2), (3, 3, 1, 0), (3, 3, 5, 2)]
-        if OBJECTIVES[name].positives == 1:
+        if OBJECTIVES[name].most_positives == 1:
             rows.remove((0, 0, 2, 0))
         batch = embedded([1, 2, 3, 4, 5, 6, 7], rows)
         for known, other in (("mask", "keep"), ("keep", "mask")):
@@ -365,13 +362,6 @@ class TestDistance:
         torch.testing.assert_close(distance(points, moved), wanted)
         naive = torch.cdist(points, moved, compute_mode="use_mm_for_euclid_dist")
         assert (naive - wanted).abs().max() > 1e-2
-
-
-def test_mlm_adds_nothing_and_needs_no_embeddings():
-    batch = labelled(random_rows(1))
-    objective = build(ObjectiveConfig("mlm", mlm=1.0))
-    assert not objective.needs_embeddings
-    assert objective(batch).value == GROUP_ORACLES["mlm"](batch, objective.config) == 0
 
 
 def test_random_batches_hold_the_awkward_cases():

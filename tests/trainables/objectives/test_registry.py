@@ -11,22 +11,19 @@ from tests.naive import LIAO_ORACLES
 from tests.naive_groups import GROUP_ORACLES
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
-from trainables.objectives import (
-    OBJECTIVES,
-    ObjectiveEntry,
-    build_objective,
-    check_objective,
-    group_shape,
-    resolve_objective,
-)
+from trainables.keys import keys_of
+from trainables.objectives import OBJECTIVES, check_bank, check_objective, chosen_objective, group_shape
 from trainables.objectives.contrastive import Contrastive
+from trainables.objectives.mnrl import MNRL
 from trainables.objectives.objective import Objective
-from trainables.recipe import ObjectiveConfig
+from trainables.recipe import Recipe
 from trainables.testing.objectives import ObjectiveContract
 
 
-def config_of(name: str, **changes: Any) -> ObjectiveConfig:
-    return ObjectiveConfig(name, **({"mlm": 1.0} if name == "mlm" else {}), **changes)
+def recipe_of(name: str, layout: str, **changes: Any) -> Recipe:
+    mlm = {"mlm": 1.0} if name == "mlm" else {}
+    given = {f"objective.{key}": value for key, value in {**mlm, **changes}.items()}
+    return Recipe().override({"objective.name": name, "corpus.layout": layout, **given})
 
 
 def test_every_objective_has_one_oracle():
@@ -38,25 +35,22 @@ class TestEveryObjective:
     @pytest.mark.parametrize("layout", LAYOUTS)
     def test_is_built_for_its_layouts_and_refuses_others(self, name: str, layout: str):
         if layout in OBJECTIVES[name].layouts:
-            assert isinstance(build_objective(config_of(name), 4, layout), Objective)
+            assert isinstance(chosen_objective(recipe_of(name, layout)), Objective)
         else:
             with pytest.raises(UserError, match=f"the objective '{name}' cannot use corpus.layout='{layout}'; it can"):
-                build_objective(config_of(name), 4, layout)
-
-    def test_says_what_it_is(self, name: str):
-        objective = build_objective(config_of(name), 4, OBJECTIVES[name].layouts[0])
-        assert type(objective).__doc__
-        assert objective.needs_embeddings != OBJECTIVES[name].mlm_only
+                chosen_objective(recipe_of(name, layout))
 
     def test_takes_a_memory_bank_if_it_is_on_the_kernel(self, name: str):
         kind = OBJECTIVES[name]
-        objective = build_objective(config_of(name), 4, kind.layouts[0])
-        assert kind.bank == isinstance(objective, Contrastive)
-        if kind.bank:
-            check_objective(config_of(name, bank=8), kind.layouts[0])
+        assert kind.__doc__
+        assert ("bank" in keys_of(kind)) == issubclass(kind, Contrastive)
+        if issubclass(kind, Contrastive):
+            check_bank(recipe_of(name, kind.layouts[0], bank=128))
+            with pytest.raises(UserError, match=r"objective\.bank=8 is smaller than one batch, which has \d+ anchors"):
+                check_bank(recipe_of(name, kind.layouts[0], bank=8))
         else:
-            with pytest.raises(UserError, match=f"'{name}' has no use for a memory bank; set objective.bank=0"):
-                check_objective(config_of(name, bank=8), kind.layouts[0])
+            with pytest.raises(UserError, match=f"objective.name={name} has no objective.bank; leave it out, or take"):
+                recipe_of(name, kind.layouts[0], bank=8)
 
 
 @pytest.mark.parametrize(
@@ -72,17 +66,17 @@ class TestEveryObjective:
         ),
         ("ntxent", {"negatives": 1}, "groups", "'ntxent' takes no hard negatives; set objective.negatives=none"),
         ("supcon", {"negatives": 5}, "groups", "'supcon' takes no hard negatives; set objective.negatives=none"),
-        ("supmpn", {"positives": 2}, "pairs", "'pairs' gives one positive per anchor; set objective.positives=1"),
-        ("mnrl", {"negatives": 2}, "pairs", "'pairs' gives no hard negatives; set objective.negatives=none"),
-        ("ntxent", {"positives": 2}, "spans", "'spans' takes spans.positives; set objective.positives=none"),
+        ("supmpn", {"positives": 2}, "pairs", "corpus.layout=pairs has no objective.positives; leave it out, or take"),
+        ("mnrl", {"negatives": 2}, "pairs", "corpus.layout=pairs has no objective.negatives; leave it out, or take"),
         ("mlm", {"mlm": 0.0}, "spans", "'mlm' has nothing to train while objective.mlm is 0; set objective.mlm=1"),
         ("sgd", {}, "rows", "objective.name must be 'scl', "),
         ("mlm", {}, "rows", "'mlm' cannot use corpus.layout='rows'; it can use 'sentences' or 'spans'"),
+        ("scl", {"anchors": "rows", "negatives": 2}, "rows", "changes nothing where objective.anchors is rows"),
     ],
 )
 def test_the_sentence(name: str, changes: dict[str, Any], layout: str, sentence: str):
     with pytest.raises(UserError) as caught:
-        check_objective(ObjectiveConfig(name, **changes), layout)
+        check_objective(recipe_of(name, layout, **changes))
     assert sentence in str(caught.value)
 
 
@@ -101,13 +95,13 @@ def test_the_sentence(name: str, changes: dict[str, Any], layout: str, sentence:
 def test_what_the_layout_groups_is_to_make(
     name: str, positives: int | None, negatives: int | None, shape: tuple[int | None, int | None]
 ):
-    assert group_shape(ObjectiveConfig(name, positives, negatives)) == shape
+    assert group_shape(recipe_of(name, "groups", positives=positives, negatives=negatives)) == shape
 
 
 def test_in_groups_nothing_is_left_to_draw():
-    config = ObjectiveConfig("scl", positives=2, negatives=3)
-    assert build_objective(config, 4, "rows").config == resolve_objective(config)
-    assert build_objective(config, 4, "groups").config == resolve_objective(ObjectiveConfig("scl"))
+    caps = {"positives": 2, "negatives": 3}
+    assert chosen_objective(recipe_of("scl", "rows", **caps)) == OBJECTIVES["scl"](**caps)
+    assert chosen_objective(recipe_of("scl", "groups", **caps)) == OBJECTIVES["scl"]()
 
 
 class TestAStrangersEntry:
@@ -115,8 +109,8 @@ class TestAStrangersEntry:
     def added(self) -> Iterator[Callable[..., None]]:
         names = []
 
-        def add(**fields: Any) -> None:
-            OBJECTIVES.add(ObjectiveEntry("mine", OBJECTIVES["mnrl"].build, **fields))
+        def add(**said: Any) -> None:
+            OBJECTIVES.add(type("Mine", (MNRL,), {"name": "mine", **said}))
             names.append("mine")
 
         yield add
@@ -124,21 +118,21 @@ class TestAStrangersEntry:
             OBJECTIVES.remove(name)
 
     def test_its_own_number_of_positives_is_named(self, added: Callable[..., None]):
-        added(layouts=("groups",), positives=3)
-        check_objective(ObjectiveConfig("mine", positives=3), "groups")
+        added(layouts=("groups",), most_positives=3)
+        check_objective(recipe_of("mine", "groups", positives=3))
         with pytest.raises(UserError, match=r"takes at most 3 positives per anchor; set objective\.positives=3"):
-            check_objective(ObjectiveConfig("mine", positives=4), "groups")
+            check_objective(recipe_of("mine", "groups", positives=4))
 
     def test_one_without_a_loss_of_its_own_needs_mlm(self, added: Callable[..., None]):
         added(layouts=("sentences",), mlm_only=True)
-        check_objective(ObjectiveConfig("mine", mlm=0.1), "sentences")
+        check_objective(recipe_of("mine", "sentences", mlm=0.1))
         with pytest.raises(UserError, match=r"'mine' has nothing to train while objective\.mlm is 0"):
-            check_objective(ObjectiveConfig("mine"), "sentences")
+            check_objective(recipe_of("mine", "sentences"))
 
     def test_one_that_no_layout_fits_is_refused_in_a_sentence(self, added: Callable[..., None]):
         added(layouts=("gruops",))
         with pytest.raises(UserError, match=r"cannot use corpus\.layout='groups'; it can use none"):
-            check_objective(ObjectiveConfig("mine"), "groups")
+            check_objective(recipe_of("mine", "groups"))
 
 
 @pytest.mark.parametrize("entry", OBJECTIVES.values(), ids=lambda entry: entry.name)

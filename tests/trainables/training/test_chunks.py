@@ -32,7 +32,6 @@ from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.objectives import kernel
 from trainables.recipe import Recipe, parse_assignment
 from trainables.training import chunks
@@ -75,18 +74,18 @@ class TestKey:
     @pytest.mark.parametrize(("text", "value"), [("auto", "auto"), ("none", None), ("512", 512)])
     def test_values(self, text: str, value: Any):
         assert parse_assignment(f"optimisation.chunk={text}") == ("optimisation.chunk", value)
-        assert Recipe().override({"optimisation.chunk": value}).optimisation.chunk == value
+        assert Recipe().preferring({"optimisation.chunk": value}).optimisation.chunk == value
 
     @pytest.mark.parametrize("value", [0, -3, "most", 2.5])
     def test_refused(self, value: Any):
         with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
-            Recipe().override({"optimisation.chunk": value})
+            Recipe().preferring({"optimisation.chunk": value})
         with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
-            Recipe().override(dict([parse_assignment(f"optimisation.chunk={value}")]))
+            Recipe().preferring(dict([parse_assignment(f"optimisation.chunk={value}")]))
 
     def test_the_default_keeps_the_hash(self):
-        assert Recipe().override({"optimisation.chunk": "auto"}).hash == Recipe().hash
-        assert Recipe().override({"optimisation.chunk": 64}).hash != Recipe().hash
+        assert Recipe().preferring({"optimisation.chunk": "auto"}).hash == Recipe().hash
+        assert Recipe().preferring({"optimisation.chunk": 64}).hash != Recipe().hash
 
 
 class TestEquality:
@@ -151,8 +150,13 @@ class TestEquality:
         plain.encoder.own = 40  # type: ignore[union-attr]
         wanted = steps(whole, 40)
         parts: list[slice] = []
-        once = kernel.checkpoint
-        monkeypatch.setattr(kernel, "checkpoint", lambda of, part, **more: parts.append(part) or once(of, part, **more))
+        once = torch.utils.checkpoint.checkpoint
+
+        def kept(of: Any, part: slice, **more: Any) -> Any:
+            parts.append(part)
+            return once(of, part, **more)
+
+        monkeypatch.setattr(torch.utils.checkpoint, "checkpoint", kept)
         monkeypatch.setattr(kernel, "NUMBERS_AT_ONCE", 100)
         same(steps(parted, 40), wanted)
         same(steps(plain, None), wanted)
@@ -187,7 +191,7 @@ def test_a_transformer(changes: dict[str, Any], packed: bool, make_encoder: Any,
         if encoder.mlm_head is not None:
             encoder.mlm_head._passes.packed = packed
         torch.manual_seed(2)
-        model = build_model(resolve(Recipe().override(changes)), encoder)
+        model = build_model(Recipe().preferring(changes), encoder)
         model.train()
         found.append(steps(model, chunk, batches=[batch_of(40, 200), batch_of(9, 200)]))
     same(found[1], found[0], rtol=1e-4, atol=1e-6)
@@ -388,7 +392,7 @@ class TestAuto:
 
 
 class TestTraining:
-    RECIPE = Recipe().override(
+    RECIPE = Recipe().preferring(
         {
             "encoder.name": "scenes-small",
             "optimisation.batch_size": 8,
@@ -402,7 +406,7 @@ class TestTraining:
     def train(
         self, encoder: Any, chunk: Any, watcher: Watcher | None = None, resume: Path | None = None
     ) -> tuple[Any, Progress]:
-        recipe = resolve(self.RECIPE.override({"optimisation.chunk": chunk}))
+        recipe = self.RECIPE.override({"optimisation.chunk": chunk})
         model = model_of(recipe.flat(), encoder)
         sampler = RowSampler(pairs_of(ROWS), 8)
         progress = train(model, sampler, recipe.optimisation, 3, watcher or Watcher(), Workers(), resume)

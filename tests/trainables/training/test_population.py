@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
 import shutil
 import time
@@ -22,7 +21,6 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import PROJECTIONS, Projection
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training import population_training
 from trainables.training.checkpoint import Progress
@@ -34,7 +32,7 @@ from trainables.trial.build import build_model
 from trainables.trial.population import _Watch, run_population
 from trainables.trial.run import run_trial
 
-BASE = Recipe().override(
+BASE = Recipe().preferring(
     {
         "encoder.name": "scenes-small",
         "encoder.adapter": "mlp",
@@ -103,10 +101,10 @@ def members_of(
     samplers = [TinySampler(1), TinySampler(2)]
     members = []
     for number, change in enumerate(changes):
-        recipe, store = resolve(BASE.override(change)), stores[number % len(stores)]
+        recipe, store = BASE.override(change), stores[number % len(stores)]
         torch.manual_seed(number)
         model = build_model(recipe, AdaptedEncoder(store.encoder, store=store)).to(dtype)
-        members.append(Member(model, recipe.optimisation, recipe.objective, samplers[number // 2 % 2]))
+        members.append(Member(model, recipe.optimisation, samplers[number // 2 % 2]))
     return members
 
 
@@ -179,9 +177,7 @@ class TestTraining:
         pair = members_of([changes[0], changes[2]], [stores[0]], torch.float32)
         pair[1].sampler = members[2].sampler
         torch.manual_seed(2)
-        pair[1].model = build_model(
-            resolve(BASE.override(changes[2])), AdaptedEncoder(stores[0].encoder, store=stores[0])
-        )
+        pair[1].model = build_model(BASE.override(changes[2]), AdaptedEncoder(stores[0].encoder, store=stores[0]))
         train_population(pair)
         for own, other in zip((members[0], members[2]), pair, strict=True):
             assert own.progress.sums == pytest.approx(other.progress.sums)
@@ -384,7 +380,7 @@ def test_the_last_step_is_told_wherever_it_falls(stores: list[EmbeddingStore], m
 def test_a_strangers_layout_may_stack() -> None:
     pairs = LAYOUTS["pairs"]
     for stacks in (True, False):
-        LAYOUTS.add(dataclasses.replace(pairs, name="mine", objectives=("ntxent",), stacks=stacks))
+        LAYOUTS.add(type("Mine", (pairs,), {"name": "mine", "objectives": ("ntxent",), "stacks": stacks}))
         try:
             assert (population_key(BASE.override({"corpus.layout": "mine"})) is not None) == stacks
         finally:

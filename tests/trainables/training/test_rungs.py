@@ -40,7 +40,7 @@ from trainables.trial.rungs import Rungs
 
 TRANSFER = Measure("transfer", GOALS["transfer"].tasks, "dev_accuracy")
 SECONDS = Measure("seconds", (), "seconds")
-TWELVE_STEPS = Recipe().override(
+TWELVE_STEPS = Recipe().preferring(
     {"optimisation.batch_size": 5, "optimisation.epochs": 4, "optimisation.learning_rate": 0.01}
 )
 

@@ -20,7 +20,6 @@ from safetensors.torch import load_file
 from tests.conftest import ROWS, pairs_of
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import RowSampler
-from trainables.fidelity import resolve
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training import loop, pace
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress
@@ -45,7 +44,7 @@ from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.rungs import parse_rungs
 from trainables.trial.build import build_model
 
-BASE = Recipe().override(
+BASE = Recipe().preferring(
     {
         "encoder.name": "scenes-small",
         "optimisation.batch_size": 5,
@@ -134,7 +133,7 @@ def study(make_encoder: Any) -> Callable[..., Any]:
         dropout: bool = True,
     ) -> tuple[StudyModel, Progress]:
         torch.manual_seed(seed)
-        model = build_model(resolve(recipe), make_encoder(recipe.pooling.mode))
+        model = build_model(recipe, make_encoder(recipe.pooling.mode))
         if not dropout:
             without_dropout(model)
         sampler = RowSampler(pairs or pairs_of(ROWS), recipe.optimisation.batch_size)
@@ -220,14 +219,14 @@ class TestParts:
         assert _padding_share(batch).flatten().tolist() == pytest.approx(wanted)
         seen = []
         for choice in (BASE, recipe):
-            model = build_model(resolve(choice), encoder)
-            model.objective.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].embeddings.detach()))
+            model = build_model(choice, encoder)
+            model.head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
             model.loss(batch, Workers(), torch.Generator())
         torch.testing.assert_close(seen[1], seen[0] * torch.tensor(wanted).unsqueeze(1))
 
     def test_other_poolings_do_not_shrink(self, make_encoder: Any):
         recipe = BASE.override({"objective.fidelity": "released", "pooling.mode": "cls"})
-        assert not build_model(resolve(recipe), make_encoder("cls")).count_padding
+        assert not build_model(recipe, make_encoder("cls")).count_padding
 
 
 class TestTraining:

@@ -25,7 +25,6 @@ from tests.reports.test_sections import rewrite
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
-from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
@@ -39,7 +38,7 @@ from trainables.trial.run import run_trial
 from trainables.trial.rungs import Rungs
 
 STEPS = 12
-LAST = Recipe().override(
+LAST = Recipe().preferring(
     {
         "encoder.name": "scenes-small",
         "optimisation.batch_size": 5,
@@ -140,7 +139,7 @@ def study(make_encoder: Any) -> Iterator[Callable[..., Run]]:
     def run(recipe: Recipe, watcher: Scores, resume: Path | None = None) -> Run:
         steps.clear()
         torch.manual_seed(3)
-        model = build_model(resolve(recipe), make_encoder(recipe.pooling.mode))
+        model = build_model(recipe, make_encoder(recipe.pooling.mode))
         count(model.encoder)
         models[:] = [model]
         watcher.encoder = model.encoder
@@ -251,7 +250,7 @@ class TestBoth:
 @pytest.fixture(scope="module")
 def trial() -> Recipe:
     """Eight steps on the scenes corpus."""
-    return Recipe().override(
+    return Recipe().preferring(
         {
             "encoder.name": "scenes-small",
             "encoder.layers": 1,
@@ -372,16 +371,16 @@ class TestRefusals:
 
     @pytest.mark.parametrize("changes", [{"optimisation.epochs": 0}, {"optimisation.keep": "average"}])
     def test_nothing_is_asked_of_a_trial_that_needs_no_score(self, trial: Recipe, changes: dict[str, Any]):
-        check_recipes([trial.override({"optimisation.keep": "best", "evaluation.tasks": ("CR",), **changes})])
+        check_recipes([trial.preferring({"optimisation.keep": "best", "evaluation.tasks": ("CR",), **changes})])
 
     def test_bad_numbers(self):
         for key, value in (("keep_every", 0), ("keep_share", 1.1), ("keep_share", -0.1), ("keep", "first")):
             with pytest.raises(UserError, match=rf"^optimisation\.{key} must "):
-                Recipe().override({f"optimisation.{key}": value})
+                Recipe().preferring({f"optimisation.{key}": value})
 
 
 def test_it_trains_alone():
-    adapted = Recipe().override(
+    adapted = Recipe().preferring(
         {"encoder.adapter": "mlp", "corpus.layout": "pairs", "objective.name": "ntxent", "optimisation.keep_every": 7}
     )
     assert population_key(adapted) is not None

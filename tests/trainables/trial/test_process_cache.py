@@ -181,7 +181,7 @@ class TestOverlap:
         trec.mkdir()
         (trec / "train_5500.label").write_text("DESC:x two dogs run\nHUM:x who\n")
         (trec / "TREC_10.label").write_text("DESC:x two dogs\nHUM:x A person sleeps\nHUM:x two animals run\n")
-        return Recipe().override(
+        return Recipe().preferring(
             {
                 "encoder.name": "scenes-small",
                 "corpus.nli": str(tmp_path / "nli.jsonl"),
@@ -249,7 +249,7 @@ class TestFresh:
 
 @pytest.fixture
 def base() -> Recipe:
-    return Recipe().override(
+    return Recipe().preferring(
         {
             "encoder.name": "scenes-small",
             "corpus.nli": "scenes",
@@ -333,7 +333,7 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     from study.trial import Trial
     from trainables.machine import machine
 
-    recipe = Recipe().override({"encoder.name": "scenes-small"})
+    recipe = Recipe().preferring({"encoder.name": "scenes-small"})
     trial = Trial(recipe, 1, "row")
     result = TrialResult(
         scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},

@@ -44,7 +44,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def recipe(corpus: Path) -> Recipe:
-    return Recipe().override(
+    return Recipe().preferring(
         {
             "encoder.name": "scenes-small",
             "encoder.layers": 1,

@@ -23,12 +23,13 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.study.test_hand_over import without_seconds
 from trainables.corpora import nli_layouts
+from trainables.corpora.request import SamplerRequest
 from trainables.encoders import load_encoder
 from trainables.objectives import OBJECTIVES
 from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.process_cache import PROCESS_CACHE, ProcessCache, size_of, stamp
-from trainables.recipe import CorpusConfig, EncoderConfig, PoolingConfig, Recipe
+from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import content_hash
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS
@@ -36,7 +37,7 @@ from trainables.trial.data_requests import senteval_folder
 from trainables.trial.process_reset import SETTINGS, ProcessReset
 from trainables.trial.run import run_trial, run_trials
 
-PAIRS = Recipe().override(
+PAIRS = Recipe().preferring(
     {
         "encoder.name": "scenes-small",
         "corpus.nli": "scenes",
@@ -132,16 +133,18 @@ LEAK = Leak()
 
 
 class Leaking(NTXent):
-    def forward(self, batch: EmbeddedBatch) -> Loss:
+    name = "leaking"
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         LEAK.plant()
-        return super().forward(batch)
+        return super().loss(batch)
 
 
 @pytest.fixture
 def leaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recipe]:
     """A recipe whose objective leaks."""
     monkeypatch.setattr(LEAK, "plant", lambda: None)
-    OBJECTIVES.add(dataclasses.replace(OBJECTIVES["ntxent"], name="leaking", build=Leaking))
+    OBJECTIVES.add(Leaking)
     yield FEW.override({"objective.name": "leaking"})
     OBJECTIVES.remove("leaking")
 
@@ -373,13 +376,11 @@ class TestWhatIsKept:
         source = tmp_path / "nli.jsonl"
         rows = [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": "entailment"} for i in range(4)]
         source.write_text("\n".join(map(json.dumps, rows)))
-        request: Any = dataclasses.make_dataclass("Request", ["corpus", "batch_size", "positives", "negatives"])
-        asked = request(CorpusConfig(nli=str(source)), 2, None, None)
-        needs = nli_layouts._PAIRS
-        first = nli_layouts._load(asked, needs)
+        layout, asked = nli_layouts.Pairs(nli=str(source)), SamplerRequest(2, 1, None, None, 128)
+        first = layout._load(asked)
         first.premises.clear()
         first.labels[:] = 2
-        second = nli_layouts._load(asked, needs)
+        second = layout._load(asked)
         assert (second.premises, second.labels.tolist()) == ([f"p {i}" for i in range(4)], [0] * 4)
 
     def test_tokens_that_a_trial_has_changed(self, monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,1 @@
+"""Results of older versions, brought over to this one."""

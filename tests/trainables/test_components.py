@@ -1,0 +1,304 @@
+"""A recipe has the keys of the components that it chooses and no others; a stranger's are as good as ours."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.importance import importance
+from search_spaces import Domain, spaces
+from study.check import check_plan
+from study.cli.listing import list_keys
+from study.cli.options import parse
+from study.plan import decide, read_request
+from study.search.ask_tell import AskTell, memory_study
+from study.search.journal import explored_recipe, name_explored
+from study.search.points import applying, in_order, point
+from study.search.samplers import SAMPLERS
+from trainables.errors import UserError
+from trainables.keys import Value
+from trainables.objectives import OBJECTIVES
+from trainables.objectives.objective import Objective
+from trainables.plugins import load_plugin
+from trainables.recipe import FIDELITY, Recipe, keys, parse_assignment
+
+RELEASED = {FIDELITY: "released"}
+
+
+class TestWhatARecipeHas:
+    @pytest.mark.parametrize(
+        ("changes", "sentence"),
+        [
+            ({"objective.margin": 1.0}, "objective.name=scl has no objective.margin; leave it out, or take objective."),
+            ({"spans.anchors": 1}, "corpus.layout=rows has no spans.anchors; leave it out, or take corpus.layout 'spa"),
+            ({"corpus.paraphraser": "x"}, "corpus.paraphraser changes nothing in this recipe; leave it out"),
+            ({"head.dim": 8}, "head.dim changes nothing where head.kind is none; leave it out"),
+            ({"encoder.lora_rank": 4}, "encoder.lora_rank changes nothing where encoder.adapter is none; leave it out"),
+            ({"optimisation.keep_every": 4}, "optimisation.keep_every changes nothing where optimisation.keep is last"),
+            ({"objective.bank_warmup": 4}, "objective.bank_warmup changes nothing where objective.bank is 0; leave it"),
+            ({"pooling.mode": "cls", "pooling.padding": "count"}, "pooling.padding changes nothing where pooling.mode"),
+            ({"encoder.kind": "pipeline", "encoder.layers": 2}, "encoder.layers changes nothing where encoder.kind is"),
+            ({"optimisation.epochs": 0, "optimisation.batch_size": 8}, "changes nothing where nothing is trained"),
+        ],
+    )
+    def test_others_are_refused_by_name(self, changes: dict[str, Any], sentence: str) -> None:
+        with pytest.raises(UserError) as caught:
+            Recipe().override(changes)
+        assert sentence in str(caught.value)
+        assert set(changes) - set(Recipe().preferring(changes).flat()) != set()
+
+    def test_a_value_waits_for_its_key(self) -> None:
+        """So a space's base may hold what only some rows have."""
+        base = Recipe().preferring({"objective.name": "mnrl", "corpus.layout": "groups", "objective.margin": 2.0})
+        assert "objective.margin" not in base.flat()
+        triplet = base.override({"objective.name": "triplet"})
+        assert triplet.flat()["objective.margin"] == 2.0
+        assert triplet.override({"objective.name": "mnrl"}) == base
+        assert base.hash == Recipe().override({"objective.name": "mnrl", "corpus.layout": "groups"}).hash
+
+    def test_of_one_that_trains_nothing_only_the_encoder_and_the_evaluation_are_left(self) -> None:
+        sections = {name.partition(".")[0] for name in Recipe().override({"optimisation.epochs": 0}).flat()}
+        assert sections == {"encoder", "pooling", "optimisation", "evaluation"}
+        whitened = Recipe().override({"optimisation.epochs": 0, "pooling.after": "whiten"})
+        assert "corpus.nli" in whitened.flat()
+
+
+class TestReleasedCode:
+    """`objective.fidelity` is a preset: it writes plain keys."""
+
+    def test_of_liao(self) -> None:
+        found = Recipe().override(RELEASED).flat()
+        assert (found["objective.anchors"], found["objective.false_negatives"]) == ("rows", "keep")
+        assert (found["pooling.padding"], found["optimisation.schedule"]) == ("count", "constant")
+        assert FIDELITY not in found
+        assert Recipe.from_flat(found).hash == Recipe().override(RELEASED).hash
+        assert "pooling.padding" not in Recipe().override({**RELEASED, "pooling.mode": "cls"}).flat()
+
+    def test_only_declutr_divides_by_the_workers(self) -> None:
+        spans, pairs = (
+            Recipe().override({"objective.name": "ntxent", "corpus.layout": layout, **RELEASED}).flat()
+            for layout in ("spans", "pairs")
+        )
+        assert (spans["objective.workers"], spans["spans.places"]) == ("mean", "blocks")
+        assert (pairs["objective.workers"], pairs["objective.false_negatives"]) == ("sum", "keep")
+
+    def test_keys_that_are_set_win_and_each_row_has_its_own(self) -> None:
+        mixed = Recipe().override({**RELEASED, "objective.anchors": "premises"})
+        assert mixed.flat()["objective.anchors"] == "premises"
+        supmpn = Recipe().preferring(RELEASED).override({"objective.name": "supmpn", "corpus.layout": "groups"})
+        assert supmpn.flat()["objective.own_positives"] == "score_zero"
+        assert parse_assignment("objective.fidelity=released") == (FIDELITY, "released")
+        with pytest.raises(UserError, match=r"objective\.fidelity must be 'paper' or 'released', not 'code'"):
+            parse_assignment("objective.fidelity=code")
+
+
+class TestSearch:
+    def test_a_recipe_is_not_asked_for_twice_by_a_key_that_nothing_reads(self) -> None:
+        domains = (
+            Domain("objective.margin", low=1.0, high=9.0),  # before what decides it
+            Domain("objective.name", choices=("mnrl", "triplet")),
+            Domain("head.dim", choices=(8, 16)),
+        )
+        base = Recipe().override({"corpus.layout": "groups"})
+        for sampler in ("random", "qmc"):
+            entry = SAMPLERS[sampler]
+            ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
+            recipes = [ask_tell.ask()[1] for _ in range(20)]
+            margins: dict[str, list[Any]] = {"mnrl": [], "triplet": []}
+            for recipe in recipes:
+                margins[recipe.objective.name].append(recipe.flat().get("objective.margin"))
+            assert len(set(margins["triplet"])) == len(margins["triplet"]) > 3
+            assert set(margins["mnrl"]) == {None}
+            assert len({recipe.hash for recipe in recipes}) == len(set(margins["triplet"])) + 1
+            assert {recipe.head.dim for recipe in recipes} == {None}
+
+    def test_domains_come_after_what_decides_them(self) -> None:
+        margin, name, rate = (
+            Domain("objective.margin", low=1.0, high=9.0),
+            Domain("objective.name", choices=("mnrl", "triplet")),
+            Domain("optimisation.learning_rate", low=1e-5, high=1e-3),
+        )
+        assert in_order((margin, rate, name)) == (rate, name, margin)
+        assert in_order((name, margin, rate)) == (name, margin, rate)
+
+    @pytest.mark.parametrize("space", spaces().values(), ids=lambda space: space.name)
+    def test_the_conditions_of_the_spaces_here_say_no_more_than_their_keys_do(self, space: Any) -> None:
+        assert in_order(space.domains) == space.domains
+        base, draws = space.base.flat(), random.Random(1)
+        for _ in range(40):
+            drawn = {domain.key: draws.choice(ends(domain)) for domain in space.domains}
+            applied = applying(space.domains, drawn, base)
+            assert {key: space.base.override(applied).flat()[key] for key in applied} == applied
+
+    @pytest.mark.parametrize("sampler", ["random", "qmc"])
+    def test_a_journal_gives_the_recipes_that_were_asked_for(self, sampler: str) -> None:
+        """Also where the domains are listed before what decides them, and one that does not apply would decide."""
+        domains = (
+            Domain("head.dim", choices=(8, 16)),
+            Domain("head.kind", choices=("none", "mlp"), when=("optimisation.keep", ("average",))),
+            Domain("optimisation.keep", choices=("last", "average")),
+        )
+        base = Recipe()
+        entry = SAMPLERS[sampler]
+        ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
+        asked = [ask_tell.ask(lambda trial, recipe: name_explored(trial, "a", recipe))[1] for _ in range(20)]
+        found = [explored_recipe(trial, base, domains) for trial in ask_tell.study.get_trials()]
+        assert [recipe.hash for recipe in found if recipe] == [recipe.hash for recipe in asked]
+        assert {recipe.head.dim for recipe in asked} == {None, 8, 16}
+
+    def test_a_row_is_a_point_whatever_the_order_of_the_domains(self) -> None:
+        base = Recipe().override({"corpus.layout": "groups", "objective.name": "mnrl"})
+        row = base.override({"objective.name": "triplet", "objective.margin": 2.0})
+        domains = [Domain("objective.margin", low=1.0, high=9.0), Domain("objective.name", choices=("mnrl", "triplet"))]
+        chosen = {"objective.name": "triplet", "objective.margin": 2.0}
+        assert point(row.flat(), base, domains) == point(row.flat(), base, domains[::-1]) == chosen
+
+
+def ends(domain: Domain) -> tuple[Value, ...]:
+    """Every name, and of numbers the least and the largest."""
+    values = domain.grid_values or (domain.low, domain.high)
+    return values if isinstance(values[0], str) else (values[0], values[-1])
+
+
+class TestSet:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (
+                "--space supmpn_main --set objective.margin=3",
+                "objective.name=supmpn has no objective.margin",
+            ),
+            ("--space scl_lambda --set head.dim=32", "changes nothing where head.kind is none"),
+            (
+                "--space scl_lambda --documents texts.txt",
+                "--documents changes nothing in this study: corpus.layout=rows has no corpus.documents",
+            ),
+            ("--space scl_lambda --set encoder.lora_rank=4", "where encoder.adapter is none; leave it out"),
+            ("--space scl_lambda --set objective.bank_warmup=9", "objective.bank is 0"),
+            ("--space scl_lambda --set optimisation.keep_every=9", "optimisation.keep is last"),
+            ("--space scl_lambda --set optimisation.epochs=0 --set lr=1", "changes nothing where nothing is trained"),
+        ],
+    )
+    def test_what_no_trial_reads_is_refused(self, arguments: str, said: str, tmp_path: Path) -> None:
+        plan = decide(read_request(parse([*arguments.split(), "--scale", "laptop", "--results", str(tmp_path)])), 0)
+        with pytest.raises(UserError, match="changes nothing in this study") as found:
+            check_plan(plan)
+        assert said in str(found.value)
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            "--space scl_lambda --set head.dim=32 --set head.kind=mlp",
+            "--space scl_ablation --search optuna --trials 1 --only SBERT --set head.dim=32",  # the search has heads
+            "--space contrastive_all --search optuna --trials 1 --set objective.margin=3",  # a triplet loss may come
+            "--space supmpn_objectives --set objective.margin=3",  # some rows have one
+        ],
+    )
+    def test_what_one_trial_reads_is_not(self, arguments: str, tmp_path: Path) -> None:
+        arguments = arguments.replace("--only SBERT", "--only=SBERT baseline")
+        given = [
+            part.replace("--only=SBERT", "--only=SBERT baseline") for part in arguments.split() if part != "baseline"
+        ]
+        check_plan(decide(read_request(parse([*given, "--scale", "laptop", "--results", str(tmp_path)])), 0))
+
+
+PLUGIN = '''
+"""The alignment and the uniformity of unit vectors."""
+
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
+
+from trainables.keys import Range, above, at_least, key
+from trainables.objectives import OBJECTIVES
+from trainables.objectives.objective import Loss, Objective
+
+
+@dataclass(frozen=True)
+class Uniformity(Objective):
+    """Alignment to a power, and the uniformity of all (Wang and Isola 2020)."""
+
+    name = "uniformity"
+    layouts = ("pairs",)
+
+    power: float = key(2.0, "alpha of the alignment.", above(0.0), search=Range(1.0, 3.0), label="alpha")
+    spread: float = key(1.0, "The weight of the uniformity.", at_least(0.0), alias="spread", search=Range(0.0, 2.0))
+
+    def loss(self, batch, own=None):
+        unit = F.normalize(batch.projected, dim=1)
+        near = (unit[batch.premise] - unit[batch.hypothesis]).norm(dim=1).pow(self.power).mean()
+        return Loss((near + self.spread * torch.pdist(unit).pow(2).mul(-2).exp().mean().log()) / batch.workers)
+
+
+OBJECTIVES.add(Uniformity)
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "uniformity.py"
+    path.write_text(PLUGIN.replace("Wang", f"Wang {tmp_path}"))  # so that another test's is another file
+    yield path
+    if "uniformity" in OBJECTIVES:
+        OBJECTIVES.remove("uniformity")
+
+
+class TestAStrangersObjective:
+    """Its two keys are as good as ours."""
+
+    SPACE = """
+from search_spaces import Domain, Row, Space
+from trainables.recipe import Recipe
+
+SPACE = Space(
+    "spread", "Spread", "nobody", Recipe().override({"objective.name": "uniformity", "corpus.layout": "pairs"}),
+    {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"},
+    rows=(Row("far", {"objective.spread": 1.5}), Row("base", {})),
+    domains=(Domain("objective.spread"), Domain("objective.power", choices=(1.0, 2.0))),
+)
+"""
+
+    def test_set_domains_and_hash(self, plugin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        space = tmp_path / "space.py"
+        space.write_text(self.SPACE + f"# {tmp_path}")
+        given = f"--plugin {plugin} --space {space} --set objective.power=3 --results {tmp_path / 'r'} --scale laptop"
+        plan = decide(read_request(parse(given.split())), 0)
+        check_plan(plan)
+        far, base = plan.rows["far"], plan.rows["base"]
+        assert far is not None
+        assert base is not None
+        assert (far.flat()["objective.power"], far.flat()["objective.spread"]) == (3.0, 1.5)
+        assert far.hash != base.hash != plan.space.base.hash
+        assert far.part(Objective) == OBJECTIVES["uniformity"](**{"power": 3.0, "spread": 1.5})
+        assert "objective.temperature" not in far.flat()
+        assert (plan.space.domains[0].low, plan.space.domains[0].high) == (0.0, 2.0)
+        assert list_keys([plugin]) == 0
+        assert "  objective.spread = 1.0\n" in capsys.readouterr().out
+
+    def test_optuna_asks_for_them_and_they_stand_in_the_table_of_importance(self, plugin: Path) -> None:
+        load_plugin(plugin)
+        base = Recipe().override({"corpus.layout": "pairs", "objective.name": "ntxent"})
+        domains = (
+            Domain("objective.name", choices=("ntxent", "uniformity")),
+            Domain("objective.spread"),
+            Domain("objective.power"),
+        )
+        ask_tell = AskTell(memory_study(SAMPLERS["random"].build(0)), base, domains)
+        recipes = [ask_tell.ask()[1] for _ in range(60)]
+        spreads = [recipe.flat().get("objective.spread") for recipe in recipes]
+        assert {value is None for value in spreads} == {True, False}
+        scored = [(recipe.flat(), 10.0 * float(spread or 0.0)) for recipe, spread in zip(recipes, spreads, strict=True)]  # type: ignore[arg-type]
+        found = importance(domains, scored)
+        assert found is not None
+        assert "objective.spread" in {effect.keys[0] for effect in found.above}
+
+    def test_a_key_that_means_something_else_elsewhere_is_refused(self, plugin: Path) -> None:
+        plugin.write_text(plugin.read_text().replace("    power: float", "    temperature: float"))
+        load_plugin(plugin)
+        with pytest.raises(UserError, match=r"Uniformity defines objective\.temperature otherwise than it is defined"):
+            keys()

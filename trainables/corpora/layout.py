@@ -1,0 +1,62 @@
+"""What a layout of a corpus is: from a recipe's keys to the batches of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from trainables.corpora.batch import Sampler
+from trainables.corpora.request import SamplerRequest
+from trainables.keys import Options, Value
+
+
+@dataclass(frozen=True)
+class Layout(Options):
+    """An entry of `LAYOUTS`. Its fields are its keys."""
+
+    section = "corpus"
+
+    name: ClassVar[str]
+    reads: ClassVar[str]
+    """The recipe key that names the data it reads."""
+    tokens: ClassVar[bool] = False
+    """Whether it draws tokens, so that the request holds an encoder that has tokens of its own."""
+    has_sentences: ClassVar[bool] = True
+    """Whether its corpus is of sentences, so that `sentences` gives them."""
+    positives_at_most: ClassVar[int | None] = None
+    """Most positives of an anchor that a batch has; None for any number."""
+    hard_negatives: ClassVar[bool] = True
+    """Whether a batch has hard negatives."""
+    exact: ClassVar[bool] = False
+    """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
+    stacks: ClassVar[bool] = False
+    """Whether many trials on it can train as a population: its batches are entailed pairs, each a group of its own."""
+    objectives: ClassVar[tuple[str, ...]] = ()
+    """Objectives that can learn from it, beside those that name it themselves."""
+    released: ClassVar[Mapping[str, Value]] = {}
+    """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
+
+    @property
+    def anchors_each(self) -> int:
+        """How many anchors each unit of a batch has."""
+        return 1
+
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        """The batches, and what their corpus is: a description for the trial's record, ready for JSON."""
+        raise NotImplementedError
+
+    def check(self, request: SamplerRequest) -> None:
+        """Refuse, by `UserError`, what `make` would: fast, and without a download."""
+        raise NotImplementedError
+
+    def sentences(self, request: SamplerRequest) -> Iterable[str]:
+        """The training sentences in corpus order, repeated ones too."""
+        raise NotImplementedError
+
+    def check_sentences(self, request: SamplerRequest) -> None:
+        """Refuse what `sentences` would, as `check` does."""
+
+    def remarks(self, request: SamplerRequest) -> list[str]:
+        """Sentences that a person should read before the corpus is trained on; asked after `check`."""
+        return []

@@ -1,0 +1,68 @@
+"""What the files hold that a recipe names, in a few digits: a study that was moved is the same study.
+
+    identity("/data/pairs.csv")        # "sha256:0f3c..." where there is such a file or folder
+    identity("stanfordnlp/snli")       # the text itself where there is not: a hub id, with its @revision if it has one
+
+Nothing is asked of a network. A file is read again only once its size or time has changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from trainables.files import expanded
+
+DIGITS = 16
+_ASIDE = ("README.md",)
+"""Decides nothing: a saved model's is written anew."""
+
+
+def identity(text: str, holds: str = "", known: Mapping[str, str] | None = None) -> str:
+    """What the places in a text, joined by commas, are known by. `holds`: the part of a folder that is read. `known`
+    are digits by `place`, for what is no longer there."""
+    found = fingerprints(text, holds)
+    parts = [part.strip() for part in text.split(",")]
+    places = [_place(part, holds) for part in parts]
+    return ",".join(
+        (known or {}).get(place) or found.get(place) or part for part, place in zip(parts, places, strict=True)
+    )
+
+
+def fingerprints(text: str, holds: str = "") -> dict[str, str]:
+    """The digits of those places in the text that are there, by path."""
+    paths = {place: expanded(place) for part in text.split(",") if (place := _place(part.strip(), holds))}
+    return {place: f"sha256:{_of(path)}" for place, path in paths.items() if path.exists()}
+
+
+def _place(part: str, holds: str) -> str:
+    return f"{part}/{holds}" if part and holds else part
+
+
+def _of(path: Path) -> str:
+    if path.is_file():
+        return _digits(path)
+    found = hashlib.sha256()
+    for file in sorted(_files(path)):
+        found.update(f"{file.relative_to(path).as_posix()} {_digits(file)}\n".encode())
+    return found.hexdigest()[:DIGITS]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        inside = path.relative_to(folder).parts
+        if path.is_file() and path.name not in _ASIDE and not any(name.startswith(".") for name in inside):
+            yield path
+
+
+def _digits(file: Path) -> str:
+    status = file.stat()
+    return _read(str(file.resolve()), status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=65_536)
+def _read(file: str, size: int, time: int) -> str:
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()[:DIGITS]

@@ -1,0 +1,34 @@
+"""Euclidean distances of triplets, with gradients that need little memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def distance(a: Tensor, b: Tensor) -> Tensor:  # (n, dim), (m, dim) -> (n, m)
+    """Euclidean; exact between near points, and with gradient 0 where two points are one (a text and its copy)."""
+    found: Tensor = _Distance.apply(a, b)
+    return found
+
+
+class _Distance(torch.autograd.Function):
+    """`torch.cdist` whose gradient is two matrix products: torch's own makes a buffer of (n, m, dim) on a GPU."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        distances = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+        ctx.save_for_backward(a, b, distances)
+        return distances
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        a, b, distances = ctx.saved_tensors
+        weights = (gradient / distances).masked_fill(distances == 0, 0.0)  # of each difference a - b
+        centre = b.mean(dim=0) if len(b) else 0.0  # what all points have in common would cost digits below
+        a, b = a - centre, b - centre
+        of_a = weights.sum(dim=1, keepdim=True) * a - weights @ b
+        of_b = weights.sum(dim=0).unsqueeze(1) * b - weights.T @ a
+        return of_a, of_b

@@ -1,0 +1,59 @@
+"""Keys that several objectives have: what they mean stands here once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trainables.keys import Options, Range, Value, above, at_least, key
+
+KEEPS: Mapping[str, Value] = {"objective.false_negatives": "keep"}
+"""What released code does that knows no texts."""
+
+
+@dataclass(frozen=True)
+class Texts(Options):
+    """Of objectives that contrast texts."""
+
+    section = "objective"
+
+    false_negatives: Literal["mask", "keep"] = key(
+        "mask",
+        "mask: a candidate whose text is the anchor's own or one of its positives' is no negative; keep: it is one.",
+    )
+
+
+@dataclass(frozen=True)
+class Softmax(Texts):
+    """Of objectives that contrast in a softmax."""
+
+    temperature: float = key(
+        1.0,
+        "tau, which divides every similarity.",
+        above(0.0),
+        alias="tau",
+        together=True,
+        label="tau (temperature)",
+        search=Range(0.01, 1.0, log=True),
+    )
+    bank: int = key(
+        0,
+        "Embeddings of earlier batches that serve as further negatives, without gradient.",
+        at_least(0),
+        label="size of the memory bank",
+        search=(0, 256, 1024, 4096),
+    )
+    bank_warmup: int = key(0, "Steps before the memory bank is used.", at_least(0), when=("bank", bool))
+
+
+@dataclass(frozen=True)
+class Margin(Texts):
+    """Of the triplet losses."""
+
+    margin: float = key(
+        5.0,
+        "m of the triplet losses (SupMPN eq. 1 to 3), in units of Euclidean distance.",
+        above(0.0),
+        search=Range(0.1, 10.0, log=True),
+    )

@@ -1,0 +1,303 @@
+"""The sections of a recipe: the keys that stand beside those of its components, and that choose these."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trainables.keys import Options, Range, above, at_least, between, key
+
+SCENES = "scenes"
+"""Names the built-in corpus wherever a recipe asks for data."""
+SCENES_ENCODER = "scenes-small"
+"""Names the built-in encoder: a small transformer with the scenes vocabulary, made on the spot."""
+
+
+def _follows_settings(kind: Any) -> bool:
+    """Whether a kind of encoder follows a transformer's settings."""
+    return bool(kind.layers)
+
+
+@dataclass(frozen=True)
+class EncoderConfig(Options):
+    """What turns a sentence into token states, or into a finished embedding."""
+
+    section = "encoder"
+
+    kind: str = key(
+        "transformer",
+        "transformer: trained here, with a pooling of ours; word_vectors: the average of the words' vectors; pipeline: "
+        "a finished sentence-transformers model with its own pooling, for evaluation only.",
+        registry="trainables.encoders.kinds:ENCODERS",
+    )
+    name: str = key(
+        "google/bert_uncased_L-8_H-512_A-8",
+        "Hub id or folder of a model, a file of word vectors (.txt, .vec, .npy), or scenes-small.",
+        label="encoder",
+        place=True,
+    )
+    layers: int | None = key(
+        None, "Keep only the first so many layers; none keeps all.", at_least(1), when=("kind", _follows_settings)
+    )
+    max_length: int = key(
+        128, "Longest input in tokens, special tokens included; the rest of a sentence is cut.", at_least(4)
+    )
+    adapter: Literal["none", "mlp", "lora"] = key(
+        "none",
+        "mlp freezes the encoder and trains a perceptron with one hidden layer on its output; what it gives is the "
+        "sentence embedding (CLSR). lora freezes the encoder's weights and trains two small matrices beside each of "
+        "its linear layers (Hu 2022); it needs the package peft.",
+    )
+    query_prompt: str | None = key(
+        None,
+        "Text put before every anchor (premise) in training, and before every sentence that is evaluated: SentEval's "
+        "tasks know no documents. It is joined as it is, blanks included.",
+        exact=True,
+        when=("kind", _follows_settings),
+    )
+    document_prompt: str | None = key(
+        None,
+        "Text put before what is compared with an anchor in training (hypotheses, positives, negatives); none puts "
+        "nothing there. It is saved with the model, as encoder.query_prompt is.",
+        exact=True,
+        when=("kind", _follows_settings),
+    )
+    dtype: Literal["fp32", "bf16"] = key(
+        "fp32",
+        "In which numbers the encoder's weights are kept while it is trained, their gradients and the optimiser's "
+        "state. bf16 takes half the memory, trains in bf16, and loses small changes. With encoder.adapter=lora only "
+        "the frozen weights are bf16. The encoder is evaluated and saved in fp32, with 4 bytes for each weight.",
+        when=("kind", _follows_settings),
+    )
+    lora_rank: int = key(
+        8,
+        "The rank of what encoder.adapter=lora adds to a layer's weights.",
+        at_least(1),
+        search=(4, 8, 16, 32),
+        when=("adapter", "lora".__eq__),
+    )
+    lora_alpha: float | None = key(
+        None,
+        "What encoder.adapter=lora adds is multiplied by alpha / rank; none takes twice the rank.",
+        above(0.0),
+        when=("adapter", "lora".__eq__),
+    )
+    lora_targets: tuple[str, ...] = key(
+        (),
+        "Where encoder.adapter=lora adds something: names of linear layers; a name stands for all layers whose full "
+        "name ends in it, and an empty list for all linear layers. BERT: query,value; Llama, Qwen: q_proj,v_proj; T5: "
+        "q,v; DistilBERT: q_lin,v_lin.",
+        when=("adapter", "lora".__eq__),
+    )
+
+
+@dataclass(frozen=True)
+class PoolingConfig(Options):
+    """How token states become one vector."""
+
+    section = "pooling"
+
+    mode: str = key(
+        "mean_without_cls",
+        "How token states become one vector. mean: the mean over all tokens; mean_without_cls: over all but the first, "
+        "[CLS]; cls: the state of [CLS]; max: the largest value of each dimension; last: the state of the last token, "
+        "for decoders; first_last_mean: the mean over the tokens of the first layer's and the last layer's states.",
+        together=True,
+        registry="trainables.encoders.pooling:POOLINGS",
+        label="pooling",
+    )
+    after: Literal["none", "center", "whiten"] = key(
+        "none",
+        "What is done to finished embeddings, without training: nothing, subtract the mean of the training sentences, "
+        "or whiten by their covariance. For evaluation only.",
+    )
+    padding: Literal["ignore", "count"] = key(
+        "ignore",
+        "count: padding counts in the mean, as in Liao's released code: training divides by the padded length, "
+        "inference averages padded positions in.",
+        when=("mode", lambda pooling: pooling.padded is not None),
+    )
+
+
+@dataclass(frozen=True)
+class HeadConfig(Options):
+    """A projection between the sentence embedding and the contrastive objective; dropped at test time."""
+
+    section = "head"
+
+    kind: str = key(
+        "none",
+        "The projection between embedding and objective; dropped at test time.",
+        together=True,
+        registry="trainables.encoders.projection:PROJECTIONS",
+        label="projection head",
+    )
+    dim: int | None = key(
+        None,
+        "Output size of the projection head; none keeps the encoder's.",
+        at_least(1),
+        together=True,
+        label="output size of the projection head",
+        search=(64, 128, 256, 512),
+        when=("kind", lambda head: not head.keeps_size),
+    )
+
+
+@dataclass(frozen=True)
+class CorpusConfig(Options):
+    """Training sentences, and how a batch is made of them."""
+
+    section = "corpus"
+
+    layout: str = key(
+        "rows",
+        "What a batch counts: rows of labelled pairs in corpus order (Liao), groups of a premise with its positives "
+        "and hard negatives (SupMPN), entailed pairs (CLSR), similar_pairs of STS-B scored above 4 (CLSR), sentences "
+        "with themselves under another dropout (unsupervised SimCSE), spans of documents (DeCLUTR).",
+        registry="trainables.corpora.layouts:LAYOUTS",
+    )
+
+
+@dataclass(frozen=True)
+class ObjectiveConfig(Options):
+    """The loss, and its numbers."""
+
+    section = "objective"
+
+    name: str = key("scl", "The loss.", registry="trainables.objectives:OBJECTIVES", label="objective")
+    workers: Literal["sum", "mean"] = key(
+        "sum",
+        "sum: several workers give the loss of one; mean: the contrastive loss is divided by their number, as in "
+        "DeCLUTR's released code.",
+    )
+    mlm: float = key(
+        0.0,
+        "Weight of masked language modelling on the anchors, beside the objective.",
+        at_least(0.0),
+        label="weight of MLM",
+        search=Range(0.0, 1.0),
+    )
+
+
+LIMIT = functools.partial(
+    key, None, "Use only the first so many labelled pairs, or documents; none uses all.", at_least(1)
+)
+"""`corpus.limit`, for every layout that has it."""
+POSITIVES = functools.partial(
+    key,
+    None,
+    "N+: at most so many positives per anchor, drawn at random; none takes all. In the layout groups it is P: exactly "
+    "so many, filled where a premise has fewer.",
+    at_least(1),
+    label="positives per anchor",
+    search=Range(1, 5),
+)
+"""`objective.positives`, for objectives that draw some and for layouts that fill up."""
+NEGATIVES = functools.partial(
+    key,
+    None,
+    "N-: at most so many negatives per anchor, drawn at random; none takes all. In the layout groups it is Q: exactly "
+    "so many hard negatives, filled where a premise has fewer.",
+    at_least(1),
+    label="negatives per anchor",
+    search=Range(1, 5),
+)
+"""`objective.negatives`, likewise."""
+
+
+@dataclass(frozen=True)
+class OptimisationConfig(Options):
+    """How the parameters move."""
+
+    section = "optimisation"
+
+    learning_rate: float = key(
+        2e-5,
+        "Highest learning rate.",
+        above(0.0),
+        alias="lr",
+        together=True,
+        search=Range(1e-5, 1e-3, log=True),
+    )
+    batch_size: int = key(
+        64,
+        "Pairs, groups, sentences or documents (see corpus.layout) in one global batch, whatever the number of "
+        "workers.",
+        at_least(2),
+        search=(32, 64, 128, 256),
+    )
+    epochs: int = key(1, "Passes over the corpus; 0 evaluates the encoder as it is.", at_least(0))
+    max_steps: int | None = key(None, "Stop after so many steps; the schedule ends there too.", at_least(1))
+    warmup: float = key(
+        0.1, "Share of the steps over which the learning rate rises linearly.", between(0.0, 1.0), together=True
+    )
+    schedule: Literal["linear", "constant", "cosine"] = key("linear", "What follows the warm-up.", together=True)
+    weight_decay: float = key(0.0, "Weight decay, on matrices only.", at_least(0.0), together=True)
+    clip_norm: float | None = key(None, "Largest norm of the gradient; none does not clip.", above(0.0), together=True)
+    precision: Literal["auto", "fp32", "bf16"] = key(
+        "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
+    )
+    optimiser: Literal["adamw", "sgd"] = key("adamw", "sgd has momentum 0.9.", together=True)
+    keep: Literal["last", "best", "average"] = key(
+        "last",
+        "Which weights of the encoder a training leaves: those of the last step; best: those with the highest score on "
+        "the development part of STSBenchmark (SimCSE); average: their mean over the last steps.",
+        label="weights kept",
+    )
+    keep_every: int = key(
+        125,
+        "With optimisation.keep=best the encoder is scored after every so many steps, and after the last one.",
+        at_least(1),
+        when=("keep", "best".__eq__),
+    )
+    keep_share: float = key(
+        0.25,
+        "With optimisation.keep=average the mean is over this last share of the steps, at least over one.",
+        between(0.0, 1.0),
+        search=Range(0.05, 0.5),
+        when=("keep", "average".__eq__),
+    )
+    chunk: Literal["auto"] | int | None = key(
+        "auto",
+        "Tokens, padding included, of one pass of a worker, at least one sentence. A batch with more is embedded "
+        "twice, pass by pass, and has the gradients of the whole batch (gradient cache). auto: the whole batch at once "
+        "where it fits in memory; else smaller passes, chosen by itself. A pass that does not fit is halved, whatever "
+        "was asked. none: always the whole batch at once. It is part of the recipe: a study that was begun with "
+        "another value begins anew.",
+        at_least(1),
+        measures=False,
+    )
+
+    def steps(self, an_epoch: int) -> int:
+        """Steps of the whole training, where a pass over the corpus has so many."""
+        steps = self.epochs * an_epoch
+        return min(steps, self.max_steps or steps)
+
+
+@dataclass(frozen=True)
+class EvaluationConfig(Options):
+    """SentEval: which tasks, on which data, under which protocol."""
+
+    section = "evaluation"
+
+    senteval: str = key(
+        "senteval", "Folder in SentEval's layout (it holds downstream/), or scenes.", place=True, measures=False
+    )
+    tasks: tuple[str, ...] = key(
+        ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", together=True, measures=False
+    )
+    protocol: Literal["full", "fast"] = key(
+        "full", "How classifiers are fitted: full is the papers', fast is for prototyping.", together=True
+    )
+    heat_map: str = key(
+        "none",
+        "Sentences whose cosines are kept before and after training (SupMPN, Figure 2): none, topics (twelve of our "
+        "own), or a text file with one a line.",
+        place=True,
+        together=True,
+        measures=False,
+    )
+    precision: Literal["fp32", "bf16"] = key(
+        "fp32", "Of the encoder when it is evaluated, and of a frozen base; the same for every row."
+    )
