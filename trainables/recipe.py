@@ -1,4 +1,4 @@
-"""The recipe: everything that defines one model and its scores, in one frozen, validated, hashed value.
+"""The recipe: everything that defines one trained model, in one frozen, validated, hashed value.
 
 It is the vocabulary of the whole project. Each section is a small dataclass; `flat()` gives the dotted keys
 (`objective.temperature`) that Ray Tune, Optuna, `--set` and the tables use. `trainables/keys.py` says what a key says
@@ -73,6 +73,12 @@ class EncoderConfig:
         "state. bf16 takes half the memory, trains in bf16, and loses small changes. With encoder.adapter=lora only "
         "the frozen weights are bf16. The encoder is evaluated and saved in fp32, with 4 bytes for each weight.",
         since=3,
+    )
+    precision: Literal["fp32", "bf16"] = key(
+        "fp32",
+        "In which numbers the encoder computes where it is not trained: when it is evaluated, and as a frozen base; "
+        "the same for every row.",
+        since=2,
     )
     lora_rank: int = key(
         8, "With encoder.adapter=lora: the rank of what is added to a layer's weights.", at_least(1), since=3
@@ -189,6 +195,13 @@ class CorpusConfig:
         "Skylion007/openwebtext",
         "For the layout spans: hub id, folder, text or JSONL file, or scenes.",
         since=1,
+        place=True,
+    )
+    senteval: str | None = key(
+        None,
+        "What training itself reads of SentEval: a folder in its layout, or scenes. For the layout similar_pairs and "
+        "for optimisation.keep=best; a study takes evaluation.senteval where it is none.",
+        since=4,
         place=True,
     )
     share: float = key(
@@ -377,35 +390,8 @@ class OptimisationConfig:
 
 
 @dataclass(frozen=True)
-class EvaluationConfig:
-    """SentEval: which tasks, on which data, under which protocol."""
-
-    senteval: str = key(
-        "senteval", "Folder in SentEval's layout (it holds downstream/), or scenes.", place=True, measures=False
-    )
-    tasks: tuple[str, ...] = key(
-        ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", together=True, measures=False
-    )
-    protocol: Literal["full", "fast"] = key(
-        "full", "How classifiers are fitted: full is the papers', fast is for prototyping.", together=True
-    )
-    heat_map: str = key(
-        "none",
-        "Sentences whose cosines are kept before and after training (SupMPN, Figure 2): none, topics (twelve of our "
-        "own), or a text file with one a line.",
-        since=1,
-        place=True,
-        together=True,
-        measures=False,
-    )
-    precision: Literal["fp32", "bf16"] = key(
-        "fp32", "Of the encoder when it is evaluated, and of a frozen base; the same for every row.", since=2
-    )
-
-
-@dataclass(frozen=True)
 class Recipe:
-    """One model and its scores, but for the seed."""
+    """One trained model, but for the seed. How it is scored is no part of it (`trainables.evaluation_config`)."""
 
     encoder: EncoderConfig = EncoderConfig()
     pooling: PoolingConfig = PoolingConfig()
@@ -414,7 +400,6 @@ class Recipe:
     spans: SpansConfig = SpansConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
     optimisation: OptimisationConfig = OptimisationConfig()
-    evaluation: EvaluationConfig = EvaluationConfig()
 
     def __post_init__(self) -> None:
         for item in keys().values():
