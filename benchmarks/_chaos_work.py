@@ -6,7 +6,6 @@ The log is only appended to, a line a step, by whatever process takes the step: 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -88,7 +87,7 @@ class _HaltedError(Exception):
 
 
 def _train(trial: Mapping[str, Any], task: Mapping[str, Any], me: Any) -> None:
-    from reports.ledger import Record
+    from reports.ledger import Evaluation, Record
     from study.engine.checkpoints import Checkpoints
     from study.engine.transport import courier_for
 
@@ -115,11 +114,10 @@ def _train(trial: Mapping[str, Any], task: Mapping[str, Any], me: Any) -> None:
         dict(trial["recipe"]),
         trial["recipe_hash"],
         trial["seed"],
-        scores={"STSBenchmark": numbers},
-        protocol=trial["recipe"]["evaluation.protocol"],
+        evaluations=[Evaluation(trial["evaluation"]["evaluation.protocol"], {"STSBenchmark": numbers})],
         training={"steps": STEPS, "stopped": None},
         cost={"seconds": STEPS * PAUSE, "crew": me.timesheet.take()},
         hardware=trial["hardware"],
         finished_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
     )
-    me.tell("record", key=key, record=dataclasses.asdict(record), predictions=None, card=None)
+    me.tell("record", key=key, record=record, predictions=None, card=None)

@@ -29,7 +29,7 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
 
 
 def short(
-    recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, **unused: Any
+    recipes: Sequence[Recipe], seeds: Sequence[int], evaluation: object, *, reporter: Reporter, **unused: Any
 ) -> Iterator[TrialResult]:
     """Stands for `trainables.trial.run.run_trials`."""
     for recipe, seed in zip(recipes, seeds, strict=True):

@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.idle_share import STEP_SECONDS
 from study.engine import worker
 from study.engine.worker_group import Member
+from trainables.evaluation_config import EvaluationConfig
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
@@ -29,7 +30,13 @@ def perform(task: Mapping[str, Any], me: Member) -> None:
 
 
 def simulated(
-    recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, hand_over: bool, **unused: Any
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    evaluation: EvaluationConfig,
+    *,
+    reporter: Reporter,
+    hand_over: bool,
+    **unused: Any,
 ) -> Iterator[TrialResult | Unscored]:
     """Stands for `trainables.trial.run.run_trials` of one trial."""
     clock, recipe = Clock(), resolve(recipes[0])
@@ -40,7 +47,7 @@ def simulated(
         time.sleep(STEP_SECONDS)
         reporter.step(step, {"loss": 1.0 / step})
     clock.training_ended()
-    evaluator = Evaluator(recipe.evaluation, Workers())
+    evaluator = Evaluator(evaluation, Workers())
     yield finish(recipe, seeds[0], Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over)
 
 

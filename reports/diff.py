@@ -60,8 +60,8 @@ def _settings(first: Results, second: Results) -> Iterator[list[str]]:
         mine, other = getattr(first.info, name, None), getattr(second.info, name, None)
         if mine != other:
             yield [name, code(mine), code(other)]
-    for key in sorted(first.info.base.keys() | second.info.base.keys()):
-        mine, other = first.info.base.get(key), second.info.base.get(key)
+    for key in sorted(first.base.keys() | second.base.keys()):
+        mine, other = first.base.get(key), second.base.get(key)
         if mine != other:
             yield [code(key), code(mine), code(other)]
 
@@ -83,7 +83,7 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
 
 
 def _fingerprint(record: Record, kind: str) -> Any:
-    found = record.data.get(kind)
+    found = record.read.get(kind)
     return found.get("fingerprint") if isinstance(found, dict) else None
 
 

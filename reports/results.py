@@ -21,8 +21,9 @@ from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
+from trainables.evaluation_config import all_keys
 from trainables.fidelity import resolve
-from trainables.recipe import SCENES, Recipe, Value, keys
+from trainables.recipe import SCENES, Recipe, Value
 
 FEW = 3
 """So many records that cannot be used are named."""
@@ -48,6 +49,8 @@ class Results:
     """Those that can be right."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
+    elsewhere: Sequence[Record] = ()
+    """Finished ones that were evaluated, but not under the study's protocol and on its data: they are in no figure."""
     looks: Sequence[str] = ()
     """The looks that were taken at the study, in order (`reports.looks`)."""
 
@@ -64,31 +67,34 @@ class Results:
                 else f"no trial in {folder / LEDGER} can be used: "
                 + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
             )
-        return cls(folder, info, space, records, set_aside, taken(folder))
+        found = [record.under(info.asked) for record in records]
+        elsewhere = [
+            whole
+            for whole, own in zip(records, found, strict=True)
+            if whole.status == "finished" and whole.evaluations and not own.evaluations
+        ]
+        missed = {record.key for record in elsewhere}
+        own = [record for record in found if record.key not in missed]
+        return cls(folder, info, space, own, set_aside, elsewhere, taken(folder))
 
     # Records
 
+    def of_hash(self, recipe_hash: str | None) -> list[Record]:
+        """Finished records of a recipe, by seed."""
+        return self.recipes.get(recipe_hash or "", [])
+
+    def of_row(self, label: str) -> list[Record]:
+        """Finished records of a row, by seed."""
+        return self.of_hash(self.info.row_hashes.get(label))
+
     @cached_property
-    def _finished(self) -> dict[str, list[Record]]:
+    def recipes(self) -> dict[str, list[Record]]:
+        """Finished records by recipe hash."""
         found: dict[str, list[Record]] = {}
         for record in self.records:
             if record.status == "finished":
                 found.setdefault(record.recipe_hash, []).append(record)
         return found
-
-    def of_hash(self, recipe_hash: str | None) -> list[Record]:
-        """Finished records of a recipe, by seed."""
-        return self._finished.get(recipe_hash or "", [])
-
-    def of_row(self, label: str) -> list[Record]:
-        """Finished records of a row, by seed, of the study's protocol only."""
-        return self.recipes.get(self.info.row_hashes.get(label) or "", [])
-
-    @cached_property
-    def recipes(self) -> dict[str, list[Record]]:
-        """Finished records by recipe hash, of the study's protocol only: two protocols never share a column."""
-        found = {key: [r for r in records if r.protocol == self.protocol] for key, records in self._finished.items()}
-        return {key: records for key, records in found.items() if records}
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -135,7 +141,17 @@ class Results:
     @property
     def protocol(self) -> str:
         """The protocol that the study's scores are measured under."""
-        return str(self.info.base.get("evaluation.protocol", self.space.base.evaluation.protocol))
+        return self.info.asked.protocol
+
+    @cached_property
+    def paper_base(self) -> dict[str, Value]:
+        """The paper's base recipe and its evaluation, flat."""
+        return {**self.space.base.flat(), **self.space.evaluation.flat()}
+
+    @cached_property
+    def base(self) -> dict[str, Value]:
+        """This study's."""
+        return {**self.paper_base, **self.info.base, **self.info.evaluation}
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -182,8 +198,11 @@ class Results:
                 return "no word vectors were given (--word-vectors)"
             reason = self.info.missing.get(label) or "an input is missing"
             return reason.replace(f"'{label}=", "'ROW=")  # so that rows with one reason are named together
-        if self.of_hash(recipe_hash):
-            return f"measured under another protocol than {self.protocol}"
+        other = next((record for record in self.elsewhere if record.recipe_hash == recipe_hash), None)
+        if other is not None:
+            return "measured " + (
+                f"under another protocol than {self.protocol}" if other.protocol != self.protocol else "on other data"
+            )
         stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
         if stopped is not None:
             return str(stopped.training.get("stopped") or "stopped early")
@@ -298,7 +317,7 @@ class Results:
     @cached_property
     def differences(self) -> list[Difference]:
         """Base recipe keys in which this study measures something else than the paper."""
-        paper, ours = self.space.base.flat(), {**self.space.base.flat(), **self.info.base}
+        paper, ours = self.paper_base, self.base
         return [
             Difference(key, paper[key], ours[key])
             for key in paper
@@ -307,9 +326,9 @@ class Results:
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
         """Whether the study measures what the paper measures, although this key of the base recipe differs."""
-        if not keys()[key].measures:
+        if not all_keys()[key].measures:
             return ours != SCENES
-        if keys()[key].place and _same_names(paper, ours):
+        if all_keys()[key].place and _same_names(paper, ours):
             return True
         sources = {layout.reads for layout in LAYOUTS.values()}
         if self.sources_read and key in sources - self.sources_read:

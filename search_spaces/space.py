@@ -7,13 +7,14 @@ this folder; a person's own space is one Python file outside the repository.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from search_spaces.averages import AVERAGES, USUAL
 from search_spaces.goals import GOALS
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
+from trainables.evaluation_config import EvaluationConfig, split
 from trainables.idle import deciding, idle
 from trainables.recipe import Recipe, Value, keys
 from trainables.senteval.tasks import task_names
@@ -78,8 +79,9 @@ class Domain:
 class Space:
     """Which trials a study may run, and how a report lays them out.
 
-    `title` is the report's, `paper` who wrote the rows. `base` is the paper's recipe; `laptop` are the overrides that
-    make it small enough for two cores without a network (built-in corpus and encoder). `rows` always run first;
+    `title` is the report's, `paper` who wrote the rows. `base` is the paper's recipe, `evaluation` how its models
+    are scored; `laptop` are the overrides of both that make them small enough for two cores without a network (built-in
+    corpus and encoder). `rows` always run first;
     `domains` are what a search may change after them. `baseline` is the label of the row that differences are taken
     against. `tolerance` is how far, in points, a reproduced figure may lie from the published one. `oddities` are
     sentences on what is odd in the published figures. `training_pairs` is how many labelled pairs the paper's recipe
@@ -96,6 +98,7 @@ class Space:
     paper: str
     base: Recipe
     laptop: Overrides = field(default_factory=dict)
+    evaluation: EvaluationConfig = EvaluationConfig()
     rows: tuple[Row, ...] = ()
     domains: tuple[Domain, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -129,7 +132,8 @@ class Space:
         if (self.trial_seconds is None) != (not self.trial_seconds_source):
             raise UserError(f"{where} needs both trial_seconds and trial_seconds_source, or neither")
         self._check_recipe(f"{where}, base", {})
-        self._check_recipe(f"{where}, laptop", self.laptop)
+        for scale in get_args(Scale):
+            self._check_scale(f"{where}, {scale}", scale)
         for row in self.rows:
             self._check_recipe(f"{where}, row {row.label!r}", row.overrides)
         for domain in self.domains:
@@ -140,6 +144,14 @@ class Space:
             self._check_claim(claim)
         for figure in self.figures:
             self._check_figure(figure)
+
+    def recipe(self, scale: Scale) -> Recipe:
+        """The base recipe at a scale."""
+        return self.base.override(split(self.laptop)[0] if scale == "laptop" else {})
+
+    def scored(self, scale: Scale) -> EvaluationConfig:
+        """The evaluation at a scale."""
+        return self.evaluation.override(split(self.laptop)[1] if scale == "laptop" else {})
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -159,9 +171,17 @@ class Space:
         return self.row(label).published.get(table, {}).get(column)
 
     def _check_recipe(self, where: str, overrides: Overrides) -> None:
-        """Keys, values, registered names (objectives, layouts, ...) and task names of the base with the overrides."""
+        """Keys, values and registered names (objectives, layouts, ...) of the base with the overrides."""
         try:
-            task_names(self.base.override(overrides).evaluation.tasks)
+            self.base.override(overrides)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+
+    def _check_scale(self, where: str, scale: Scale) -> None:
+        """The same of a scale, and its names of tasks."""
+        try:
+            self.recipe(scale)
+            task_names(self.scored(scale).tasks)
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
 

@@ -12,6 +12,7 @@ from search_spaces.space import Domain
 from study.plan import Plan, recipes_of
 from study.search.points import changes_nothing
 from trainables.errors import UserError
+from trainables.evaluation_config import split
 from trainables.keys import Value
 from trainables.recipe import Recipe
 from trainables.senteval import task_names
@@ -19,7 +20,7 @@ from trainables.training.rungs import RungPlan
 from trainables.trial import check_recipes
 from trainables.trial.check import check_development, comes_to
 
-DATA_KEYS = ("corpus.", "spans.", "evaluation.", "objective.name", "objective.positives", "objective.negatives")
+DATA_KEYS = ("corpus.", "spans.", "objective.name", "objective.positives", "objective.negatives")
 """How keys begin that decide how many batches a corpus gives."""
 
 
@@ -30,14 +31,13 @@ def check_plan(plan: Plan) -> None:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     _check_idle(plan)
-    check_recipes(recipes)
+    check_recipes(recipes, plan.evaluation)
     if plan.explored or plan.races:
         _check_goals(plan)
         _ = plan.sources
     judged = f"--scheduler {plan.request.scheduler} judges trials"
     for measure in plan.rungs.measures if plan.rungs else ():
-        for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
-            check_development(evaluation, measure, judged, "leave --scheduler out")
+        check_development(plan.evaluation, measure, judged, "leave --scheduler out")
     if plan.rungs:
         _check_reach(plan.rungs, plan.base, plan.space.domains)
 
@@ -47,7 +47,7 @@ def _check_idle(plan: Plan) -> None:
     older version, goes on."""
     begun = StudyInfo.load(plan.results).base if (plan.results / STUDY).is_file() else {}
     fixed = [recipe.flat() for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
-    for key, value in plan.draft.overrides.items():
+    for key, value in split(plan.draft.overrides)[0].items():
         why = changes_nothing(key, fixed, plan.base.flat(), plan.space.domains if plan.explored else None)
         if why and not (key in begun and begun[key] == value):
             option = f"--set {key}" if key in plan.draft.fixed else f"--{key.partition('.')[2]}"
@@ -56,7 +56,7 @@ def _check_idle(plan: Plan) -> None:
 
 def _check_goals(plan: Plan) -> None:
     """`UserError` where no task asked for has a development score that Optuna would maximise."""
-    asked = set(task_names(plan.base.evaluation.tasks))
+    asked = set(task_names(plan.evaluation.tasks))
     if any(goal.needs and not goal.needs & asked for goal in searched(plan.space.goals)):
         raise UserError(
             "Optuna, and a race over seeds, go by development scores, and evaluation.tasks has no task that gives "

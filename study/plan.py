@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.ledger import trial_key
+from reports.ledger import LEDGER, Asked, Ledger, trial_key
 from reports.ledger.location import Place, open_place
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
@@ -34,11 +34,15 @@ from trainables.encoders import available
 from trainables.encoders.availability import WORD_VECTORS
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError, choices
+from trainables.evaluation_config import EvaluationConfig, all_keys, parse_assignment, split
 from trainables.files import expanded
 from trainables.plugins import load_plugin, read_source
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, keys, parse_assignment
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value
+from trainables.senteval import fingerprint, task_names
+from trainables.senteval.tasks import TASKS
 from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial import remarks
+from trainables.trial.data_requests import senteval_folder, with_senteval
 
 LARGEST_GRID = 10_000
 OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
@@ -100,6 +104,8 @@ class Plan:
     reason: str
     """Why it has that scale."""
     base: Recipe
+    evaluation: EvaluationConfig
+    """How every trained model is scored."""
     rows: Mapping[str, Recipe | None]
     """Label to recipe; None where an input that the row needs cannot be had."""
     missing: Mapping[str, str]
@@ -177,6 +183,20 @@ class Plan:
         return self.request.trials if self.request.search == "optuna" else 0
 
     @functools.cached_property
+    def asked(self) -> Asked:
+        """The evaluation that makes a trial done: of these tasks, under this protocol, on the data as it is now.
+
+        An evaluation of other tasks has the fingerprint of its own files: those are taken anew for each set of tasks
+        that the ledger has.
+        """
+        tasks, folder = task_names(self.evaluation.tasks), senteval_folder(self.evaluation.senteval)
+        records, _ = Ledger(self.results / LEDGER).sift()
+        scored = {tuple(sorted(found.scores)) for record in records for found in record.evaluations}
+        known = [names for names in scored if names and {*names} <= TASKS.keys()]
+        data = frozenset(fingerprint(folder, names) for names in (tasks, *known))
+        return Asked(self.evaluation.protocol, data, frozenset(tasks))
+
+    @functools.cached_property
     def sources(self) -> tuple[Source, ...]:
         """What other studies know of this space. `UserError` for one that knows nothing."""
         return tuple(read_findings(folder, self.base, self.space) for folder in self.request.learn_from)
@@ -187,7 +207,10 @@ class Plan:
         if self.request.search != "grid":
             return ()
         domains = _grid_domains(self.space)
-        recipes = [self.base.override(chosen) for chosen in grid(domains, self.base.flat())]
+        recipes = [
+            with_senteval(self.base.override(chosen), self.evaluation.senteval)
+            for chosen in grid(domains, self.base.flat())
+        ]
         return tuple({recipe.hash: recipe for recipe in recipes}.values())
 
     def fixed_trials(self) -> list[PlannedTrial]:
@@ -217,7 +240,9 @@ def read_request(request: Request) -> Draft:
     goals = own_goals if request.goals is None else _goals(request.goals)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
     overrides = _overrides(request, fixed)
-    space.base.override(overrides)  # a value that no recipe can have shows now
+    of_recipe, of_evaluation = split(overrides)
+    space.base.override(of_recipe)  # a value that no recipe can have shows now
+    space.evaluation.override(of_evaluation)
     _check_search(request, space)
     return Draft(
         request,
@@ -237,7 +262,11 @@ def decide(draft: Draft, gpus: float) -> Plan:
     """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
     request, space = draft.request, draft.space
     scale, reason = _scale(request.scale, gpus)
-    base = space.base.override({**(space.laptop if scale == "laptop" else {}), **draft.overrides})
+    of_recipe, of_evaluation = split(draft.overrides)
+    evaluation = space.scored(scale).override(of_evaluation)
+    base = with_senteval(space.recipe(scale).override(of_recipe), evaluation.senteval)
+    if base.corpus.senteval is None and {"corpus.layout", "optimisation.keep"} & {d.key for d in space.domains}:
+        base = base.override({"corpus.senteval": evaluation.senteval})  # a search may come to read it
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
     for row in draft.rows:
@@ -245,7 +274,8 @@ def decide(draft: Draft, gpus: float) -> Plan:
         if isinstance(found, str):
             rows[row.label], missing[row.label] = None, found
             continue
-        recipe = rows[row.label] = base.override({**row.overrides, **found})
+        recipe = with_senteval(base.override({**row.overrides, **found}), evaluation.senteval)
+        rows[row.label] = recipe
         own_kind = "encoder.kind" in {**row.overrides, **found}
         if recipe.encoder.adapter == "lora" and own_kind and not ENCODERS[recipe.encoder.kind].lora:
             raise UserError(
@@ -260,7 +290,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 f"--set {clash[0]}: the row {row.label!r} of {space.name!r} sets this key itself; leave it out, choose "
                 "rows with --only, or take a space whose rows do not vary it"
             )
-    return Plan(draft, scale, reason, base, rows, missing)
+    return Plan(draft, scale, reason, base, evaluation, rows, missing)
 
 
 def notes(plan: Plan) -> list[str]:
@@ -291,7 +321,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
     asked = {
         key
         for recipe in recipes
-        for key in ("optimisation.precision", "evaluation.precision", "encoder.dtype")
+        for key in ("optimisation.precision", "encoder.precision", "encoder.dtype")
         if recipe.flat()[key] == "bf16"
     }
     if not asked:
@@ -432,7 +462,7 @@ def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]
     options = {key: getattr(request, key.partition(".")[2]) for key in OPTIONS}
     given = (parse_assignment(f"{key}={text}") for key, text in options.items() if text is not None)
     overrides = {**dict(given), **fixed}
-    places = {item.name for item in keys().values() if item.place}
+    places = {item.name for item in all_keys().values() if item.place}
     return {
         key: _absolute(value) if key in places and isinstance(value, str) else value for key, value in overrides.items()
     }

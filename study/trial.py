@@ -21,10 +21,6 @@ RUNG = "rung"
 """The number of the rung, from 1 on, that they belong to."""
 METRIC, RESOURCE = "selection", "resource"
 """What a scheduler of Ray Tune's is told beside `RUNG`: the first of the values, and how much training was seen."""
-TRAIN = "train"
-"""The folder where unfinished trainings keep their checkpoints."""
-POPULATIONS = "populations"
-"""The folder that says who trains together in a population that is not done yet, a file each."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +43,8 @@ class TrialSpec:
     recipe: Mapping[str, Value]
     """Flat."""
     recipe_hash: str
+    evaluation: Mapping[str, Value]
+    """How its model is scored, flat."""
     seed: int
     name: str
     """What people call it."""

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record
+from reports.testing import made_record
 from search_spaces import load_space
 from study.callbacks.base import Outlook, Watcher
 from study.plan import PlannedTrial
 from study.search.budget import Budget
 from study.trial import TrialSpec
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 SCORES = {
@@ -41,6 +43,7 @@ def spec_of(trial: PlannedTrial) -> TrialSpec:
     return TrialSpec(
         recipe=trial.recipe.flat(),
         recipe_hash=trial.recipe.hash,
+        evaluation=EvaluationConfig().flat(),
         seed=trial.seed,
         name=trial.name,
         per_worker={"CPU": 1},
@@ -52,7 +55,7 @@ def spec_of(trial: PlannedTrial) -> TrialSpec:
 
 
 def record_of(trial: PlannedTrial, training: float, scoring: float, status: Any = "finished") -> Record:
-    return Record(
+    return made_record(
         trial.recipe.flat(),
         trial.recipe.hash,
         trial.seed,

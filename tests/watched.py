@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import LEDGER, Ledger, Record
+from reports.testing import made_record
 from study.callbacks import Outlook
 from study.cli.options import parse
 from study.engine.launch import prepare_results
@@ -56,13 +57,13 @@ def trial(looked: Outlook, number: int = 0, name: str | None = None) -> TrialSpe
 
 def record(spec: TrialSpec, stopped: str | None = None) -> Record:
     """What the trial leaves; with a reason, that of one that was stopped early."""
-    return Record(
+    return made_record(
         dict(spec.recipe),
         spec.recipe_hash,
         spec.seed,
         status="pruned" if stopped else "finished",
         scores={} if stopped else SCORES,
-        protocol=str(spec.recipe["evaluation.protocol"]),
+        protocol=str(spec.evaluation["evaluation.protocol"]),
         training={"negatives_per_anchor": 61.5, "steps": 90, "stopped": stopped},
         cost={"seconds": 30.0, "crew": {"busy": 9.0, "idle": 1.0}},
     )

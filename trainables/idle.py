@@ -88,6 +88,11 @@ def _by_layout(flat: Flat, key: str) -> str | None:
     return None if entry.keys is None or key in entry.keys else f"corpus.layout={entry.name} does not read it"
 
 
+def _without_senteval(flat: Flat, key: str) -> str | None:
+    """A training may choose its weights by SentEval, whatever it trains on."""
+    return None if flat["optimisation.keep"] == "best" else _by_layout(flat, key)
+
+
 def _by_anchors(flat: Flat, key: str) -> str | None:
     """Liao's released code draws no negatives: each entailed row has all of them."""
     entry, layout = OBJECTIVES[str(flat["objective.name"])], LAYOUTS[str(flat["corpus.layout"])]
@@ -121,7 +126,8 @@ RULES = (
         ("objective.name", "objective.anchors", "objective.fidelity", "corpus.layout"),
         _by_anchors,
     ),
-    Rule(_of("corpus", "spans", but=("corpus.layout",)), ("corpus.layout",), _by_layout),
+    Rule(_of("corpus", "spans", but=("corpus.layout", "corpus.senteval")), ("corpus.layout",), _by_layout),
+    Rule(("corpus.senteval",), ("corpus.layout", "optimisation.keep"), _without_senteval),
     _unless("corpus.augmentation", lambda name: name not in ("none", "deletion", "synonyms"), "corpus.paraphraser"),
     _unless("objective.bank", bool, "objective.bank_warmup"),
     _unless("head.kind", lambda name: not PROJECTIONS[name].keeps_size, "head.dim"),

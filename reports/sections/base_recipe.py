@@ -10,7 +10,7 @@ from reports.results import Results
 
 def write(results: Results, pictures: Path) -> str:
     """What this study changes of it, then the whole of it."""
-    paper, ours = results.space.base.flat(), {**results.space.base.flat(), **results.info.base}
+    paper, ours = results.paper_base, results.base
     lines = [[f"`{key}`", code(paper[key]), code(ours[key]) if ours[key] != paper[key] else "same"] for key in paper]
     head = ["Base recipe", "The paper" if results.has_paper else "The space", "This study"]
     changed = [line for line in lines if line[2] != "same"]

@@ -29,8 +29,9 @@ def name_of(trial: TrialSpec) -> str:
 
 
 def parameters(trial: TrialSpec) -> dict[str, str | int | float | bool]:
-    """The flat recipe with the seed; without keys whose value is None, and several values as one text."""
-    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe}
+    """The flat recipe and its evaluation with the seed; without keys whose value is None, and several values as one
+    text."""
+    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe, **trial.evaluation}
     return {
         key: ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
         for key, value in values.items()

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.ledger import FAILURES, LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
+from reports.ledger.folders import LOCK
 from reports.ledger.location import as_user_error, is_unfinished
 from reports.ledger.names import to_write
 from search_spaces.limits import ended_in_words, of_trials
@@ -34,6 +35,7 @@ from study.results_folder.versions import versions
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
 from study.trial import TrialSpec, to_config
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.files import write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
@@ -46,8 +48,8 @@ PERFORM = "study.engine.worker:perform"
 """What a crew does with a task: train and evaluate."""
 
 
-LOCK = "study.lock"
-"""In the results folder: what the study that writes there holds."""
+TOLD_BY = ("evaluation.senteval", "evaluation.tasks", "evaluation.protocol")
+"""Keys on which the scores rest that a search is told."""
 
 TERMINATED = threading.Event()
 """Set by SIGTERM, which every cluster manager sends before it kills."""
@@ -76,7 +78,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
-    ledger = Ledger(plan.results / LEDGER)
+    ledger = Ledger(plan.results / LEDGER, plan.asked)
     from study.search.tune_searcher import StudySearcher
 
     def asked(hashes: list[str]) -> None:
@@ -161,6 +163,8 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         seeds=list(plan.seeds),
         most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),
+        evaluation=plan.evaluation.flat(),
+        evaluated_on=sorted(plan.asked.data),
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
         searched=[domain.key for domain in plan.space.domains],
@@ -281,7 +285,14 @@ def set_aside(plan: Plan) -> list[str]:
 
 
 def _check_search(plan: Plan, before: StudyInfo) -> None:
-    """`UserError` where Optuna has been told of other goals, or of other limits of trials."""
+    """`UserError` where Optuna has been told of other goals or other scores, or of other limits of trials."""
+    kept_to = EvaluationConfig.from_flat(before.evaluation).flat()
+    for key in TOLD_BY:
+        if kept_to[key] != (now := plan.evaluation.flat()[key]):
+            raise UserError(
+                f"{plan.results} holds a search that goes by scores of {key} {kept_to[key]!r}, not {now!r}; run that "
+                "study's own command to continue it, or give this one its own folder with --results"
+            )
     goals = plan.draft.own_goals if before.goals is None else before.goals
     asked = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
     limits = [of_trials(those) for those in (before.limits, plan.limits)]
@@ -304,7 +315,7 @@ def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
     """`study.json` as it stands at the end."""
-    records = ledger.read()
+    records, _ = ledger.sift()
     counts = {
         "finished": sum(record.status == "finished" for record in records),
         "pruned": sum(record.status == "pruned" for record in records),
@@ -419,6 +430,7 @@ def spec_of(planned: PlannedTrial, plan: Plan, allotment: Allotment, together: b
     return TrialSpec(
         recipe=planned.recipe.flat(),
         recipe_hash=planned.recipe.hash,
+        evaluation=plan.evaluation.flat(),
         seed=planned.seed,
         name=planned.name,
         per_worker=allotment.per_worker,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.ledger import MODELS, PREDICTIONS, Record
+from reports.ledger import EVALUATED, MODELS, PREDICTIONS, Evaluation, Record
 from study.results_folder.versions import versions
 from study.trial import TrialSpec
 from trainables.recipe import Recipe
@@ -27,23 +27,31 @@ def record_of(
 ) -> Record:
     """`crew`: the seconds of the trial's crew since the one before. `machine`: what its first worker computed on
     (`trainables.machine`). `model`: whether its model was saved."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    evaluation = Evaluation(
+        protocol=str(trial.evaluation["evaluation.protocol"]),
+        scores=result.scores,
+        geometry=result.geometry,
+        data={name: said for name, said in result.data.items() if name in EVALUATED},
+        finished_at=now,
+    )
+    if result.predictions:
+        name = f"{PREDICTIONS}/{trial.key}-{evaluation.name}.npz"
+        evaluation = dataclasses.replace(evaluation, predictions=name)
     return Record(
         recipe=recipe.flat(),
         recipe_hash=recipe.hash,
         seed=trial.seed,
         status="pruned" if result.stopped else "finished",
-        scores=result.scores,
-        protocol=recipe.evaluation.protocol,
-        geometry=result.geometry,
+        evaluations=[] if result.stopped else [evaluation],
         training={**result.training, "stopped": result.stopped},
         cost={**result.cost, "crew": dict(crew)},
         versions=versions(trial.sources),
         hardware=trial.hardware,
         machine=dict(machine),
-        data=result.data,
+        data={name: said for name, said in result.data.items() if name not in EVALUATED},
         checkpoint=f"{MODELS}/{trial.key}" if model else None,
-        predictions=f"{PREDICTIONS}/{trial.key}.npz" if result.predictions else None,
-        finished_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        finished_at=now,
     )
 
 
@@ -57,7 +65,7 @@ def told(record: Record, result: TrialResult) -> dict[str, Any]:
         predictions = content.getvalue()
     return {
         "key": record.key,
-        "record": dataclasses.asdict(record),
+        "record": record,
         "predictions": predictions,
         "card": result.card if record.checkpoint else None,
     }

@@ -16,7 +16,8 @@ from typing import Any
 import ray
 from ray import tune
 
-from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
+from reports.ledger import FAILURES, LEDGER, MODELS, Ledger, Record
+from reports.ledger.folders import POPULATIONS
 from reports.ledger.location import Place
 from reports.ledger.names import to_write
 from study.callbacks.dispatch import Audience
@@ -24,7 +25,7 @@ from study.engine.checkpoints import places
 from study.engine.scoring import score_apart
 from study.engine.transport import Courier
 from study.results_folder.redact import redacted
-from study.trial import POPULATIONS, TrialSpec, specs_of
+from study.trial import TrialSpec, specs_of
 from trainables.errors import UserError, sentence
 from trainables.files import write_whole
 
@@ -213,15 +214,15 @@ class Keeper(tune.Callback):
         key = message["key"]
         if not self._is_open(key):
             return  # told twice, since a crew died between telling and the end
-        record = Record(**message["record"])
+        record: Record = message["record"]
         if message["predictions"] is not None:
-            name = f"{PREDICTIONS}/{key}.npz"
+            (name,) = record.predictions
             write_whole(to_write(self.place.folder, name), message["predictions"])
             self.place.push(name)
         if message["card"] is not None:
             self.place.add(f"{MODELS}/{key}/README.md", message["card"])
             self.place.push(f"{MODELS}/{key}")
-        self.ledger.write(record)
+        self.ledger.write(record.beside(self.ledger.get(record.recipe_hash, record.seed)))
         self.place.push(f"{LEDGER}/{key}.json")
         spec, files = self._close(key)
         if files not in self.open:  # the last of those that train together: their checkpoints are of no use any more

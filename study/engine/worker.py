@@ -28,6 +28,7 @@ from study.results_folder.redact import redacted
 from study.trial import TrialSpec, recipes_of, specs_of
 from trainables.corpora.cache import default_cache
 from trainables.errors import UserError, words_of
+from trainables.evaluation_config import EvaluationConfig
 from trainables.machine import machine
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
@@ -90,6 +91,7 @@ def _run(trials: Sequence[TrialSpec], task: Mapping[str, Any], me: Member) -> No
         outcomes = run_trials(
             recipes,
             [trial.seed for trial in trials],
+            EvaluationConfig.from_flat(trials[0].evaluation),
             model_folders=folders,
             workers=_workers(me, trials[0].per_worker.get("GPU", 0.0)),
             reporter=reporter,

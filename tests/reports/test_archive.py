@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.upgrade import upgrade
 from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
 from tests.synthetic_results import PLOTS, undraw
@@ -23,6 +24,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The folders of the ledgers, and those of the expected reports."""
     ledgers, reports = tmp_path_factory.mktemp("ledgers"), tmp_path_factory.mktemp("reports")
     unpack(LEDGERS, ledgers)
+    for folder in sorted(ledgers.iterdir()):
+        upgrade(folder)
+        shutil.rmtree(folder.with_name(f"{folder.name}.before"))
     unpack(REPORTS, reports)
     return ledgers, reports
 

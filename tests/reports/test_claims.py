@@ -11,11 +11,12 @@ import pytest
 from reports.claim_verdicts import Judged, judge, judged, settled_by_seeds
 from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.results import Results
 from reports.same_recipe import one_in_effect
 from reports.sections import claims_not_run
 from reports.sections.claims import direction_in_words, verdict_in_words, write
+from reports.testing import changed, made_record
 from search_spaces import Claim, spaces
 from tests.populations import Population
 from tests.populations import write as write_study
@@ -214,7 +215,7 @@ class TestWhatWasTested:
             for weight in (0.3, 1.0)
         )
         assert one_in_effect(first, second) == ""
-        again = dataclasses.replace(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
+        again = changed(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
         assert one_in_effect(first, [again])
         assert one_in_effect(first, [dataclasses.replace(again, finished_at=first[0].finished_at)]) == ""  # a copy
 
@@ -225,9 +226,9 @@ class TestWhatWasTested:
         study = write_study(dataclasses.replace(STS, rows=rows, seeds=2, gains={rows[0]: 1.0}).study(1), tmp_path)
         source, target = study.of_row(rows[0])[0], study.of_row(rows[1])[0]
         training = source.training if what != "scores" else {**target.training, "loss": 0.123}
-        Ledger(tmp_path / LEDGER).write(dataclasses.replace(target, scores=source.scores, training=training))
-        kept = study.predictions.folder
-        (kept / f"{target.key}.npz").write_bytes((kept / f"{source.key}.npz").read_bytes())
+        Ledger(tmp_path / LEDGER).write(changed(target, scores=source.scores, training=training))
+        kept = study.folder
+        (kept / target.predictions[0]).write_bytes((kept / source.predictions[0]).read_bytes())
         (tmp_path / LEDGER / f"{study.of_row(rows[1])[1].key}.json").unlink()
         found = judge_one(Results.load(tmp_path), self.CAPS)
         assert found.verdict == "no verdict"
@@ -235,12 +236,12 @@ class TestWhatWasTested:
 
     def test_equal_scores_under_every_shared_seed(self):
         numbers = {"spearman_all": 50.0, "spearman_mean": 51.0, "pearson_all": 52.0, "pearson_mean": 53.0}
-        first = Record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
-        second = Record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
+        first = made_record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
+        second = made_record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
         other = dataclasses.replace(second, seed=1)
         assert "every score is the same" in one_in_effect([first], [second, other])
         assert one_in_effect([first], [other]) == ""
-        few = [dataclasses.replace(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
+        few = [changed(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
         assert one_in_effect(few[:1], few[1:]) == ""  # one number may agree by chance
 
     def test_a_flag_forbids_the_verdict(self, better: Results):

@@ -10,6 +10,7 @@ import pytest
 
 from reports.export import export
 from reports.ledger import CURVES, FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, Ledger, add_losses
+from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN
 from reports.ledger.location import INCOMING, Place
 from reports.ledger.names import to_write
 from reports.report import PICTURES, TRIALS, write_report
@@ -18,12 +19,11 @@ from search_spaces.goals import searched
 from study.callbacks.tensorboard import FOLDER as TENSORBOARD
 from study.callbacks.tensorboard import TensorBoard
 from study.cli.options import parse
-from study.engine.launch import LOCK, alone, check_results, prepare_results
+from study.engine.launch import alone, check_results, prepare_results
 from study.engine.transport import Deliveries
 from study.plan import Plan, decide, read_request
-from study.search.journal import JOURNAL, open_journal
+from study.search.journal import open_journal
 from study.search.samplers import SAMPLERS
-from study.trial import POPULATIONS, TRAIN
 from tests import watched
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError

@@ -22,7 +22,7 @@ from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
 from reports.made_up import DATA
 from reports.report import write_report
 from reports.results import Results
-from reports.testing import make_study
+from reports.testing import changed, make_study
 from search_spaces.goals import SELECTION
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
@@ -42,7 +42,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
 
 
 def rewrite(results: Results, record: Record, **changes: Any) -> None:
-    Ledger(results.folder / LEDGER).write(dataclasses.replace(record, **changes))
+    Ledger(results.folder / LEDGER).write(changed(record, **changes))
 
 
 class TestCheck:
@@ -74,11 +74,11 @@ class TestCheck:
 
     def test_predictions_that_are_gone(self, results: Results) -> None:
         record = results.of_row(ROW)[0]
-        assert record.predictions is not None
-        (results.folder / record.predictions).unlink()
+        assert record.predictions
+        (results.folder / record.predictions[0]).unlink()
         (problem,) = checking._scores(Results.load(results.folder))
         assert problem.startswith(f"The trial {record.key}")
-        assert record.predictions in problem
+        assert record.predictions[0] in problem
 
     def test_a_number_that_was_changed_in_the_report(self, results: Results) -> None:
         path = write_report(results.folder)
@@ -137,7 +137,7 @@ class TestCheck:
         TASKS.add(Task("mine", "folds", "table", ("mine.tsv",)))
         try:
             for record in results.records:
-                path = results.folder / str(record.predictions)
+                path = results.folder / record.predictions[0]
                 with np.load(path) as file:
                     arrays = {name: file[name] for name in file.files}
                 np.savez(path, **arrays, mine=predicted, **{"gold.mine": gold, "items.mine": np.array("mine")})
@@ -264,7 +264,7 @@ class TestDiff:
         info.save(other.folder)
         for record in other.records:
             versions, data = {**record.versions, "torch": "9.9"}, {"corpus": {"fingerprint": "feedbeef"}}
-            rewrite(other, record, versions=versions, data={**record.data, **data})
+            rewrite(other, record, versions=versions, data={**record.read, **data})
         text = diff(results.folder, other.folder)
         assert re.search(r"\| seeds +\| `0,1` +\| `0,1,2` +\|", text)
         assert re.search(r"\| `optimisation.epochs` +\| `1` +\| `7` +\|", text)
@@ -335,7 +335,7 @@ class TestExport:
             make_encoder("mean").save(results.folder / folder)
             (results.folder / folder / "seed").write_text(str(record.seed))
             rewrite(results, record, scores=scores, checkpoint=folder)
-            best = dataclasses.replace(record, scores=scores, checkpoint=folder)
+            best = changed(record, scores=scores, checkpoint=folder)
         assert best is not None
         assert best.seed == 1
         return Results.load(results.folder), best

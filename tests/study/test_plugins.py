@@ -147,7 +147,7 @@ def report_of(study: Path, plugin: Path) -> int:
 
 def work_in(study: Path, plugin: Path) -> int:
     spec = TrialSpec(
-        {}, "", 0, "row", {"CPU": 1}, 1, 1, None, "", (SourceFile("plugin", str(plugin), plugin.read_text()),)
+        {}, "", {}, 0, "row", {"CPU": 1}, 1, 1, None, "", (SourceFile("plugin", str(plugin), plugin.read_text()),)
     )
     return answer_user_errors(lambda: len(recipes_of([spec])))
 
@@ -235,7 +235,7 @@ def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> N
 
     def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
         recipe = {"objective.name": name}
-        spec = TrialSpec(recipe, "", 0, "row", {"CPU": 1}, 1, 1, None, "", sources)
+        spec = TrialSpec(recipe, "", {}, 0, "row", {"CPU": 1}, 1, 1, None, "", sources)
         return subprocess.run(
             [sys.executable, "-c", WORKER],
             input=json.dumps(to_config("key", [spec])),

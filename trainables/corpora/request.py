@@ -43,7 +43,7 @@ class SamplerRequest:
     """P, the positives that each anchor of the layout `groups` gets; None takes all of its own."""
     negatives: int | None
     """Q, the hard negatives likewise."""
-    senteval: Path
+    senteval: Path | None
     """SentEval's folder."""
     max_length: int
     """Tokens that the encoder takes, as the recipe says."""

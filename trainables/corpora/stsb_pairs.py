@@ -35,8 +35,12 @@ class SimilarPairs:
         return len(self.first)
 
 
-def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
+def load_similar(senteval: Path | None, limit: int | None = None) -> SimilarPairs:
     """Read `SENTEVAL/downstream/STS/STSBenchmark`; `limit` keeps the first so many similar pairs."""
+    if senteval is None:
+        raise UserError(
+            "corpus.layout=similar_pairs trains on STSBenchmark: give corpus.senteval a folder in SentEval's layout"
+        )
     folder = senteval / "downstream" / "STS" / "STSBenchmark"
     first: list[str] = []
     second: list[str] = []
@@ -45,7 +49,7 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
         file = folder / f"sts-{split}.csv"
         if not file.is_file():
             raise UserError(
-                f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give evaluation.senteval a "
+                f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give corpus.senteval a "
                 "folder that has it"
             )
         for number, line in numbered_lines(file):

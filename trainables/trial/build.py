@@ -60,7 +60,7 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
         pooling,
         masked_lm=recipe.objective.mlm > 0 and recipe.trains,
         training_precision=recipe.optimisation.precision,
-        evaluation_precision=recipe.evaluation.precision,
+        evaluation_precision=recipe.encoder.precision,
     )
     torch.manual_seed(seed)
     return encoder

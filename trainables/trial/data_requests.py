@@ -5,14 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainables.corpora import scenes
-from trainables.corpora.layouts import SamplerRequest, SpanEncoder
+from trainables.corpora.layouts import LAYOUTS, SamplerRequest, SpanEncoder
 from trainables.objectives import group_shape
-from trainables.recipe import SCENES, EvaluationConfig, Recipe
+from trainables.recipe import SCENES, Recipe
 
 
-def senteval_folder(config: EvaluationConfig) -> Path:
+def senteval_folder(name: str) -> Path:
     """The folder in SentEval's layout; `scenes` writes the built-in corpus on its first use."""
-    return scenes.ensure() / "senteval" if config.senteval == SCENES else Path(config.senteval)
+    return scenes.ensure() / "senteval" if name == SCENES else Path(name)
+
+
+def with_senteval(recipe: Recipe, senteval: str) -> Recipe:
+    """The recipe with `corpus.senteval` written out where its training reads that and nothing is given."""
+    layout, used = LAYOUTS[recipe.corpus.layout], recipe.trains or recipe.pooling.after != "none"
+    reads = (used and layout.reads == "corpus.senteval") or (recipe.trains and recipe.optimisation.keep == "best")
+    given = recipe.corpus.senteval is not None
+    return recipe.override({"corpus.senteval": senteval}) if reads and not given else recipe
 
 
 def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:
@@ -25,7 +33,7 @@ def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = Non
         seed=seed,
         positives=positives,
         negatives=negatives,
-        senteval=senteval_folder(recipe.evaluation),
+        senteval=None if recipe.corpus.senteval is None else senteval_folder(recipe.corpus.senteval),
         max_length=recipe.encoder.max_length,
         encoder=encoder,
     )

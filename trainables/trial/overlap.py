@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from pathlib import Path
 
 from trainables.corpora.layouts import LAYOUTS, SamplerRequest, all_sentences
 from trainables.recipe import Recipe
@@ -15,28 +16,35 @@ from trainables.trial.data_requests import sampler_request
 Overlap = dict[str, dict[str, int]]
 
 
-def overlap(recipe: Recipe, tasks: Iterable[str], fingerprints: tuple[str | None, str]) -> Overlap | None:
+def overlap(
+    recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str]
+) -> Overlap | None:
     """By task `items`, how many test items it has, and `seen`, how many of them hold a sentence that stands in the
     corpus of the resolved recipe. None for a recipe without training, and for a layout without sentences.
 
-    Sentences are compared in lower case and with single spaces. `fingerprints` are those of the corpus and of the
-    tasks' files: in one process the same files are counted once. Errors are those of reading the corpus or the tasks.
+    Sentences are compared in lower case and with single spaces. `senteval` is the tasks' folder. `fingerprints` are
+    those of the corpus and of the tasks' files: in one process the same files are counted once. Errors are those of
+    reading the corpus or the tasks.
     """
     if not recipe.trains or LAYOUTS[recipe.corpus.layout].sentences is None:
         return None
-    found = _counted(recipe.corpus.layout, sampler_request(recipe, seed=0), tuple(tasks), fingerprints)
+    found = _counted(recipe.corpus.layout, sampler_request(recipe, seed=0), senteval, tuple(tasks), fingerprints)
     return {name: dict(counts) for name, counts in found.items()}
 
 
 @functools.lru_cache(maxsize=32)
 def _counted(
-    layout: str, request: SamplerRequest, tasks: tuple[str, ...], fingerprints: tuple[str | None, str]
+    layout: str,
+    request: SamplerRequest,
+    senteval: Path,
+    tasks: tuple[str, ...],
+    fingerprints: tuple[str | None, str],
 ) -> Overlap:
     """`fingerprints` change with the files, so that they are read once as long as they stay as they are.
 
     Only test sentences are kept, which are few; those of the corpus pass by one after another.
     """
-    items = {name: _test_items(name, request) for name in tasks}
+    items = {name: _test_items(name, senteval) for name in tasks}
     tested = {sentence for found in items.values() for item in found for sentence in item}
     seen = tested.intersection(map(_plain, all_sentences(layout, request)))
     return {
@@ -45,9 +53,9 @@ def _counted(
     }
 
 
-def _test_items(name: str, request: SamplerRequest) -> list[tuple[str, ...]]:
+def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
     """The sentence or the two sentences of each test item."""
-    splits = test_splits(TASKS[name], kept_task(TASKS[name], request.senteval))
+    splits = test_splits(TASKS[name], kept_task(TASKS[name], senteval))
     return [
         tuple(map(_plain, item))
         for split in splits

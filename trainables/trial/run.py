@@ -1,6 +1,6 @@
 """Run a trial: build its parts from the recipe, train, evaluate.
 
-result = run_trial(recipe, seed=1, model_folder=Path("model"))
+result = run_trial(recipe, 1, evaluation, model_folder=Path("model"))
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainables.encoders.adapter import AdaptedEncoder
+from trainables.evaluation_config import EvaluationConfig
 from trainables.fidelity import resolve
 from trainables.recipe import Recipe
 from trainables.senteval import import_late
@@ -36,6 +37,7 @@ from trainables.trial.save_and_score import finish, save_model
 def run_trials(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
+    evaluation: EvaluationConfig,
     *,
     model_folders: Sequence[Path | None],
     workers: Workers | None = None,
@@ -54,6 +56,7 @@ def run_trials(
         yield from run_population(
             recipes,
             seeds,
+            evaluation,
             model_folders=model_folders,
             workers=workers,
             reporter=reporter,
@@ -66,6 +69,7 @@ def run_trials(
     yield run_trial(
         recipes[0],
         seeds[0],
+        evaluation,
         model_folder=model_folders[0],
         workers=workers,
         reporter=reporter,
@@ -78,6 +82,7 @@ def run_trials(
 def run_trial(
     recipe: Recipe,
     seed: int,
+    evaluation: EvaluationConfig,
     *,
     model_folder: Path | None = None,
     workers: Workers | None = None,
@@ -93,11 +98,11 @@ def run_trial(
     `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.save_and_score.score`.
     Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
-    import_late(recipe.evaluation.tasks)
+    import_late(evaluation.tasks)
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     recipe = resolve(recipe)
     base = build_encoder(recipe, seed, shared)
-    evaluator = Evaluator(recipe.evaluation, workers)
+    evaluator = Evaluator(evaluation, workers)
     evaluator.before_training(base)
     trained: dict[str, Any] = {}
     fingerprint = base_fingerprint(base)
@@ -105,7 +110,7 @@ def run_trial(
     data = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
     if training:
         data["corpus"] = training.description
-        rungs = Rungs(base, evaluator, workers, reporter)
+        rungs = Rungs(base, evaluator, workers, reporter, recipe.corpus.senteval)
         trained, stopped = _train(recipe, seed, training, rungs, workers, resume)
         clock.resumed = trained.get("resumed_seconds", 0.0)
         if stopped:

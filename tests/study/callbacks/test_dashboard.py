@@ -13,8 +13,8 @@ import optuna
 import pytest
 
 from reports.ledger import LEDGER, Ledger
+from reports.ledger.folders import JOURNAL
 from study.plan import PlannedTrial
-from study.search.journal import JOURNAL
 from study.search.tune_searcher import StudySearcher
 from tests.live_pictures import chromium
 from tests.simulated_study import spec_of

@@ -69,7 +69,7 @@ def test_a_run_has_the_flat_recipe_all_losses_and_every_score(client: Any, tmp_p
     (run,) = runs(client, looked)
     assert run.info.status == "FINISHED"
     assert run.info.run_name == f"{spec.name} seed {spec.seed}"
-    told = {key: value for key, value in spec.recipe.items() if value is not None}
+    told = {key: value for key, value in {**spec.recipe, **spec.evaluation}.items() if value is not None}
     flat = {key: ", ".join(value) if isinstance(value, list | tuple) else value for key, value in told.items()}
     expected = {**flat, "label": spec.name, "seed": spec.seed}
     assert run.data.params == {key: str(value) for key, value in expected.items()}

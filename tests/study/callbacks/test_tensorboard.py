@@ -62,7 +62,7 @@ def test_a_trial_has_its_curves_rungs_scores_and_recipe(tmp_path: Path) -> None:
     }
     shown = hyperparameters(events)
     assert shown["objective.temperature"] == spec.recipe["objective.temperature"]
-    assert shown["evaluation.tasks"] == ", ".join(spec.recipe["evaluation.tasks"])
+    assert shown["evaluation.tasks"] == ", ".join(spec.evaluation["evaluation.tasks"])
     assert shown["label"] == spec.name
     assert shown["seed"] == spec.seed
     assert spec.name in text(events, "trial")

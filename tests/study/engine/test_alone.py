@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from reports.ledger.folders import LOCK
 from study.cli.options import parse
 from study.engine import launch
 from study.engine.cluster import Allotment, Cluster
-from study.engine.launch import LOCK, alone, check_results, run_study
+from study.engine.launch import alone, check_results, run_study
 from study.plan import Plan, decide, read_request
 from trainables.errors import UserError
 

@@ -23,12 +23,14 @@ from ray.tune.experiment import Trial
 
 import study.engine.result_writer as module
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record, read_failures
+from reports.ledger.folders import POPULATIONS, TRAIN
 from reports.ledger.location import Place
 from reports.ledger.storage import storage
+from reports.testing import made_record
 from study.callbacks.base import WATCHERS, Watcher, WatcherEntry
 from study.callbacks.dispatch import Audience
 from study.engine.result_writer import Keeper, StopFor
-from study.trial import POPULATIONS, TRAIN, SourceFile, TrialSpec, to_config
+from study.trial import SourceFile, TrialSpec, to_config
 from tests import watched
 from trainables.errors import UserError
 from trainables.files import write_whole
@@ -155,14 +157,20 @@ class Stage:
 
 def spec(number: int = 0, **more: Any) -> TrialSpec:
     values = {"objective.weight": 0.5}
-    return TrialSpec(values, f"{number:012x}", 0, f"row {number}", {"CPU": 1.0}, 1, 1, None, "2 cores", **more)
+    return TrialSpec(values, f"{number:012x}", {}, 0, f"row {number}", {"CPU": 1.0}, 1, 1, None, "2 cores", **more)
 
 
 def result(trial: TrialSpec, card: str | None = "a card") -> dict[str, Any]:
     content = io.BytesIO()
     np.savez_compressed(content, MR=np.zeros(3))
-    record = Record(dict(trial.recipe), trial.recipe_hash, trial.seed, checkpoint=f"models/{trial.key}")
-    told = {"kind": "record", "key": trial.key, "record": dataclasses.asdict(record)}
+    record = made_record(
+        dict(trial.recipe),
+        trial.recipe_hash,
+        trial.seed,
+        checkpoint=f"models/{trial.key}",
+        predictions=f"predictions/{trial.key}.npz",
+    )
+    told = {"kind": "record", "key": trial.key, "record": record}
     return {**told, "predictions": content.getvalue(), "card": card}
 
 

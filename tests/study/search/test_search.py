@@ -12,7 +12,9 @@ import pytest
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, Record, StudyInfo, trial_key
+from reports.ledger import Ledger, StudyInfo, trial_key
+from reports.ledger.folders import POPULATIONS
+from reports.testing import made_record
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
@@ -21,9 +23,11 @@ from study.plan import Plan, PlannedTrial, decide, read_request
 from study.search.journal import explored_recipe
 from study.search.samplers import SAMPLERS
 from study.search.tune_searcher import StudySearcher, files_key
-from study.trial import POPULATIONS, TrialSpec, to_config
+from study.trial import TrialSpec, to_config
+from trainables.evaluation_config import EvaluationConfig
 from trainables.files import write_whole
 from trainables.recipe import Recipe
+from trainables.senteval import task_names
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
 
@@ -51,7 +55,9 @@ def searcher_of(
 
 def spec_of(planned: PlannedTrial) -> TrialSpec:
     recipe = planned.recipe
-    return TrialSpec(recipe.flat(), recipe.hash, planned.seed, planned.name, {"CPU": 1}, 1, 1, None, "")
+    return TrialSpec(
+        recipe.flat(), recipe.hash, EvaluationConfig().flat(), planned.seed, planned.name, {"CPU": 1}, 1, 1, None, ""
+    )
 
 
 def dev(score: float, transfer: float | None = None) -> dict[str, Any]:
@@ -69,8 +75,11 @@ def finish(searcher: StudySearcher, ledger: Ledger, config: Any, score: float | 
         if score is not None or more:
             recipe = Recipe.from_flat(task["recipe"])
             content = {"scores": dev(score)} | more if score is not None else more
-            content = {"protocol": recipe.evaluation.protocol} | content
-            record = Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **content)
+            asked = searcher.plan.evaluation
+            content = {"protocol": asked.protocol} | content
+            if content.get("status") != "pruned":
+                content["scores"] = {task: {} for task in task_names(asked.tasks)} | content.get("scores", {})
+            record = made_record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=task["seed"], **content)
             ledger.write(record)
         searcher.settle(task["key"], record)
 

@@ -26,6 +26,7 @@ from trainables.corpora.layouts import (
 from trainables.corpora.nli import NLIPairs, census, load_nli
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.labels import LABELS
 from trainables.recipe import SCENES_ENCODER, Recipe
 from trainables.trial import check_recipes as check_whole_recipes
@@ -34,11 +35,12 @@ TEXT = st.sampled_from([f"text {letter}" for letter in "abcdefghijkl"])
 ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
 NUMBER = st.one_of(st.none(), st.integers(1, 4))
 SHARED = Path("../shared/data")
+EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",))
 
 
 def check_recipes(recipes: Sequence[Recipe]) -> None:
     """With an encoder that is there."""
-    check_whole_recipes([recipe.override({"encoder.name": SCENES_ENCODER}) for recipe in recipes])
+    check_whole_recipes([recipe.override({"encoder.name": SCENES_ENCODER}) for recipe in recipes], EVALUATION)
 
 
 def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
@@ -288,8 +290,7 @@ def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Re
     return Recipe().override(
         {
             "corpus.nli": str(folder / "pairs.jsonl"),
-            "evaluation.senteval": str(folder / "senteval"),
-            "evaluation.tasks": ("STSBenchmark",),
+            "corpus.senteval": str(folder / "senteval"),
             "optimisation.batch_size": 2,
             "corpus.documents": str(folder / "docs.txt"),
             "spans.shortest": 2,
@@ -311,7 +312,7 @@ def request_of(recipe: Recipe, positives: int | None = None, negatives: int | No
         seed=1,
         positives=positives,
         negatives=negatives,
-        senteval=Path(recipe.evaluation.senteval),
+        senteval=Path(str(recipe.corpus.senteval)),
         max_length=recipe.encoder.max_length,
         encoder=ENCODER,
     )
@@ -392,7 +393,7 @@ def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
     ],
 )
 def test_broken_stsbenchmark(recipe: Recipe, file: str, content: str | None, sentence: str):
-    place = Path(recipe.evaluation.senteval) / "downstream" / "STS" / "STSBenchmark" / file
+    place = Path(str(recipe.corpus.senteval)) / "downstream" / "STS" / "STSBenchmark" / file
     place.unlink()
     if content:
         place.write_text(content)
@@ -461,7 +462,7 @@ def test_real_groups():
 
 @pytest.mark.skipif(not (SHARED / "senteval").is_dir(), reason="needs ../shared/data/senteval")
 def test_real_similar_pairs():
-    recipe = Recipe().override({"corpus.layout": "similar_pairs", "evaluation.senteval": str(SHARED / "senteval")})
+    recipe = Recipe().override({"corpus.layout": "similar_pairs", "corpus.senteval": str(SHARED / "senteval")})
     _, description = load(recipe)
     # Qiu 2022 counts 1,406 of 8,628 pairs; the published files hold these.
     assert (description["pairs"], description["splits"]) == (1491, {"train": 1052, "dev": 208, "test": 231})
