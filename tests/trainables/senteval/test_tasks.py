@@ -16,8 +16,8 @@ import pytest
 
 from trainables.corpora import scenes
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
-from trainables.recipe import EvaluationConfig
 from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, retrieval, task_names
 from trainables.senteval.__main__ import table
 from trainables.senteval.read import read_task

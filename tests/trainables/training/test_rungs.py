@@ -26,7 +26,8 @@ from trainables.corpora import scenes
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders.contract import Encoder
 from trainables.errors import UserError
-from trainables.recipe import EvaluationConfig, OptimisationConfig, Recipe
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import OptimisationConfig, Recipe
 from trainables.senteval import development
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.probe import MOST, probe_accuracy, probed_part
