@@ -60,12 +60,14 @@ import json, os, sys
 import torch
 torch.set_num_threads(1)
 from tests.study.test_hand_over import without_seconds
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial.run import run_trial
+evaluation = EvaluationConfig("scenes", ("STS12", "STSBenchmark", "TREC"), "fast")
 for flat in json.loads(sys.argv[1]):
     child = os.fork()
     if not child:
-        result = run_trial(Recipe.from_flat(flat), 3, EVALUATION)
+        result = run_trial(Recipe.from_flat(flat), 3, evaluation)
         print(json.dumps(repr(without_seconds(result))), flush=True)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -89,7 +91,7 @@ def of_fresh_processes(recipes: Sequence[Recipe]) -> list[str]:
 
 
 def test_scores_are_those_of_a_fresh_process_first_or_last(between: Between, tmp_path: Path):
-    adapted = FEW.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
+    adapted = PAIRS.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word} 1 {number} 3\n" for number, word in enumerate(("a", "man", "is", "two"))))
 
@@ -147,7 +149,7 @@ def leaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recipe]:
     """A recipe whose objective leaks."""
     monkeypatch.setattr(LEAK, "plant", lambda: None)
     OBJECTIVES.add(dataclasses.replace(OBJECTIVES["ntxent"], name="leaking", build=Leaking))
-    yield FEW.override({"objective.name": "leaking"})
+    yield PAIRS.override({"objective.name": "leaking"})
     OBJECTIVES.remove("leaking")
 
 
